@@ -1,0 +1,109 @@
+"""The door: values are checked here once, and nothing further inside checks them again.
+
+Each function returns its value in the type the inside expects, or raises `InputError`.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    finite: bool = True,
+    remedy: str,
+) -> float:
+    """A real number within the limits given; nan never is."""
+    limits = {">": above, "≥": at_least, "<": below, "≤": at_most}
+    wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits.items() if limit is not None)
+    kind = "a finite number" if finite else "a number (not nan)"
+    requirement = f"must be {kind}{' ' if wanted else ''}{wanted}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InputError(name, value, requirement=requirement, remedy=remedy)
+    try:
+        result = float(value)
+    except (OverflowError, ValueError):
+        result = math.nan
+    if (
+        math.isnan(result)
+        or (finite and math.isinf(result))
+        or (above is not None and not result > above)
+        or (at_least is not None and not result >= at_least)
+        or (below is not None and not result < below)
+        or (at_most is not None and not result <= at_most)
+    ):
+        raise InputError(name, value, requirement=requirement, remedy=remedy)
+    return result
+
+
+def probability(name: str, value: object, *, remedy: str) -> float:
+    """A probability strictly between 0 and 1."""
+    return number(name, value, above=0, below=1, remedy=remedy)
+
+
+def whole(name: str, value: object, *, at_least: int, remedy: str) -> int:
+    """A whole number, as an int."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < at_least:
+        raise InputError(name, value, requirement=f"must be a whole number ≥ {at_least}", remedy=remedy)
+    return int(value)
+
+
+def text(name: str, value: object, *, remedy: str) -> str:
+    """A string with something to read in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(name, value, requirement="must be a non-empty string", remedy=remedy)
+    return str(value)
+
+
+def choice(name: str, value: object, options: Sequence[str], *, remedy: str) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in options:
+        wanted = ", ".join(repr(option) for option in options)
+        raise InputError(name, value, requirement=f"must be one of {wanted}", remedy=remedy)
+    return str(value)
+
+
+def array(
+    name: str,
+    value: object,
+    *,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+    dimensions: int | None = None,
+    remedy: str,
+) -> NDArray[np.float64]:
+    """A non-empty float64 array of finite numbers within the limits, copied only if it must be."""
+    import numpy as np
+
+    shape = "" if dimensions is None else f" of {dimensions} dimension{'s' if dimensions > 1 else ''}"
+    limits = [f"≥ {at_least:g}"] * (at_least > -math.inf) + [f"≤ {at_most:g}"] * (at_most < math.inf)
+    requirement = " ".join([f"must be a non-empty array{shape} of finite real numbers", " and ".join(limits)]).strip()
+    try:
+        found: NDArray[Any] = np.asarray(value)
+    except Exception:  # ragged lists and foreign __array__ methods raise what they like
+        raise InputError(name, value, requirement=requirement, remedy=remedy) from None
+    if found.dtype.kind not in "iuf":
+        raise InputError(name, value, requirement=requirement, remedy=remedy)
+    result = found.astype(np.float64, copy=False)
+    if result.size == 0 or (dimensions is not None and result.ndim != dimensions):
+        raise InputError(f"{name}, of shape {result.shape},", value, requirement=requirement, remedy=remedy)
+    good = np.isfinite(result) & (result >= at_least) & (result <= at_most)
+    if not good.all():
+        bad = result[~good].flat[0]
+        raise InputError(name, float(bad), requirement=requirement, remedy=remedy)
+    return result

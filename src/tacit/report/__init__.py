@@ -1,0 +1,5 @@
+"""Comparisons in; text, JSON and one self-contained HTML file out. The only room that draws."""
+
+from .document import Figure, Report
+
+__all__ = ["Figure", "Report"]

@@ -1,0 +1,216 @@
+"""The report: what readers see of a list of comparisons."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from .. import checked
+from ..errors import InputError
+from ..guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+NOT_A_PROOF = "No attack shown here proves safety."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A picture with the sentence that explains it and the words that replace it for those who cannot see it."""
+
+    title: str
+    caption: str
+    alternative: str
+    svg: str
+
+    def __post_init__(self) -> None:
+        for name in ("title", "caption", "alternative", "svg"):
+            checked.text(f"the {name} of a figure", getattr(self, name), remedy="fill it in")
+
+    @property
+    def address(self) -> str:
+        """The picture as a data address, so that the page needs no second file."""
+        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What one command found.
+
+    `summary` is the plain-language reading, one sentence a string; `detail` is free-form data for the JSON.
+    """
+
+    command: str
+    title: str
+    summary: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+    figures: tuple[Figure, ...] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked.text("command", self.command, remedy="name the command that made the report")
+        checked.text("title", self.title, remedy="give the report a title")
+        for name, kind in (("summary", str), ("comparisons", Comparison), ("figures", Figure)):
+            items = getattr(self, name)
+            if not isinstance(items, list | tuple) or not all(isinstance(item, kind) for item in items):
+                raise InputError(
+                    name, items, requirement=f"must be a list of {kind.__name__}", remedy="put it into a list"
+                )
+            object.__setattr__(self, name, tuple(items))
+        if not self.comparisons:
+            raise InputError("comparisons", (), requirement="must not be empty", remedy="report one at least")
+        if not isinstance(self.detail, Mapping):
+            raise InputError("detail", self.detail, requirement="must be a dict", remedy="put it into a dict")
+        object.__setattr__(self, "detail", frozen("detail", self.detail))
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether an attack broke a guarantee: a bug, or an assumption that does not hold."""
+        return any(comparison.contradicted for comparison in self.comparisons)
+
+    @property
+    def to_check(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The caller's assumptions, each once, with the numbers of the guarantees that rest on it."""
+        found: dict[str, list[int]] = {}
+        for index, comparison in enumerate(self.comparisons, start=1):
+            for text in dict.fromkeys(comparison.guarantee.assumed(checked_by="caller")):
+                found.setdefault(text, []).append(index)
+        return tuple((text, tuple(numbers)) for text, numbers in found.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Schema 1: {"schema", "command", "comparisons": […], "detail"}."""
+        return {
+            "schema": SCHEMA,
+            "command": self.command,
+            "comparisons": [comparison.to_dict() for comparison in self.comparisons],
+            "detail": encoded(self.detail),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=2) + "\n"
+
+    def to_text(self) -> str:
+        """For a terminal, 80 columns wide."""
+        lines = [self.title, "=" * len(self.title), ""]
+        lines += [line for sentence in self.summary for line in textwrap.wrap(sentence, 80)]
+        if self.to_check:
+            lines += ["", "Only you can check that"]
+            for text, numbers in self.to_check:
+                lines += _hanging(f"{text} (for {_listed(numbers)})", "  - ")
+        for index, comparison in enumerate(self.comparisons, start=1):
+            guarantee, attack = comparison.guarantee, comparison.attack
+            lines += ["", *_hanging(f"{_capital(guarantee.quantity)}", f"{index}. ")]
+            proven = ", ".join(filter(None, (bound_text(comparison), chance_text(comparison))))
+            lines += _hanging(proven, "   proven     ")
+            lines += _hanging(guarantee.adversary.in_words, "   against    ")
+            if attack is not None:
+                lines += _hanging(f"{attack.value_text}: {attack.method}", "   attack     ")
+            lines += _hanging(verdict(comparison), "   verdict    ")
+            lines += _hanging(guarantee.theorem, "   theorem    ")
+        return "\n".join(lines) + "\n"
+
+    def to_html(self) -> str:
+        """One file that needs nothing else: no network, no script."""
+        from .. import __version__
+
+        return _template().render(
+            report=self,
+            version=__version__,
+            verdict=verdict,
+            bound_text=bound_text,
+            chance_text=chance_text,
+            number_line=number_line,
+            listed=_listed,
+            capital=_capital,
+            json_address="data:application/json;base64," + base64.b64encode(self.to_json().encode()).decode(),
+        )
+
+
+def bound_text(comparison: Comparison) -> str:
+    """The bound with its side: never a bare infinity."""
+    guarantee = comparison.guarantee
+    side = guarantee.side.replace("_", " ")
+    if math.isinf(guarantee.value):
+        if (guarantee.side == "at_least") == (guarantee.value > 0):
+            return "unlimited: no adversary of this class exists"
+        return "nothing: the bound is vacuous here"
+    return f"{side} {guarantee.value_text}"
+
+
+def chance_text(comparison: Comparison) -> str:
+    """The computation's own chance of being wrong, where it sampled anything."""
+    failure = comparison.guarantee.failure_probability
+    return f"except with probability {failure:.3g}" if failure else ""
+
+
+def verdict(comparison: Comparison) -> str:
+    """What the comparison says, and what it does not say."""
+    if comparison.attack is None:
+        return f"No attack of this class was run. {NOT_A_PROOF}"
+    if comparison.contradicted:
+        return (
+            "CONTRADICTED: the attack did what the guarantee rules out. Either an assumption above does not hold, "
+            f"or this is a bug (by chance alone: probability {comparison.false_alarm_probability:.2g} at most)."
+        )
+    gap = safe_text(comparison.gap or 0.0, toward="nearest", digits=2)
+    return f"Not contradicted; the attack stayed {gap} from the bound. {NOT_A_PROOF}"
+
+
+def number_line(comparison: Comparison) -> dict[str, Any] | None:
+    """Where bound and attack lie, in percent, on a line that takes in 0 and ends at a round number."""
+    guarantee, attack = comparison.guarantee, comparison.attack
+    values = [guarantee.value] if attack is None else [guarantee.value, attack.low, attack.high]
+    if not all(math.isfinite(value) for value in values):
+        return None
+    low, high = 0.0 - _round_number(-min(values)), _round_number(max(values))
+    width = (high - low) or 1.0
+
+    def percent(value: float) -> float:
+        return round(100 * (value - low) / width, 3)
+
+    bound = percent(guarantee.value)
+    marks = {} if attack is None else {name: percent(getattr(attack, name)) for name in ("value", "low", "high")}
+    ruled_out = (0.0, bound) if guarantee.side == "at_least" else (bound, 100.0 - bound)
+    return {"bound": bound, "attack": marks, "ruled_out": ruled_out, "ends": (f"{low:g}", f"{low + width:g}")}
+
+
+def _round_number(value: float) -> float:
+    """0 for what is not positive, else the least of 1, 2, 3, 5, 10 times a power of ten that leaves some room."""
+    if value <= 0:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next((step * power for step in (1, 2, 3, 5, 10) if step * power >= value), 10 * power)
+
+
+def _hanging(text: str, label: str) -> list[str]:
+    return textwrap.wrap(text, 80, initial_indent=label, subsequent_indent=" " * len(label))
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return "guarantee" + "s" * (len(numbers) > 1) + " " + ", ".join(str(number) for number in numbers)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("tacit.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2")

@@ -1,0 +1,111 @@
+"""Figures as SVG text that follows the reader's light or dark scheme.
+
+Matplotlib draws in placeholder colours; the finished SVG names them as CSS variables and carries both palettes.
+Figures are narrow, so that their letters stay readable on a phone.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+INK, MUTED, GRID, PROVEN, ACHIEVED, USEFUL = (f"#0{digit}0{digit}0{digit}" for digit in range(1, 7))
+
+_PALETTE = {  # placeholder: (name, light, dark)
+    INK: ("ink", "#1c2430", "#e6e9ee"),
+    MUTED: ("muted", "#5b6675", "#a3adba"),
+    GRID: ("grid", "#dfe3e8", "#343c47"),
+    PROVEN: ("proven", "#1f5fa8", "#7db4f0"),
+    ACHIEVED: ("achieved", "#b4431f", "#f09a78"),
+    USEFUL: ("useful", "#3f7d3a", "#8fcf88"),
+}
+
+_RC = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4.5,
+    "svg.hashsalt": "tacit",
+}
+
+
+def curves(
+    x: Sequence[float],
+    lines: Mapping[str, tuple[Sequence[float], str]],
+    *,
+    x_label: str,
+    y_label: str,
+    marked: tuple[float, str],
+) -> str:
+    """Lines in [0, 1] over a logarithmic axis, with one place on it marked; each line is (values, colour)."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        axes.annotate(
+            marked[1], (marked[0], 1.0), xytext=(4, 0), textcoords="offset points", va="top", color=MUTED, fontsize=8
+        )
+        for (label, (values, colour)), marker in zip(lines.items(), "osD^v", strict=False):
+            axes.plot(x, values, color=colour, marker=marker, label=label)
+        axes.set_xticks(list(x), [f"{value:g}" for value in x])
+        axes.minorticks_off()
+        axes.set_ylim(-0.02, 1.02)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=3.9)
+
+
+def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
+    """Rows of small grey images in [0, 1], each row with its label above it."""
+
+    def draw(figure: Any) -> None:
+        columns = max(len(images) for images in rows.values())
+        bands = figure.subfigures(len(rows), 1, squeeze=False)[:, 0]
+        for band, (label, images) in zip(bands, rows.items(), strict=True):
+            band.suptitle(label, fontsize=9, x=0.01, ha="left")
+            cells = band.subplots(1, columns, squeeze=False)[0]
+            for cell in cells:
+                cell.set_axis_off()
+            for cell, image in zip(cells, images, strict=False):
+                cell.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+
+    return _svg(draw, width=4.4, height=0.95 * len(rows))
+
+
+def _svg(draw: Callable[[Any], None], *, width: float, height: float) -> str:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_RC):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        draw(figure)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    for placeholder, (name, _, _) in _PALETTE.items():
+        svg = svg.replace(placeholder, f"var(--{name})")
+    light = "".join(f"--{name}:{colour};" for name, colour, _ in _PALETTE.values())
+    dark = "".join(f"--{name}:{colour};" for name, _, colour in _PALETTE.values())
+    style = f"<style>:root{{{light}}}@media (prefers-color-scheme: dark){{:root{{{dark}}}}}</style>"
+    return re.sub(r"(<svg[^>]*>)", lambda match: match[1] + style, svg, count=1)

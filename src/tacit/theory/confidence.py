@@ -1,0 +1,96 @@
+"""One-sided confidence limits that hold for every sample size (docs/proofs/confidence.md)."""
+
+from __future__ import annotations
+
+import math
+
+from scipy import special
+
+from .. import checked
+from ..errors import InputError
+from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
+
+_FAILURE = "use a small probability such as 0.001"
+
+
+@at_least
+def binomial_lower(successes: int, *, trials: int, failure_probability: float) -> float:
+    r"""A lower confidence limit for the probability of success.
+
+    Statement.   P(limit > p) ≤ failure_probability, limit = inf{p : P(Bin(n, p) ≥ k) > failure_probability}.
+    Assumptions. Independent trials with one probability of success (caller); 0 ≤ k ≤ n (checked).
+    Direction.   Rounded down.
+    Reference.   Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
+    """
+    k, n = _counts(successes, trials)
+    alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    if k == 0:
+        return 0.0
+    return last_true(lambda p: up(float(special.bdtrc(k - 1, n, p)), relative=SPECIAL) <= alpha, holds=0.0, fails=k / n)
+
+
+@at_most
+def binomial_upper(successes: int, *, trials: int, failure_probability: float) -> float:
+    r"""An upper confidence limit for the probability of success.
+
+    Statement.   P(limit < p) ≤ failure_probability, limit = sup{p : P(Bin(n, p) ≤ k) > failure_probability}.
+    Assumptions. Independent trials with one probability of success (caller); 0 ≤ k ≤ n (checked).
+    Direction.   Rounded up.
+    Reference.   Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
+    """
+    k, n = _counts(successes, trials)
+    alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    if k == n:
+        return 1.0
+    return last_true(lambda p: up(float(special.bdtr(k, n, p)), relative=SPECIAL) <= alpha, holds=1.0, fails=k / n)
+
+
+@at_least
+def bounded_mean_lower(mean: float, *, count: int, failure_probability: float) -> float:
+    r"""A lower confidence limit for the expectation of numbers in [0, 1], from the mean of `count` of them.
+
+    Statement.   P(limit > μ) ≤ failure_probability, limit = inf{μ ≤ mean : n·kl(mean ‖ μ) < ln(1/failure_probability)}.
+    Assumptions. Independent values in [0, 1] with one expectation (caller); mean in [0, 1] (checked).
+    Direction.   Rounded down.
+    Reference.   Hoeffding 1963, doi:10.1080/01621459.1963.10500830, equation (2.1).
+    """
+    m, n, log = _mean(mean, count, failure_probability)
+    if m == 0:
+        return 0.0
+    return last_true(lambda mu: n * _kl_lower(m, mu) >= log, holds=0.0, fails=m)
+
+
+@at_most
+def bounded_mean_upper(mean: float, *, count: int, failure_probability: float) -> float:
+    r"""An upper confidence limit for the expectation of numbers in [0, 1], from the mean of `count` of them.
+
+    Statement.   P(limit < μ) ≤ failure_probability, limit = sup{μ ≥ mean : n·kl(mean ‖ μ) < ln(1/failure_probability)}.
+    Assumptions. Independent values in [0, 1] with one expectation (caller); mean in [0, 1] (checked).
+    Direction.   Rounded up.
+    Reference.   Hoeffding 1963, doi:10.1080/01621459.1963.10500830, equation (2.1).
+    """
+    m, n, log = _mean(mean, count, failure_probability)
+    if m == 1:
+        return 1.0
+    return last_true(lambda mu: n * _kl_lower(m, mu) >= log, holds=1.0, fails=m)
+
+
+def _counts(successes: object, trials: object) -> tuple[int, int]:
+    n = checked.whole("trials", trials, at_least=1, remedy="run at least one trial")
+    k = checked.whole("successes", successes, at_least=0, remedy="count the successes")
+    if k > n:
+        raise InputError("successes", k, requirement=f"must not exceed trials = {n}", remedy="swap the two counts")
+    return k, n
+
+
+def _mean(mean: object, count: object, failure_probability: object) -> tuple[float, int, float]:
+    m = checked.number("mean", mean, at_least=0, at_most=1, remedy="scale the values to [0, 1] first")
+    n = checked.whole("count", count, at_least=1, remedy="average at least one value")
+    alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    return m, n, up(math.log(1 / alpha), relative=LIBRARY)
+
+
+def _kl_lower(m: float, mu: float) -> float:
+    """kl(m ‖ μ) between two coins, rounded down; the two terms nearly cancel, hence the absolute allowance."""
+    divergence = float(special.rel_entr(m, mu) + special.rel_entr(1 - m, 1 - mu))
+    return down(divergence - 1e-15, relative=SPECIAL)

@@ -1,0 +1,185 @@
+"""How badly everyone must do who estimates an input from its noisy release (docs/proofs/estimation.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import checked
+from ..errors import InputError
+from ..numerics import LIBRARY, at_least, at_most, down, up
+from .confidence import bounded_mean_lower, bounded_mean_upper
+
+
+@at_least
+def hcr_variance(shift: ArrayLike, *, chi_square: ArrayLike) -> NDArray[np.float64]:
+    r"""Least variance, at the true input, of any unbiased estimate of one coordinate of it.
+
+    Statement.   Var ≥ ε² / χ², for any other input whose coordinate differs by ε and whose release by χ².
+    Assumptions. The estimator is unbiased at both inputs (caller); chi_square is no less than the chi-square
+                 divergence of the other release from the true one (caller, by `gaussian_chi_square`).
+    Direction.   Exact, rounded down; inf where the two releases are the same but the inputs are not: then no
+                 unbiased estimator exists.
+    Reference.   Hammersley 1950; Chapman and Robbins 1951; Chaudhuri et al. 2024, arXiv:2404.02866v3, equation (5).
+    """
+    epsilon = checked.array("shift", shift, remedy="pass the change of the coordinate")
+    chi = _extended("chi_square", chi_square)
+    epsilon, chi = _same_shape("shift", epsilon, "chi_square", chi)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        variance = down(down(epsilon * epsilon) / chi)
+    return np.where(epsilon == 0, 0.0, np.where(chi == 0, np.inf, np.maximum(variance, 0.0)))[()]
+
+
+@at_most
+def two_point_success(total_variation: ArrayLike) -> NDArray[np.float64]:
+    r"""Greatest probability with which anyone tells which of two equally likely inputs was released.
+
+    Statement.   P(right) ≤ (1 + TV)/2.
+    Assumptions. total_variation is no less than that of the two releases (caller, by `gaussian_total_variation`).
+    Direction.   Exact, rounded up, at most 1.
+    Reference.   Le Cam 1973; docs/proofs/estimation.md.
+    """
+    variation = checked.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
+    return np.minimum(up(0.5 + variation / 2), 1.0)[()]
+
+
+@at_least
+def two_point_mse(shift: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np.float64]:
+    r"""Least worst-case mean squared error of any estimate, biased or not, of one coordinate of two inputs.
+
+    Statement.   The larger of the two errors, at either input, is at least (ε²/4)(1 − TV).
+    Assumptions. total_variation is no less than that of the two releases (caller, by `gaussian_total_variation`).
+    Direction.   Valid for every noise, up to a factor 2 below the best two-point bound; rounded down.
+    Reference.   Le Cam 1973; docs/proofs/estimation.md.
+    """
+    epsilon = checked.array("shift", shift, remedy="pass the change of the coordinate")
+    variation = checked.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
+    epsilon, variation = _same_shape("shift", epsilon, "total_variation", variation)
+    with np.errstate(over="ignore"):
+        squared = np.minimum(down(epsilon * epsilon / 4), np.finfo(float).max)
+    return np.maximum(down(squared * down(1 - variation)), 0.0)[()]
+
+
+@at_most
+def gallery_identification(
+    features: ArrayLike, *, sigma: float, draws: int, failure_probability: float, seed: int
+) -> float:
+    r"""Greatest probability with which anyone names the released one of N known, equally likely candidates.
+
+    Statement.   It is E maxᵢ P(i | X), X = a_I + σZ, I uniform; estimated from independent draws of X, with an
+                 upper confidence limit, it exceeds the result with probability at most failure_probability.
+    Assumptions. Noise N(0, σ²I), of which NumPy's normal generator gives independent draws (caller);
+                 features has one finite row a candidate (checked).
+    Direction.   Rounded up; the rounding errors of the posterior are bounded and added.
+    Reference.   docs/proofs/estimation.md; `bounded_mean_upper`.
+    """
+    a = _candidates("features", features)
+    n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
+    total = 0.0
+    for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed):
+        total += up(float(np.sum(posterior.max(axis=1))), relative=error + LIBRARY)
+    mean = min(up(total / n, relative=LIBRARY), 1.0)
+    return bounded_mean_upper(mean, count=n, failure_probability=failure_probability)
+
+
+@at_least
+def gallery_mse(
+    features: ArrayLike, inputs: ArrayLike, *, sigma: float, draws: int, failure_probability: float, seed: int
+) -> float:
+    r"""Least mean squared error, per coordinate, of anyone who rebuilds one of N known, equally likely inputs.
+
+    Statement.   It is E trace Cov(θ_I | X)/p, X = a_I + σZ, I uniform, reached by the posterior mean; estimated
+                 from independent draws of X, with a lower confidence limit, it lies below the result with
+                 probability at most failure_probability.
+    Assumptions. Noise N(0, σ²I), of which NumPy's normal generator gives independent draws (caller);
+                 features and inputs have one finite row a candidate (checked).
+    Direction.   Rounded down; the rounding errors of the posterior are bounded and subtracted.
+    Reference.   docs/proofs/estimation.md; `bounded_mean_lower`.
+    """
+    a = _candidates("features", features)
+    theta = _candidates("inputs", inputs)
+    if len(a) != len(theta):
+        raise InputError(
+            "inputs", len(theta), requirement=f"must have one row for each of {len(a)} candidates", remedy="match them"
+        )
+    n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
+    # Covariances do not depend on the origin; inputs around their mean keep the cancellation below small.
+    theta = theta - theta.mean(axis=0)
+    squares = np.sum(theta * theta, axis=1)
+    # The covariance's trace, half the mean squared distance of two posterior draws, lies in [0, ½·diameter²],
+    # and the diameter is at most twice the largest norm.
+    most = up(2.0 * float(squares.max()), relative=1e-9)
+    if most == 0.0:
+        return 0.0
+    total = 0.0
+    for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed):
+        centre = posterior @ theta
+        trace = posterior @ squares - np.sum(centre * centre, axis=1)
+        rounding = 8 * (len(theta) + theta.shape[1]) * np.finfo(float).eps
+        total += float(np.sum(np.maximum(trace - most * (4 * error + rounding), 0.0)))
+    mean = down(total / n / most, relative=1e-12) if total else 0.0
+    limit = bounded_mean_lower(max(mean, 0.0), count=n, failure_probability=failure_probability)
+    return max(down(limit * most / theta.shape[1], relative=1e-9), 0.0)
+
+
+def _posteriors(
+    a: NDArray[np.float64], *, sigma: float, draws: int, seed: int
+) -> Iterator[tuple[NDArray[np.float64], float]]:
+    """For batches of draws of X: P(i | X) as rows, and a bound on the relative error of each entry."""
+    sigma = checked.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
+    generator = np.random.default_rng(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    squares = np.sum(a * a, axis=1)
+    batch = max(1, 2**22 // len(a))
+    for start in range(0, draws, batch):
+        released = generator.integers(len(a), size=min(batch, draws - start))
+        x = a[released] + sigma * generator.standard_normal((len(released), a.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            log_likelihood = (x @ a.T - squares / 2) / sigma**2
+            size = (math.sqrt(np.max(np.sum(x * x, axis=1))) * math.sqrt(squares.max()) + squares.max()) / sigma**2
+        # A dot product of k terms errs by at most k·u·‖x‖‖a‖ (Higham 2002, section 3.1); the posterior, a ratio
+        # of N + 1 exponentials of such numbers, by the exponential of twice that, and its sum by N·u.
+        log_error = np.finfo(float).eps * (4 * (a.shape[1] + 8) * size + 2 * len(a) + 64)
+        if not (np.isfinite(log_likelihood).all() and log_error < 1e-3):
+            raise InputError(
+                "sigma",
+                sigma,
+                requirement=f"must not be tiny beside features as large as {math.sqrt(squares.max()):.3g}",
+                remedy="raise it: so little noise hides nothing",
+            )
+        log_likelihood -= log_likelihood.max(axis=1, keepdims=True)
+        posterior = np.exp(log_likelihood)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        yield posterior, math.expm1(log_error)
+
+
+def _candidates(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    rows = checked.array(name, value, dimensions=2, remedy="pass one row a candidate")
+    if len(rows) < 2:
+        raise InputError(f"the rows of {name}", len(rows), requirement="must be 2 or more", remedy="add candidates")
+    return rows
+
+
+def _extended(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """A non-negative array in which inf is allowed."""
+    found = np.asarray(value)
+    finite = np.where(found == np.inf, 0.0, found) if found.dtype.kind == "f" else found
+    checked.array(name, finite, at_least=0, remedy="pass a chi-square divergence")
+    return found.astype(np.float64, copy=False)
+
+
+def _same_shape(
+    first: str, a: NDArray[np.float64], second: str, b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    try:
+        a, b = np.broadcast_arrays(a, b)
+    except ValueError:
+        raise InputError(
+            f"{first} and {second}",
+            (a.shape, b.shape),
+            requirement="must have shapes that broadcast",
+            remedy="match them",
+        ) from None
+    return a, b
