@@ -85,14 +85,20 @@ def array(
     at_least: float = -math.inf,
     at_most: float = math.inf,
     dimensions: int | None = None,
+    finite: bool = True,
     remedy: str,
 ) -> NDArray[np.float64]:
-    """A non-empty float64 array of finite numbers within the limits, copied only if it must be."""
+    """A non-empty float64 array of numbers within the limits, copied only if it must be; nan never is."""
     import numpy as np
 
     shape = "" if dimensions is None else f" of {dimensions} dimension{'s' if dimensions > 1 else ''}"
     limits = [f"≥ {at_least:g}"] * (at_least > -math.inf) + [f"≤ {at_most:g}"] * (at_most < math.inf)
-    requirement = " ".join([f"must be a non-empty array{shape} of finite real numbers", " and ".join(limits)]).strip()
+    requirement = " ".join(
+        [
+            f"must be a non-empty array{shape} of {'finite real numbers' if finite else 'real numbers'}",
+            " and ".join(limits),
+        ]
+    ).strip()
     try:
         found: NDArray[Any] = np.asarray(value)
     except Exception:  # ragged lists and foreign __array__ methods raise what they like
@@ -102,7 +108,7 @@ def array(
     result = found.astype(np.float64, copy=False)
     if result.size == 0 or (dimensions is not None and result.ndim != dimensions):
         raise InputError(f"{name}, of shape {result.shape},", value, requirement=requirement, remedy=remedy)
-    good = np.isfinite(result) & (result >= at_least) & (result <= at_most)
+    good = (result >= at_least) & (result <= at_most) & (np.isfinite(result) | (not finite))
     if not good.all():
         bad = result[~good].flat[0]
         raise InputError(name, float(bad), requirement=requirement, remedy=remedy)

@@ -148,7 +148,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except typer.TyperException as error:
         if not getattr(error, "message", "") or type(error).__name__ == "NoArgsIsHelpError":
             return BAD_INPUT
-        message = f"{error.format_message()}; see tacit --help"  # type: ignore[attr-defined]
+        message = f"{error.format_message()}; see tacit --help"
     except typer.Abort:
         return INTERRUPTED
     typer.echo(f"tacit: error: {' '.join(message.split())}", err=True)

@@ -60,7 +60,8 @@ class _Release:
         return np.maximum(images @ self.weights[0] + self.offsets[0], 0.0)
 
     def classes(self, features: _Array) -> NDArray[np.int64]:
-        return np.argmax(features @ self.weights[1] + self.offsets[1], axis=1)
+        classes: NDArray[np.int64] = np.argmax(features @ self.weights[1] + self.offsets[1], axis=1)
+        return classes
 
 
 def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> Report:
@@ -80,30 +81,10 @@ def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> R
     advance("more and less noise")
     accuracy, bounds = _trade_off(release, seed, generator)
 
-    chosen = NOISE_LEVELS.index(1.0)
-    named = identification.guarantee.value
-    summary = (
-        (
-            f"A network that reads handwritten digits releases {release.weights[0].shape[1]} features of each image with "
-            f"Gaussian noise of standard deviation {release.sigma:.3g}, the features' own size. It still reads "
-            f"{100 * accuracy[chosen]:.0f} % of the digits ({100 * _clean_accuracy(release):.0f} % without noise)."
-        ),
-        (
-            f"Nobody who holds {GALLERY} candidates names the right one more often than {_percent_up(named)} of the "
-            "time, and a simple attack comes close: that is far above blind guessing "
-            f"({100 / GALLERY:.1f} %), so the protection is weak. More noise protects better and reads fewer digits; the "
-            "curve of the report shows the price."
-        ),
-        (
-            "The last guarantee looks strong, since an unbiased estimate of the pixel must scatter more than the pixel "
-            "itself does over all images. It says only that: attackers who start from what digits look like are biased, "
-            "and for them the first four count."
-        ),
-    )
     return Report(
         command="demo",
         title="What nobody can learn from the noisy features of a digit",
-        summary=summary,
+        summary=_summary(release, accuracy[NOISE_LEVELS.index(1.0)], identification.guarantee.value),
         comparisons=(identification, reconstruction, *pair_comparisons, unbiased),
         figures=(
             Figure(
@@ -151,6 +132,25 @@ def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> R
             "pixel_std_of_the_gallery": pixel_std,
         },
     )
+
+
+def _summary(release: _Release, accuracy: float, named: float) -> tuple[str, ...]:
+    released = (
+        f"A network that reads handwritten digits releases {release.weights[0].shape[1]} features of each image "
+        f"with Gaussian noise of standard deviation {release.sigma:.3g}, the features' own size. It still reads "
+        f"{100 * accuracy:.0f} % of the digits ({100 * _clean_accuracy(release):.0f} % without noise)."
+    )
+    times = named * GALLERY
+    protection = (
+        f"Nobody who holds {GALLERY} candidates names the right one more often than {_percent_up(named)} of the "
+        f"time. That is {times:.0f} times blind guessing: {'weak' if times > 10 else 'strong'} protection. More noise "
+        "protects better and reads fewer digits; the curve in the report shows the price."
+    )
+    unbiased = (
+        "The last guarantee speaks of unbiased estimates alone. Attackers who start from what digits look like are "
+        "biased, and for them the first four count."
+    )
+    return released, protection, unbiased
 
 
 def _trained(seed: int) -> _Release:

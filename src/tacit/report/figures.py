@@ -22,7 +22,7 @@ _PALETTE = {  # placeholder: (name, light, dark)
     USEFUL: ("useful", "#3f7d3a", "#8fcf88"),
 }
 
-_RC = {
+_RC: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
     "text.color": INK,

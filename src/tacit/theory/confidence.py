@@ -26,7 +26,12 @@ def binomial_lower(successes: int, *, trials: int, failure_probability: float) -
     alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
     if k == 0:
         return 0.0
-    return last_true(lambda p: up(float(special.bdtrc(k - 1, n, p)), relative=SPECIAL) <= alpha, holds=0.0, fails=k / n)
+
+    def excluded(p: float) -> bool:
+        # The tail as a beta integral: SciPy's bdtrc rounds 1 − p first, which costs n units in the last place.
+        return up(float(special.betainc(k, n - k + 1, p)), relative=SPECIAL) <= alpha
+
+    return last_true(excluded, holds=0.0, fails=k / n)
 
 
 @at_most
@@ -42,7 +47,11 @@ def binomial_upper(successes: int, *, trials: int, failure_probability: float) -
     alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
     if k == n:
         return 1.0
-    return last_true(lambda p: up(float(special.bdtr(k, n, p)), relative=SPECIAL) <= alpha, holds=1.0, fails=k / n)
+
+    def excluded(p: float) -> bool:
+        return up(float(special.betaincc(k + 1, n - k, p)), relative=SPECIAL) <= alpha
+
+    return last_true(excluded, holds=1.0, fails=k / n)
 
 
 @at_least

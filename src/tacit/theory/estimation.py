@@ -26,7 +26,7 @@ def hcr_variance(shift: ArrayLike, *, chi_square: ArrayLike) -> NDArray[np.float
     Reference.   Hammersley 1950; Chapman and Robbins 1951; Chaudhuri et al. 2024, arXiv:2404.02866v3, equation (5).
     """
     epsilon = checked.array("shift", shift, remedy="pass the change of the coordinate")
-    chi = _extended("chi_square", chi_square)
+    chi = checked.array("chi_square", chi_square, at_least=0, finite=False, remedy="pass a chi-square divergence")
     epsilon, chi = _same_shape("shift", epsilon, "chi_square", chi)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         variance = down(down(epsilon * epsilon) / chi)
@@ -108,6 +108,7 @@ def gallery_mse(
     n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
     # Covariances do not depend on the origin; inputs around their mean keep the cancellation below small.
     theta = theta - theta.mean(axis=0)
+    coordinates = int(theta.shape[1])
     squares = np.sum(theta * theta, axis=1)
     # The covariance's trace, half the mean squared distance of two posterior draws, lies in [0, ½·diameter²],
     # and the diameter is at most twice the largest norm.
@@ -118,11 +119,11 @@ def gallery_mse(
     for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed):
         centre = posterior @ theta
         trace = posterior @ squares - np.sum(centre * centre, axis=1)
-        rounding = 8 * (len(theta) + theta.shape[1]) * np.finfo(float).eps
+        rounding = 8 * (len(theta) + coordinates) * np.finfo(float).eps
         total += float(np.sum(np.maximum(trace - most * (4 * error + rounding), 0.0)))
     mean = down(total / n / most, relative=1e-12) if total else 0.0
     limit = bounded_mean_lower(max(mean, 0.0), count=n, failure_probability=failure_probability)
-    return max(down(limit * most / theta.shape[1], relative=1e-9), 0.0)
+    return max(down(limit * most / coordinates, relative=1e-9), 0.0)
 
 
 def _posteriors(
@@ -160,14 +161,6 @@ def _candidates(name: str, value: ArrayLike) -> NDArray[np.float64]:
     if len(rows) < 2:
         raise InputError(f"the rows of {name}", len(rows), requirement="must be 2 or more", remedy="add candidates")
     return rows
-
-
-def _extended(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """A non-negative array in which inf is allowed."""
-    found = np.asarray(value)
-    finite = np.where(found == np.inf, 0.0, found) if found.dtype.kind == "f" else found
-    checked.array(name, finite, at_least=0, remedy="pass a chi-square divergence")
-    return found.astype(np.float64, copy=False)
 
 
 def _same_shape(

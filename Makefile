@@ -1,0 +1,50 @@
+# Every target builds what it needs from nothing: Python 3.11 or later is the only thing assumed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check soundness docs bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+demo: $(VENV)/base ## prove, attack and report on bundled digits; writes build/demo.html
+	@mkdir -p build
+	$(BIN)/tacit demo --report build/demo.html --json build/demo.json
+
+test: $(VENV)/work ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/work ## lint, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --quiet tests/test_architecture.py -k 'imports or rooms or loads or core'
+
+soundness: $(VENV)/work ## make every theorem 1 % too optimistic: the tests must notice
+	$(BIN)/python tests/soundness.py
+
+docs: $(VENV)/work ## build the documentation into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "written: $(CURDIR)/site/index.html"
+
+bench: $(VENV)/work ## measure speed as ratios against named baselines
+	$(BIN)/python benchmarks/foundation.py
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) build site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# A stamp for each set of packages; a change of the requirements installs anew.
+$(VENV)/base: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tacit needs Python 3.11 or later, got " + sys.version.split()[0] + " from $(PYTHON); run make PYTHON=/path/to/python3.11")'
+	@echo "installing tacit into $(VENV) …"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/work: $(VENV)/base
+	@echo "installing what tests, checks and documentation need …"
+	@$(INSTALL) --editable '.[test,check,docs]'
+	@touch $@

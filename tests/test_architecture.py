@@ -1,0 +1,194 @@
+"""The house rules that code can hold: import directions, public surface, documentation, light imports."""
+
+import ast
+import inspect
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from soundness import theorems
+from typer.main import get_command
+
+import tacit
+from tacit import cli
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "tacit"
+
+# Each room and the rooms it may import. Nothing may import a room that does not list it here.
+MAY_IMPORT = {
+    "errors": set(),
+    "checked": {"errors"},
+    "guarantee": {"errors", "checked"},
+    "numerics": {"errors"},
+    "entropy": {"errors", "checked"},
+    "theory": {"errors", "checked", "numerics"},
+    "report": {"errors", "checked", "guarantee", "__init__"},
+    "demo": {"checked", "guarantee", "numerics", "report", "theory"},
+    "cli": {"__init__", "errors", "report", "demo"},
+    "__init__": {"errors", "guarantee"},
+    "__main__": {"cli"},
+}
+# Foreign packages that only some rooms may import at all, wherever in a file the import stands.
+ONLY_IN = {
+    "matplotlib": {"report"},
+    "jinja2": {"report"},
+    "sklearn": {"demo"},
+    "opendp": {"entropy"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+    "torch": set(),
+}
+
+
+def room(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path):
+    """(room of tacit or None, foreign package or None) for every import of a file, wherever it stands."""
+    package = ["tacit", *path.relative_to(SOURCE).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *filter(None, [node.module])])
+            # `from . import name` may name a room or a public name of the package itself.
+            modules = [f"{module}.{alias.name}" if module == "tacit" else module for alias in node.names]
+        else:
+            continue
+        for module in modules:
+            head, _, rest = module.partition(".")
+            if head != "tacit":
+                yield None, head
+            else:
+                name = rest.partition(".")[0]
+                exists = (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").exists()
+                yield (name if name and exists else "__init__"), None
+
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_run_one_way(path):
+    own = room(path)
+    for other, foreign in imports(path):
+        if other is not None and other != own:
+            assert other in MAY_IMPORT[own], f"{own} imports {other}"
+        if foreign in ONLY_IN:
+            assert own in ONLY_IN[foreign], f"{own} imports {foreign}"
+
+
+def test_the_rooms_form_no_circle():
+    order, left = [], {name: set(rooms) for name, rooms in MAY_IMPORT.items()}
+    left["report"].discard("__init__")  # for the version number, inside a function
+    while left:
+        free = [name for name, rooms in left.items() if rooms <= set(order)]
+        assert free, f"a circle among {sorted(left)}"
+        order += free
+        left = {name: rooms for name, rooms in left.items() if name not in free}
+
+
+def test_the_core_needs_the_standard_library_alone():
+    for name in ("errors", "checked", "guarantee"):
+        foreign = {package for _, package in imports(SOURCE / f"{name}.py") if package}
+        assert foreign - set(sys.stdlib_module_names) <= {"numpy"}  # of arrays at the door, imported where used
+    script = "import sys, tacit; print('numpy' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "False"
+
+
+def test_importing_tacit_loads_nothing_heavy():
+    script = "import sys, json, tacit; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    loaded = set(json.loads(subprocess.check_output([sys.executable, "-c", script], text=True)))
+    heavy = {"torch", "sklearn", "matplotlib", "dp_accounting", "scipy", "opendp", "jinja2", "typer", "rich"}
+    assert not loaded & heavy
+
+
+def test_starting_the_command_line_loads_nothing_heavy():
+    script = "import sys, json, tacit.cli; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    loaded = set(json.loads(subprocess.check_output([sys.executable, "-c", script], text=True)))
+    assert not loaded & {"torch", "sklearn", "matplotlib", "dp_accounting", "scipy", "opendp", "numpy"}
+
+
+def test_the_public_surface_is_all():
+    public = {name for name, value in vars(tacit).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert public - {"version"} == set(tacit.__all__) - {"__version__"}
+    assert sorted(tacit.__all__) == tacit.__all__
+
+
+def test_every_theorem_states_what_it_claims():
+    for module, functions in theorems().items():
+        assert functions, f"{module} holds no theorem"
+        for name in functions:
+            function = getattr(import_module(module), name)
+            assert function.side in ("at_least", "at_most")
+            for part in ("Statement.", "Assumptions.", "Direction.", "Reference."):
+                assert part in inspect.getdoc(function), f"{module}.{name} lacks {part}"
+            proofs = (ROOT / "docs" / "proofs" / f"{module.rpartition('.')[2]}.md").read_text()
+            assert f"`{name}`" in proofs, f"docs/proofs does not prove {module}.{name}"
+
+
+def test_everything_public_has_a_docstring():
+    modules = [import_module(f"tacit.{name}") for name in MAY_IMPORT if name not in ("__init__", "__main__")]
+    modules += [
+        import_module(f"tacit.{package}.{info.name}")
+        for package in ("theory", "report")
+        for info in pkgutil.iter_modules([str(SOURCE / package)])
+    ]
+    for module in modules:
+        assert module.__doc__, module
+        for name, value in inspect.getmembers(module, lambda x: inspect.isfunction(x) or inspect.isclass(x)):
+            if value.__module__ == module.__name__ and not name.startswith("_"):
+                assert value.__doc__, f"{module.__name__}.{name}"
+
+
+COMMANDS = get_command(cli.app).commands
+
+
+def test_every_command_is_documented():
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    for name, command in COMMANDS.items():
+        assert f"## `tacit {name}`" in page
+        assert command.help
+        for parameter in command.params:
+            for option in parameter.opts:
+                assert f"`{option}" in page, f"docs/command-line.md does not explain {name} {option}"
+
+
+def test_every_command_has_the_common_options():
+    for name, command in COMMANDS.items():
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {"--json", "--report", "--quiet"} <= options, name
+
+
+def python_blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
+
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if python_blocks(path)], ids=lambda path: path.name)
+def test_the_python_of_the_documents_runs_and_prints_what_it_says(path, tmp_path):
+    """One script a page, in order; every `# → text` beside a print must be a line that it prints."""
+    blocks = python_blocks(path)
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(blocks))
+    finished = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    printed = finished.stdout.splitlines()
+    for promised in re.findall(r"# → (.*)", "\n".join(blocks)):
+        assert promised in printed, f"{promised!r} is not among {printed}"
+
+
+def test_the_readme_shows_the_two_commands():
+    text = (ROOT / "README.md").read_text()
+    assert "make demo" in text
+    assert "make test" in text

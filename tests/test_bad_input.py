@@ -1,0 +1,276 @@
+"""Hundreds of unusable values, at every public door: always one clear line, never a traceback, never acceptance."""
+
+import inspect
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tacit.theory.confidence
+import tacit.theory.divergences
+import tacit.theory.estimation
+from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo, entropy
+from tacit.report import Figure, Report
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+foreign = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.binary(),
+    st.complex_numbers(),
+    st.builds(object),
+    st.builds(Unprintable),
+    st.just(print),
+    st.sets(st.integers()),
+)
+not_text = foreign | st.floats() | st.integers() | st.lists(st.text()) | st.sampled_from(["", " ", "\n\t"])
+not_number = foreign | st.text() | st.lists(st.floats()) | st.just(math.nan) | st.just(np.array([1.0, 2.0]))
+not_a_list_of_records = foreign | st.text(min_size=1) | st.floats() | st.lists(st.text() | st.floats(), min_size=1)
+negative = st.floats(max_value=-1e-300)
+infinite = st.sampled_from([math.inf, -math.inf])
+not_probability = not_number | infinite | st.floats(max_value=0) | st.floats(min_value=1) | st.just(10**400)
+not_positive = not_number | infinite | st.floats(max_value=0) | st.just(10**400)
+not_count = not_number | st.floats() | st.integers(max_value=-1) | st.just(Fraction(1, 2))
+not_detail = (
+    foreign
+    | st.text()
+    | st.floats()
+    | st.lists(st.integers())
+    | st.sampled_from(
+        [{"a": np.zeros(3)}, {1: 2}, {"$float": "inf"}, {"a": {"b": object()}}, {"a": {1, 2}}, {"a": Fraction(1, 3)}]
+    )
+)
+not_array = st.one_of(
+    foreign.filter(lambda value: not isinstance(value, bool)),
+    st.text(),
+    st.sampled_from([[], [[]], [1.0, math.nan], [[1.0, 2.0], [3.0]], ["a"], [None], np.array(["x"]), np.zeros((0, 3))]),
+)
+not_finite_array = not_array | st.just([math.inf]) | infinite
+not_distance = not_finite_array | negative | st.lists(negative, min_size=1)
+not_share = not_distance | st.floats(min_value=1.0, exclude_min=True)
+not_rows = not_finite_array | st.just([1.0, 2.0]) | st.just([[1.0, 2.0]]) | st.just(np.zeros((2, 2, 2)))
+
+GUARANTEE = Guarantee(quantity="q", side="at_least", value=1, adversary=Adversary.ANY, theorem="t", assumptions=())
+ATTACK = Attack(quantity="q", value=2, low=1, high=3, confidence=0.9, adversary=Adversary.ANY, method="m")
+FIGURE = Figure(title="t", caption="c", alternative="a", svg="<svg/>")
+
+DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrategy[Any]]]] = [
+    (Assumption, {"text": "t", "checked_by": "code"}, {"text": not_text, "checked_by": not_text | st.just("nobody")}),
+    (Adversary, {"kind": "prior", "scope": "s"}, {"kind": not_text | st.just("all"), "scope": foreign | st.floats()}),
+    (Adversary, {"kind": "any"}, {"scope": st.text(min_size=1)}),
+    (
+        Guarantee,
+        {
+            "quantity": "q",
+            "side": "at_least",
+            "value": 1.0,
+            "adversary": Adversary.ANY,
+            "theorem": "t",
+            "assumptions": (),
+            "failure_probability": 0.0,
+            "detail": {},
+        },
+        {
+            "quantity": not_text,
+            "side": not_text | st.just("above"),
+            "value": not_number,
+            "adversary": not_text | st.just("any"),
+            "theorem": not_text,
+            "assumptions": not_a_list_of_records,
+            "failure_probability": not_number | negative | infinite | st.floats(min_value=1),
+            "detail": not_detail,
+        },
+    ),
+    (
+        Attack,
+        {
+            "quantity": "q",
+            "value": 2,
+            "low": 1,
+            "high": 3,
+            "confidence": 0.9,
+            "adversary": Adversary.ANY,
+            "method": "m",
+        },
+        {
+            "quantity": not_text,
+            "value": not_number | st.floats(max_value=0.999) | st.floats(min_value=3.001),
+            "low": not_number | st.floats(min_value=2.001),
+            "high": not_number | st.floats(max_value=1.999),
+            "confidence": not_number | infinite | st.floats(max_value=0) | st.floats(min_value=1.001),
+            "adversary": not_text | st.just("any"),
+            "method": not_text,
+        },
+    ),
+    (
+        Comparison,
+        {"guarantee": GUARANTEE, "attack": ATTACK},
+        {"guarantee": not_text, "attack": not_text.filter(lambda value: value is not None)},
+    ),
+    (
+        Figure,
+        {"title": "t", "caption": "c", "alternative": "a", "svg": "<svg/>"},
+        {"title": not_text, "caption": not_text, "alternative": not_text, "svg": not_text},
+    ),
+    (
+        Report,
+        {
+            "command": "c",
+            "title": "t",
+            "summary": ("s",),
+            "comparisons": (Comparison(guarantee=GUARANTEE),),
+            "figures": (FIGURE,),
+            "detail": {},
+        },
+        {
+            "command": not_text,
+            "title": not_text,
+            "summary": foreign | st.text() | st.lists(st.floats(), min_size=1),
+            "comparisons": not_a_list_of_records | st.just(()),
+            "figures": not_a_list_of_records,
+            "detail": not_detail,
+        },
+    ),
+    (Guarantee.from_dict, {"data": GUARANTEE.to_dict()}, {"data": not_text | st.dictionaries(st.text(), st.floats())}),
+    (Guarantee.from_json, {"source": GUARANTEE.to_json()}, {"source": foreign | st.text() | st.floats()}),
+    (demo.demo, {"seed": 0}, {"seed": not_count}),
+    (entropy.discrete_laplace, {"scale": 1.0, "size": 1}, {"scale": not_positive, "size": not_count | st.just(0)}),
+    (entropy.discrete_gaussian, {"scale": 1.0, "size": 1}, {"scale": not_positive, "size": not_count | st.just(0)}),
+    (
+        entropy.bernoulli,
+        {"probability": Fraction(1, 2), "size": 1},
+        {"probability": not_number | st.floats() | st.just(Fraction(3, 2)) | st.just(-1), "size": not_count},
+    ),
+    (tacit.theory.divergences.gaussian_chi_square, {"distance": 1.0}, {"distance": not_distance}),
+    (tacit.theory.divergences.gaussian_total_variation, {"distance": 1.0}, {"distance": not_distance}),
+    (
+        tacit.theory.divergences.gaussian_delta,
+        {"epsilon": 1.0, "distance": 1.0},
+        {"epsilon": not_number | negative | infinite, "distance": not_number | negative | infinite},
+    ),
+    (
+        tacit.theory.divergences.gaussian_epsilon,
+        {"delta": 1e-5, "distance": 1.0},
+        {"delta": not_probability, "distance": not_number | negative | infinite | st.just(1e300)},
+    ),
+    *(
+        (
+            function,
+            {"successes": 1, "trials": 3, "failure_probability": 0.1},
+            {
+                "successes": not_count | st.integers(min_value=4),
+                "trials": not_count | st.just(0),
+                "failure_probability": not_probability,
+            },
+        )
+        for function in (tacit.theory.confidence.binomial_lower, tacit.theory.confidence.binomial_upper)
+    ),
+    *(
+        (
+            function,
+            {"mean": 0.5, "count": 3, "failure_probability": 0.1},
+            {
+                "mean": not_number | negative | infinite | st.floats(min_value=1.001),
+                "count": not_count | st.just(0),
+                "failure_probability": not_probability,
+            },
+        )
+        for function in (tacit.theory.confidence.bounded_mean_lower, tacit.theory.confidence.bounded_mean_upper)
+    ),
+    (
+        tacit.theory.estimation.hcr_variance,
+        {"shift": [1.0, 2.0], "chi_square": [1.0, 1.0]},
+        {
+            "shift": not_finite_array | st.just([1.0, 2.0, 3.0]),
+            "chi_square": not_array | negative,
+        },
+    ),
+    (tacit.theory.estimation.two_point_success, {"total_variation": 0.5}, {"total_variation": not_share}),
+    (
+        tacit.theory.estimation.two_point_mse,
+        {"shift": [1.0, 2.0], "total_variation": [0.5, 0.5]},
+        {"shift": not_finite_array | st.just([1.0, 2.0, 3.0]), "total_variation": not_share},
+    ),
+    (
+        tacit.theory.estimation.gallery_identification,
+        {"features": np.eye(2), "sigma": 1.0, "draws": 10, "failure_probability": 0.1, "seed": 0},
+        {
+            "features": not_rows,
+            "sigma": not_positive,
+            "draws": not_count | st.just(0),
+            "failure_probability": not_probability,
+            "seed": not_count,
+        },
+    ),
+    (
+        tacit.theory.estimation.gallery_mse,
+        {"features": np.eye(2), "inputs": np.eye(2), "sigma": 1.0, "draws": 10, "failure_probability": 0.1, "seed": 0},
+        {
+            "features": not_rows,
+            "inputs": not_rows | st.just(np.eye(3)),
+            "sigma": not_positive,
+            "draws": not_count | st.just(0),
+            "failure_probability": not_probability,
+            "seed": not_count,
+        },
+    ),
+]
+
+CASES = [
+    pytest.param(door, good, name, bad, id=f"{door.__qualname__}-{name}")
+    for door, good, fields in DOORS
+    for name, bad in fields.items()
+]
+
+
+@pytest.mark.parametrize(("door", "good"), [pytest.param(*row[:2], id=row[0].__qualname__) for row in DOORS])
+def test_the_good_values_of_this_table_are_good(door, good):
+    if door is not demo.demo:  # which tests/test_demo.py runs
+        door(**good)
+
+
+@pytest.mark.parametrize(("door", "good", "name", "bad"), CASES)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_unusable_values_get_one_clear_line(door, good, name, bad, data):
+    value = data.draw(bad)
+    with pytest.raises(TacitError) as refusal:
+        door(**{**good, name: value})
+    message = str(refusal.value)
+    assert "\n" not in message
+    assert "must" in message  # the requirement
+    assert "got" in message  # the value
+    assert ";" in message  # the remedy follows
+    assert len(message) < 500
+
+
+def test_every_public_door_is_in_the_table():
+    doors = {door for door, _, _ in DOORS}
+    modules = (tacit.theory.divergences, tacit.theory.confidence, tacit.theory.estimation, entropy)
+    public = {
+        function
+        for module in modules
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+    }
+    classes = {Assumption, Adversary, Guarantee, Attack, Comparison, Figure, Report}
+    assert public | classes <= doors
+
+
+def test_errors_that_travel_between_processes_stay_whole():
+    import pickle
+
+    with pytest.raises(TacitError) as refusal:
+        Assumption(text="", checked_by="code")
+    again = pickle.loads(pickle.dumps(refusal.value))  # noqa: S301 — our own bytes, as worker processes send them
+    assert str(again) == str(refusal.value)

@@ -1,0 +1,140 @@
+"""The command line as people run it: exit codes, one-line errors, and nothing lost."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_report import comparison, report
+
+from tacit import InputError, __version__, cli
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "tacit", *arguments], capture_output=True, text=True, check=False, **options
+    )
+
+
+def test_version():
+    finished = run("--version")
+    assert (finished.returncode, finished.stdout.strip()) == (0, f"tacit {__version__}")
+
+
+def test_help_names_the_commands_and_exit_codes():
+    finished = run("--help")
+    assert finished.returncode == 0
+    assert "demo" in finished.stdout
+    assert "Exit codes" in finished.stdout
+
+
+def assert_one_line_error(finished):
+    assert finished.returncode == 2, finished
+    assert finished.stdout == ""
+    assert finished.stderr.startswith("tacit: error: ")
+    assert finished.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--nonsense",),
+        ("nonsense",),
+        ("demo", "--nonsense"),
+        ("demo", "extra"),
+        ("demo", "--json"),
+        ("demo", "--report", "page.txt"),
+        ("demo", "--report", "no/such/folder/page.html"),
+        ("demo", "--json", "."),
+        ("demo", "--json", "x" * 5000),
+        ("demo", "--report", "same.html", "--json", "same.html"),
+    ],
+)
+def test_bad_usage_is_one_line(arguments, tmp_path):
+    assert_one_line_error(run(*arguments, cwd=tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that not even root can write to")
+def test_a_folder_that_cannot_be_written_is_one_line():
+    assert_one_line_error(run("demo", "--quiet", "--json", "/proc/self/out.json"))
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    arguments=st.lists(
+        st.sampled_from(["demo", "--json", "--report", "--quiet", "-q", "--version=1", "", "-", "--", "--json="])
+        | st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=20),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_no_arguments_whatever_end_in_a_traceback(arguments, capsys, monkeypatch, tmp_path):
+    """The demo itself is cut short here: this is about what happens before any work."""
+    from tacit import demo
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "demo", lambda **_: report(comparison()))
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    output = capsys.readouterr()
+    assert end.value.code in (0, 2)
+    assert "Traceback" not in output.err
+    if end.value.code == 2:
+        assert output.err.startswith("tacit: error: ")
+        assert output.err.count("\n") == 1
+
+
+def deliver(made, json, page, *, quiet=False):
+    with cli._delivery(json, page, quiet=quiet) as hand_over:
+        hand_over(made)
+
+
+def test_a_contradiction_exits_with_1_after_everything_is_written(tmp_path, capsys):
+    json, page = tmp_path / "out.json", tmp_path / "out.html"
+    with pytest.raises(typer.Exit) as end:
+        deliver(report(comparison(attacked=0.9)), json, page)
+    assert end.value.exit_code == 1
+    assert '"contradicted": true' in json.read_text()
+    assert "CONTRADICTED" in page.read_text()
+    assert "CONTRADICTED" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.html", "out.json"]
+
+
+def test_quiet_prints_nothing_and_still_writes(tmp_path, capsys):
+    deliver(report(comparison()), tmp_path / "out.json", None, quiet=True)
+    assert capsys.readouterr() == ("", "")
+    assert (tmp_path / "out.json").exists()
+
+
+def test_an_older_file_survives_a_failed_run(tmp_path):
+    """The disk fills up while the new file is written."""
+    old = tmp_path / "out.json"
+    old.write_text("precious")
+    with pytest.raises(InputError, match="must be writable"):
+        _with_full_disk(lambda: cli._write(old, "new" * 100_000))
+    assert old.read_text() == "precious"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+def _with_full_disk(action):
+    import resource
+    import signal
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        action()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_results_are_as_readable_as_any_new_file(tmp_path):
+    cli._write(tmp_path / "out.json", "{}")
+    (tmp_path / "plain").write_text("")
+    assert (tmp_path / "out.json").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -1,0 +1,250 @@
+import copy
+import dataclasses
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, IncomparableError, InputError
+from tacit.guarantee import safe_text
+
+words = st.text(min_size=1).filter(str.strip)
+not_nan = st.floats(allow_nan=False)
+adversaries = st.one_of(
+    st.sampled_from([Adversary.ANY, Adversary.UNBIASED, Adversary.PRIOR, Adversary.OUTPUT]),
+    st.builds(Adversary.PRIOR.scoped, words),
+    st.builds(Adversary.OUTPUT.scoped, words),
+)
+keys = st.text().filter(lambda key: not key.startswith("$"))
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(keys, inner),
+    max_leaves=10,
+)
+guarantees = st.builds(
+    Guarantee,
+    quantity=words,
+    side=st.sampled_from(["at_least", "at_most"]),
+    value=not_nan,
+    adversary=adversaries,
+    theorem=words,
+    assumptions=st.lists(st.builds(Assumption, text=words, checked_by=st.sampled_from(["code", "caller"])), max_size=3),
+    failure_probability=st.floats(0, 1, exclude_max=True),
+    detail=st.dictionaries(keys, plain, max_size=3),
+)
+attacks = st.builds(
+    lambda ends, **rest: Attack(low=min(ends), value=sorted(ends)[1], high=max(ends), **rest),
+    ends=st.tuples(not_nan, not_nan, not_nan),
+    quantity=words,
+    confidence=st.floats(0, 1, exclude_min=True),
+    adversary=adversaries,
+    method=words,
+)
+
+
+def guarantee(**changes):
+    fields = {
+        "quantity": "mean squared error",
+        "side": "at_least",
+        "value": 1.0,
+        "adversary": Adversary.ANY,
+        "theorem": "Le Cam",
+        "assumptions": (Assumption(text="Gaussian noise", checked_by="caller"),),
+    }
+    return Guarantee(**{**fields, **changes})
+
+
+def attack(**changes):
+    fields = {
+        "quantity": "mean squared error",
+        "value": 2.0,
+        "low": 1.5,
+        "high": 2.5,
+        "confidence": 0.99,
+        "adversary": Adversary.ANY,
+        "method": "decoder",
+    }
+    return Attack(**{**fields, **changes})
+
+
+def same(one, other):
+    """Equality in which nan equals nan and 1 differs from 1.0 and True."""
+    return repr(one) == repr(other)
+
+
+@given(guarantees)
+def test_guarantees_return_from_json_unchanged(original):
+    assert same(Guarantee.from_json(original.to_json()), original)
+    assert same(Guarantee.from_dict(original.to_dict()), original)
+
+
+@given(attacks)
+def test_attacks_return_from_json_unchanged(original):
+    assert same(Attack.from_json(original.to_json()), original)
+
+
+@given(guarantees, attacks, st.booleans())
+def test_comparisons_return_from_json_unchanged(bound, achieved, with_attack):
+    matching = dataclasses.replace(achieved, quantity=bound.quantity, adversary=bound.adversary)
+    original = Comparison(guarantee=bound, attack=matching if with_attack else None)
+    assert same(Comparison.from_json(original.to_json()), original)
+
+
+@given(guarantees)
+def test_json_is_strict(original):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    assert json.loads(original.to_json(), parse_constant=refuse)["schema"] == 1
+
+
+def test_the_json_that_readers_rely_on():
+    data = Comparison(guarantee=guarantee(value=math.inf), attack=attack()).to_dict()
+    assert data["contradicted"] is True
+    assert data["gap"] == {"$float": "-inf"}
+    assert data["guarantee"]["value"] == {"$float": "inf"}
+    assert data["guarantee"]["adversary"] == {"schema": 1, "kind": "any", "scope": ""}
+    assert Comparison(guarantee=guarantee()).to_dict()["attack"] is None
+
+
+def test_edited_json_is_refused():
+    data = Comparison(guarantee=guarantee(), attack=attack()).to_dict()
+    for changed, message in (
+        ({**data, "contradicted": True}, "must follow from"),
+        ({**data, "gap": 5.0}, "must follow from"),
+        ({**data, "schema": 2}, "must be 1"),
+        ({**data, "extra": 1}, "must be guarantee, attack"),
+        ({key: value for key, value in data.items() if key != "gap"}, "must be guarantee, attack"),
+        ([data], "must be an object"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Comparison.from_dict(changed)
+
+
+@pytest.mark.parametrize("make", [guarantee, attack, lambda: Comparison(guarantee=guarantee(), attack=attack())])
+def test_results_are_frozen_hold_no_loose_ends_and_survive_copying(make):
+    result = make()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.value = 0.0
+    assert same(copy.deepcopy(result), result)
+    assert same(pickle.loads(pickle.dumps(result)), result)  # noqa: S301 — our own bytes, as worker processes send them
+
+
+def test_detail_cannot_be_changed_through_what_was_passed_in():
+    mine = {"sizes": [1, 2]}
+    result = guarantee(detail=mine)
+    mine["sizes"].append(3)
+    assert result.detail["sizes"] == (1, 2)
+    with pytest.raises(TypeError):
+        result.detail["sizes"] = 5
+
+
+def test_numpy_numbers_become_plain_ones():
+    result = guarantee(value=np.float32(0.5), detail={"n": np.int64(3), "x": np.float32(0.25)})
+    assert (type(result.value), type(result.detail["n"]), type(result.detail["x"])) == (float, int, float)
+    json.dumps(result.to_dict())
+
+
+def test_positional_arguments_are_refused():
+    with pytest.raises(TypeError):
+        Assumption("text", "caller")
+
+
+COVERED = [
+    (Adversary.ANY, Adversary.ANY),
+    (Adversary.ANY, Adversary.UNBIASED),
+    (Adversary.ANY, Adversary.OUTPUT.scoped("score")),
+    (Adversary.UNBIASED, Adversary.UNBIASED),
+    (Adversary.PRIOR, Adversary.PRIOR),
+    (Adversary.PRIOR.scoped("digits"), Adversary.PRIOR.scoped("digits")),
+    (Adversary.OUTPUT.scoped("score"), Adversary.OUTPUT.scoped("score")),
+]
+EVERYONE = [
+    Adversary.ANY,
+    Adversary.UNBIASED,
+    Adversary.PRIOR,
+    Adversary.PRIOR.scoped("digits"),
+    Adversary.PRIOR.scoped("faces"),
+    Adversary.OUTPUT,
+    Adversary.OUTPUT.scoped("score"),
+]
+
+
+@pytest.mark.parametrize("bound", EVERYONE)
+@pytest.mark.parametrize("attacker", EVERYONE)
+def test_a_comparison_is_refused_unless_the_class_covers_the_attacker(bound, attacker):
+    allowed = (
+        (bound, attacker) in COVERED or bound == attacker or (bound, attacker) == (Adversary.ANY, Adversary.OUTPUT)
+    )
+    if allowed:
+        Comparison(guarantee=guarantee(adversary=bound), attack=attack(adversary=attacker))
+        return
+    with pytest.raises(IncomparableError) as refusal:
+        Comparison(guarantee=guarantee(adversary=bound), attack=attack(adversary=attacker))
+    assert bound.in_words in str(refusal.value)
+    assert attacker.in_words in str(refusal.value)
+
+
+def test_a_biased_decoder_is_not_compared_with_a_bound_on_unbiased_estimators():
+    with pytest.raises(IncomparableError, match="unbiased estimators only"):
+        Comparison(guarantee=guarantee(adversary=Adversary.UNBIASED), attack=attack(adversary=Adversary.ANY))
+
+
+def test_two_quantities_are_not_compared():
+    with pytest.raises(IncomparableError, match=r"'mean squared error'.*'accuracy'"):
+        Comparison(guarantee=guarantee(), attack=attack(quantity="accuracy"))
+
+
+@pytest.mark.parametrize(
+    ("side", "bound", "contradicted", "gap"),
+    [
+        ("at_least", 1.0, False, 1.0),
+        ("at_least", 2.4, False, -0.4),  # the value lies beyond, the interval does not
+        ("at_least", 2.5, False, -0.5),
+        ("at_least", 2.6, True, -0.6),
+        ("at_most", 3.0, False, 1.0),
+        ("at_most", 1.5, False, -0.5),
+        ("at_most", 1.4, True, -0.6),
+    ],
+)
+def test_contradiction_needs_the_whole_interval(side, bound, contradicted, gap):
+    comparison = Comparison(guarantee=guarantee(side=side, value=bound), attack=attack())
+    assert comparison.contradicted is contradicted
+    assert comparison.gap == pytest.approx(gap)
+
+
+def test_no_attack_contradicts_nothing():
+    comparison = Comparison(guarantee=guarantee())
+    assert (comparison.contradicted, comparison.gap) == (False, None)
+
+
+def test_equal_infinities_leave_no_gap():
+    ends = {"value": math.inf, "low": math.inf, "high": math.inf}
+    assert Comparison(guarantee=guarantee(value=math.inf), attack=attack(**ends)).gap == 0
+
+
+def test_false_alarms_add_up():
+    comparison = Comparison(guarantee=guarantee(failure_probability=0.25), attack=attack(confidence=0.5))
+    assert comparison.false_alarm_probability == 0.75
+
+
+@given(st.floats(-1e300, 1e300), st.integers(1, 6))
+def test_printed_numbers_are_rounded_to_the_safe_side(value, digits):
+    def number(toward):
+        return float(safe_text(value, toward=toward, digits=digits).replace("−", "-"))
+
+    assert number("down") <= value <= number("up")
+    assert number("nearest") in (number("down"), number("up"))
+    assert abs(number("up") - number("down")) <= 10.0 ** (1 - digits) * abs(value) * 1.0001 + 5e-324
+
+
+def test_sentences():
+    assert str(guarantee(value=0.12345)) == "mean squared error is at least 0.123 for anyone, by any method"
+    assert str(guarantee(side="at_most", value=0.12345)) == (
+        "mean squared error is at most 0.124 for anyone, by any method"
+    )
+    assert str(attack()) == "decoder: mean squared error of 2 (1.5 to 2.5 with 99 % confidence)"

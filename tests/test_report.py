@@ -1,0 +1,172 @@
+import json
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from tacit import Adversary, Assumption, Attack, Comparison, Guarantee
+from tacit.report import Figure, Report, figures
+
+CALLER = Assumption(text="records are <i.i.d.> & fresh", checked_by="caller")
+CODE = Assumption(text="sigma is positive", checked_by="code")
+
+
+def comparison(*, value=0.5, attacked=0.4, side="at_most", adversary=Adversary.ANY):
+    guarantee = Guarantee(
+        quantity="advantage",
+        side=side,
+        value=value,
+        adversary=adversary,
+        theorem="Theorem B",
+        assumptions=(CODE, CALLER),
+        failure_probability=0.01,
+    )
+    attack = attacked and Attack(
+        quantity="advantage",
+        value=attacked,
+        low=attacked - 0.01,
+        high=attacked + 0.01,
+        confidence=0.99,
+        adversary=adversary,
+        method="threshold",
+    )
+    return Comparison(guarantee=guarantee, attack=attack)
+
+
+def report(*comparisons, **changes):
+    fields = {"command": "audit", "title": "A <title>", "summary": ("One & all.",), "comparisons": comparisons}
+    return Report(**{**fields, **changes})
+
+
+class Page(HTMLParser):
+    """Text in reading order, all addresses, and a check that elements nest."""
+
+    void = ("meta", "img", "br")
+
+    def __init__(self, source):
+        super().__init__()
+        self.text, self.addresses, self.open, self.tags = "", [], [], []
+        self.feed(source)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in self.void:
+            self.open.append(tag)
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+        assert tag != "img" or dict(attrs)["alt"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data + " "
+
+
+def page(source):
+    parsed = Page(source)
+    parsed.text = " ".join(parsed.text.split())
+    return parsed
+
+
+def test_html_says_what_must_be_said_in_the_right_order():
+    text = page(report(comparison()).to_html()).text
+    order = [
+        "One & all.",
+        "only you can check that",
+        "records are <i.i.d.> & fresh",
+        "Advantage",
+        "at most 0.5",
+        "for anyone, by any method",
+        "except with probability 0.01",
+        "Not contradicted",
+        "No attack shown here proves safety.",
+        "You check",
+        "Code checked",
+        "sigma is positive",
+    ]
+    positions = [text.index(part) for part in order]
+    assert positions == sorted(positions)
+
+
+def test_text_says_what_must_be_said_in_the_right_order():
+    lines = report(comparison()).to_text().splitlines()
+    text = " ".join(" ".join(lines).split())
+    order = ["One & all.", "Only you can check that", "records are", "1. Advantage", "at most 0.5", "No attack shown"]
+    positions = [text.index(part) for part in order]
+    assert positions == sorted(positions)
+    assert max(len(line) for line in lines) <= 80
+
+
+@pytest.mark.parametrize("attacked", [0.4, None])
+def test_every_non_contradiction_carries_the_warning(attacked):
+    made = report(comparison(attacked=attacked), comparison(attacked=attacked))
+    assert page(made.to_html()).text.count("No attack shown here proves safety.") == 2
+    assert " ".join(made.to_text().split()).count("No attack shown here proves safety.") == 2
+    assert not made.contradicted
+
+
+def test_a_contradiction_is_shouted_and_not_softened():
+    made = report(comparison(attacked=0.9))
+    assert made.contradicted
+    for text in (page(made.to_html()).text, made.to_text()):
+        assert "CONTRADICTED" in text
+        assert "No attack shown here proves safety" not in text
+
+
+def test_an_infinite_bound_is_put_into_words():
+    impossible = report(comparison(value=float("inf"), side="at_least", attacked=None))
+    vacuous = report(comparison(value=float("inf")))
+    for text in (page(impossible.to_html()).text, impossible.to_text()):
+        assert "no adversary of this class exists" in text
+        assert "∞" not in text
+    assert "the bound is vacuous here" in vacuous.to_text()
+
+
+def test_json_follows_schema_1():
+    made = report(comparison(), comparison(attacked=None), detail={"rows": 5, "loss": float("nan")})
+    data = json.loads(made.to_json())
+    assert list(data) == ["schema", "command", "comparisons", "detail"]
+    assert (data["schema"], data["command"]) == (1, "audit")
+    assert data["detail"] == {"rows": 5, "loss": {"$float": "nan"}}
+    assert [Comparison.from_dict(item) for item in data["comparisons"]] == list(made.comparisons)
+    assert data["comparisons"][1]["attack"] is None
+
+
+def test_the_page_needs_nothing_but_itself():
+    picture = Figure(title="T", caption="C", alternative="A", svg=figures.image_rows({"row": [[[0, 1], [1, 0]]]}))
+    source = report(comparison(), figures=[picture]).to_html()
+    parsed = page(source)
+    assert parsed.addresses
+    assert all(address.startswith("data:") for address in parsed.addresses)
+    assert not {"script", "link", "iframe"} & set(parsed.tags)
+    assert "@import" not in source
+    assert "url(" not in source
+    assert "prefers-color-scheme: dark" in source
+    assert "@media print" in source
+    assert 'name="viewport"' in source
+
+
+def test_figures_are_xml_in_the_colours_of_both_schemes_and_the_same_every_time():
+    options = {"x_label": "noise", "y_label": "share", "marked": (1.0, "here")}
+    one = figures.curves([0.5, 1, 2], {"bound": ([0.9, 0.5, 0.1], figures.PROVEN)}, **options)
+    assert one == figures.curves([0.5, 1, 2], {"bound": ([0.9, 0.5, 0.1], figures.PROVEN)}, **options)
+    ElementTree.fromstring(one)  # noqa: S314 — our own text
+    assert "var(--proven)" in one
+    assert "prefers-color-scheme: dark" in one
+    for placeholder in (figures.INK, figures.MUTED, figures.GRID, figures.PROVEN, figures.ACHIEVED, figures.USEFUL):
+        assert placeholder not in one
+
+
+@pytest.mark.parametrize(
+    ("side", "value", "attacked"), [("at_most", 0.3, 0.2), ("at_least", 0.1, 0.2), ("at_least", -3.0, 0.0001)]
+)
+def test_the_number_line_shows_bound_and_attack_inside_its_frame(side, value, attacked):
+    from tacit.report.document import number_line
+
+    line = number_line(comparison(side=side, value=value, attacked=attacked))
+    assert 0 <= line["bound"] <= 100
+    assert 0 <= line["attack"]["low"] <= line["attack"]["value"] <= line["attack"]["high"] <= 100
+    start, width = line["ruled_out"]
+    assert (start, start + width) == ((0, line["bound"]) if side == "at_least" else (line["bound"], 100))

@@ -1,0 +1,94 @@
+"""Confidence limits against exact enumeration of their coverage: no simulation, so no false alarms."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tacit.theory.confidence import binomial_lower, binomial_upper, bounded_mean_lower, bounded_mean_upper
+
+mp.mp.dps = 30
+SLACK = 1e-6
+
+counts = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+failures = st.floats(1e-9, 0.4)
+
+
+def at_most(k, n, p):
+    """P(Bin(n, p) ≤ k) in 30 digits."""
+    p = mp.mpf(p)
+    return mp.fsum(mp.binomial(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
+
+
+@given(counts, failures)
+def test_binomial_upper_is_the_last_probability_not_excluded(count, alpha):
+    k, n = count
+    limit = binomial_upper(k, trials=n, failure_probability=alpha)
+    if k == n:
+        assert limit == 1
+    else:
+        assert at_most(k, n, limit) <= alpha < at_most(k, n, limit * (1 - SLACK))
+
+
+@given(counts, failures)
+def test_binomial_lower_is_the_last_probability_not_excluded(count, alpha):
+    k, n = count
+    limit = binomial_lower(k, trials=n, failure_probability=alpha)
+    if k == 0:
+        assert limit == 0
+    else:
+        assert 1 - at_most(k - 1, n, limit) <= alpha < 1 - at_most(k - 1, n, min(1, limit * (1 + SLACK)))
+
+
+@pytest.mark.parametrize("p", np.linspace(0.01, 0.99, 23))
+def test_exact_coverage_of_every_limit(p):
+    n, alpha = 60, 0.05
+    chance = stats.binom.pmf(np.arange(n + 1), n, p)
+    for lower, upper in ((binomial_lower, binomial_upper), (_lower_of_counts, _upper_of_counts)):
+        too_high = sum(chance[k] for k in range(n + 1) if lower(k, trials=n, failure_probability=alpha) > p)
+        too_low = sum(chance[k] for k in range(n + 1) if upper(k, trials=n, failure_probability=alpha) < p)
+        assert too_high <= alpha
+        assert too_low <= alpha
+
+
+def _lower_of_counts(k, *, trials, failure_probability):
+    return bounded_mean_lower(k / trials, count=trials, failure_probability=failure_probability)
+
+
+def _upper_of_counts(k, *, trials, failure_probability):
+    return bounded_mean_upper(k / trials, count=trials, failure_probability=failure_probability)
+
+
+def kl(m, mu):
+    m, mu = mp.mpf(m), mp.mpf(mu)
+    return (m * mp.log(m / mu) if m else 0) + ((1 - m) * mp.log((1 - m) / (1 - mu)) if m < 1 else 0)
+
+
+@given(st.floats(1e-4, 1 - 1e-4), st.integers(1, 10**6), failures)
+def test_bounded_mean_limits_invert_the_chernoff_bound(mean, count, alpha):
+    log = mp.log(1 / mp.mpf(alpha))
+    lower = bounded_mean_lower(mean, count=count, failure_probability=alpha)
+    upper = bounded_mean_upper(mean, count=count, failure_probability=alpha)
+    assert lower < mean < upper
+    assert lower == 0 or count * kl(mean, lower) >= log > count * kl(mean, min(lower * (1 + SLACK), mean))
+    assert upper == 1 or count * kl(mean, upper) >= log > count * kl(mean, max(upper * (1 - SLACK), mean))
+
+
+def test_the_chernoff_bound_holds_for_values_between_0_and_1():
+    """Two-point values on {0.2, 0.9}: the exact chance that the upper limit misses, by enumeration."""
+    n, alpha, p = 40, 0.1, 0.3
+    expectation = 0.2 + 0.7 * p
+    chance = stats.binom.pmf(np.arange(n + 1), n, p)
+    limits = [bounded_mean_upper(0.2 + 0.7 * k / n, count=n, failure_probability=alpha) for k in range(n + 1)]
+    assert sum(chance[k] for k in range(n + 1) if limits[k] < expectation) <= alpha
+
+
+def test_nothing_seen_and_everything_seen():
+    assert binomial_lower(0, trials=5, failure_probability=0.01) == 0
+    assert binomial_upper(5, trials=5, failure_probability=0.01) == 1
+    assert binomial_upper(0, trials=5, failure_probability=0.01) == pytest.approx(1 - 0.01 ** (1 / 5))
+    assert bounded_mean_lower(0, count=5, failure_probability=0.01) == 0
+    assert bounded_mean_upper(1, count=5, failure_probability=0.01) == 1
+    assert bounded_mean_upper(0, count=5, failure_probability=0.01) == pytest.approx(1 - 0.01 ** (1 / 5))

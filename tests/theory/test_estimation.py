@@ -1,0 +1,156 @@
+"""Bounds against the exact risk of the best estimator where that is known: valid and tight.
+
+Tests that sample say how often they would fail by chance; seeds are fixed, so they fail always or never.
+"""
+
+import math
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from tacit.theory.divergences import gaussian_chi_square, gaussian_total_variation
+from tacit.theory.estimation import (
+    gallery_identification,
+    gallery_mse,
+    hcr_variance,
+    two_point_mse,
+    two_point_success,
+)
+
+mp.mp.dps = 30
+RARE = 1e-6
+sizes = st.floats(1e-6, 1e6)
+
+
+@given(sizes, sizes)
+def test_hcr_variance_is_the_quotient_rounded_down(shift, chi_square):
+    exact = Fraction(shift) ** 2 / Fraction(chi_square)
+    bound = Fraction(float(hcr_variance(shift, chi_square=chi_square)))
+    assert exact * (1 - Fraction(1, 10**12)) < bound <= exact
+
+
+@pytest.mark.parametrize(("slope", "sigma"), [(1.0, 1.0), (0.3, 2.0), (5.0, 0.7)])
+def test_hcr_variance_meets_the_best_unbiased_estimator_of_a_linear_release(slope, sigma):
+    """X = slope·θ + σZ: X/slope is unbiased with variance σ²/slope²; small steps reach it, all stay below it."""
+    truth = (sigma / slope) ** 2
+    steps = np.geomspace(1e-3, 3.0, 20) * sigma / slope
+    bounds = hcr_variance(steps, chi_square=gaussian_chi_square(steps * slope / sigma))
+    assert np.all(bounds <= truth * (1 + 1e-12))  # the steps themselves are rounded
+    assert bounds.max() > 0.9999 * truth
+
+
+def test_hcr_variance_where_the_release_does_not_move():
+    assert hcr_variance(0.1, chi_square=0.0) == np.inf
+    assert hcr_variance(0.0, chi_square=0.0) == 0
+    assert hcr_variance(0.1, chi_square=np.inf) == 0
+    assert hcr_variance([1e200, 1e-200], chi_square=1.0)[1] == 0
+
+
+@given(st.floats(0, 1))
+def test_two_point_success_is_rounded_up(variation):
+    exact = (1 + Fraction(variation)) / 2
+    bound = Fraction(float(two_point_success(variation)))
+    assert exact <= bound <= min(Fraction(1), exact * (1 + Fraction(1, 10**12)))
+
+
+@pytest.mark.parametrize("d", [0.1, 1.0, 2.5])
+def test_two_point_success_is_what_the_likelihood_ratio_test_reaches(d):
+    truth = mp.ncdf(mp.mpf(d) / 2)
+    assert truth <= two_point_success(gaussian_total_variation(d)) <= truth * (1 + 1e-8)
+
+
+@given(st.floats(0.01, 10), st.floats(0, 1))
+def test_two_point_mse_is_the_exact_risk_for_uniform_noise(shift, move):
+    """Uniform noise on [0, 1] moved by `move`: TV = move, and where the two overlap nobody knows anything."""
+    truth = Fraction(shift) ** 2 / 4 * (1 - Fraction(move))
+    bound = Fraction(float(two_point_mse(shift, total_variation=move)))
+    assert truth * (1 - Fraction(1, 10**12)) - Fraction(5e-324) <= bound <= truth
+
+
+@pytest.mark.parametrize("d", [0.1, 1.0, 2.0, 3.0])
+def test_two_point_mse_stays_below_the_best_estimator_for_gaussian_noise(d):
+    risk = binary_risk(d)
+    bound = two_point_mse(1.0, total_variation=gaussian_total_variation(d))
+    assert risk / 2 <= bound <= risk
+
+
+def binary_risk(d):
+    """The least mean squared error for two equally likely inputs 0 and 1 whose releases lie d apart."""
+
+    def weighed_variance(x):
+        share = 1 / (1 + math.exp(d * d / 2 - d * x))
+        return (stats.norm.pdf(x) + stats.norm.pdf(x - d)) / 2 * share * (1 - share)
+
+    return integrate.quad(weighed_variance, -12, 12 + d, epsabs=1e-12)[0]
+
+
+@pytest.mark.parametrize(("count", "d"), [(2, 0.5), (2, 2.0), (5, 1.5), (20, 2.0)])
+def test_gallery_identification_against_orthogonal_candidates(count, d):
+    """Of N orthogonal candidates of norm d·σ the largest coordinate is right with ∫φ(t − d)Φ(t)^(N−1)dt."""
+    sigma = 0.8
+    truth = integrate.quad(lambda t: stats.norm.pdf(t - d) * stats.norm.cdf(t) ** (count - 1), -12, 20)[0]
+    bound = gallery_identification(
+        d * sigma * np.eye(count), sigma=sigma, draws=1_000_000, failure_probability=RARE, seed=1
+    )
+    assert truth <= bound < truth / 0.99
+
+
+@pytest.mark.parametrize("d", [0.5, 1.0, 2.0])
+def test_gallery_mse_against_two_candidates(d):
+    truth = binary_risk(d) * ((3 - 0) ** 2 + (5 - 1) ** 2) / 2
+    bound = gallery_mse([[0.0], [d]], [[0, 1], [3, 5]], sigma=1.0, draws=2_000_000, failure_probability=RARE, seed=1)
+    assert 0.99 * truth < bound <= truth
+
+
+def test_gallery_bounds_fail_no_more_often_than_stated():
+    """300 runs at failure probability 0.2; by chance alone this test fails with probability below 1e-6."""
+    runs, failure, d = 300, 0.2, 1.0
+    success, risk = stats.norm.cdf(d / 2), binary_risk(d)
+    wrong_success = wrong_risk = 0
+    for seed in range(runs):
+        options = {"sigma": 1.0, "draws": 50, "failure_probability": failure, "seed": seed}
+        wrong_success += gallery_identification([[0.0], [d]], **options) < success
+        wrong_risk += gallery_mse([[0.0], [d]], [[0.0], [1.0]], **options) > risk
+    most = stats.binom.isf(RARE / 2, runs, failure)
+    assert max(wrong_success, wrong_risk) <= most
+
+
+def test_gallery_bounds_agree_with_their_naive_twins():
+    """The same draws, one at a time, densities written out."""
+    rng = np.random.default_rng(5)
+    features, inputs, sigma, draws, seed = rng.normal(size=(7, 3)), rng.normal(size=(7, 4)), 0.9, 400, 3
+    generator = np.random.default_rng(seed)
+    released = generator.integers(7, size=draws)
+    noise = generator.standard_normal((draws, 3))
+    named, variances = [], []
+    for i in range(draws):
+        x = features[released[i]] + sigma * noise[i]
+        weights = np.array([math.exp(-np.sum((x - a) ** 2) / (2 * sigma**2)) for a in features])
+        weights /= weights.sum()
+        named.append(weights.max())
+        mean = sum(w * theta for w, theta in zip(weights, inputs, strict=True))
+        variances.append(sum(w * np.sum((theta - mean) ** 2) for w, theta in zip(weights, inputs, strict=True)))
+    from tacit.theory.confidence import bounded_mean_lower, bounded_mean_upper
+
+    options = {"sigma": sigma, "draws": draws, "failure_probability": 0.01, "seed": seed}
+    expected = bounded_mean_upper(np.mean(named), count=draws, failure_probability=0.01)
+    assert gallery_identification(features, **options) == pytest.approx(expected, rel=1e-9)
+    most = 2 * np.max(np.sum((inputs - inputs.mean(axis=0)) ** 2, axis=1))
+    expected = bounded_mean_lower(np.mean(variances) / most, count=draws, failure_probability=0.01) * most / 4
+    assert gallery_mse(features, inputs, **options) == pytest.approx(expected, rel=1e-7)
+
+
+def test_identical_features_leave_only_guessing_and_identical_inputs_leave_nothing_to_learn():
+    options = {"sigma": 1.0, "draws": 100_000, "failure_probability": RARE, "seed": 0}
+    assert 0.25 <= gallery_identification(np.ones((4, 2)), **options) < 0.26
+    assert gallery_mse(np.eye(4), np.ones((4, 2)), **options) == 0
+
+
+def test_noise_too_small_to_compute_with_is_refused():
+    with pytest.raises(ValueError, match="raise it: so little noise hides nothing"):
+        gallery_identification([[0.0], [1e9]], sigma=1e-9, draws=10, failure_probability=0.1, seed=0)
