@@ -23,6 +23,8 @@ class Unprintable:
         raise RuntimeError("no repr")
 
 
+MASKED = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+
 foreign = st.one_of(
     st.none(),
     st.booleans(),
@@ -40,7 +42,7 @@ negative = st.floats(max_value=-1e-300)
 infinite = st.sampled_from([math.inf, -math.inf])
 not_probability = not_number | infinite | st.floats(max_value=0) | st.floats(min_value=1) | st.just(10**400)
 not_positive = not_number | infinite | st.floats(max_value=0) | st.just(10**400)
-not_count = not_number | st.floats() | st.integers(max_value=-1) | st.just(Fraction(1, 2))
+not_count = not_number | st.floats() | st.integers(max_value=-1) | st.sampled_from([Fraction(1, 2), 10**400])
 not_detail = (
     foreign
     | st.text()
@@ -53,7 +55,8 @@ not_detail = (
 not_array = st.one_of(
     foreign.filter(lambda value: not isinstance(value, bool)),
     st.text(),
-    st.sampled_from([[], [[]], [1.0, math.nan], [[1.0, 2.0], [3.0]], ["a"], [None], np.array(["x"]), np.zeros((0, 3))]),
+    st.sampled_from([[], [[]], [1.0, math.nan], [[1.0, 2.0], [3.0]], ["a"], [None]]),
+    st.sampled_from([np.array(["x"]), np.zeros((0, 3)), MASKED]),
 )
 not_finite_array = not_array | st.just([math.inf]) | infinite
 not_distance = not_finite_array | negative | st.lists(negative, min_size=1)
@@ -164,6 +167,14 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         {"delta": not_probability, "distance": not_number | negative | infinite | st.just(1e300)},
     ),
     *(
+        (function, {"shift": [1.0], size: 1.0}, {"shift": not_finite_array, size: not_positive})
+        for function, size in (
+            (tacit.theory.divergences.laplace_chi_square, "scale"),
+            (tacit.theory.divergences.laplace_total_variation, "scale"),
+            (tacit.theory.divergences.uniform_total_variation, "width"),
+        )
+    ),
+    *(
         (
             function,
             {"successes": 1, "trials": 3, "failure_probability": 0.1},
@@ -202,6 +213,11 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         {"shift": not_finite_array | st.just([1.0, 2.0, 3.0]), "total_variation": not_share},
     ),
     (
+        tacit.theory.estimation.two_point_bayes_mse,
+        {"shift": [1.0, 2.0], "distance": [0.5, 0.5]},
+        {"shift": not_finite_array | st.just([1.0, 2.0, 3.0]), "distance": not_distance},
+    ),
+    (
         tacit.theory.estimation.gallery_identification,
         {"features": np.eye(2), "sigma": 1.0, "draws": 10, "failure_probability": 0.1, "seed": 0},
         {
@@ -217,7 +233,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         {"features": np.eye(2), "inputs": np.eye(2), "sigma": 1.0, "draws": 10, "failure_probability": 0.1, "seed": 0},
         {
             "features": not_rows,
-            "inputs": not_rows | st.just(np.eye(3)),
+            "inputs": not_rows | st.just(np.eye(3)) | st.just(1e200 * np.eye(2)),
             "sigma": not_positive,
             "draws": not_count | st.just(0),
             "failure_probability": not_probability,

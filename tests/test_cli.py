@@ -1,7 +1,10 @@
 """The command line as people run it: exit codes, one-line errors, and nothing lost."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -122,7 +125,6 @@ def test_an_older_file_survives_a_failed_run(tmp_path):
 
 def _with_full_disk(action):
     import resource
-    import signal
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -132,6 +134,84 @@ def _with_full_disk(action):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_links_are_followed_and_modes_kept(tmp_path):
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    cli._write(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert real.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_stays_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["/bin/cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        cli._write(pipe, "through")
+        assert reader.communicate(timeout=10)[0] == "through"
+    assert pipe.is_fifo()
+
+
+def test_one_file_under_two_names_is_refused(tmp_path):
+    (tmp_path / "folder").mkdir()
+    other = tmp_path / "folder" / ".." / "same.html"
+    assert_one_line_error(run("demo", "--json", str(tmp_path / "same.html"), "--report", str(other)))
+
+
+STAND_IN = """
+from test_report import comparison, report
+from tacit import cli, demo
+demo.demo = lambda **_: report(comparison(), title="ε is small")
+cli.main(["demo"])
+"""
+
+
+def run_stand_in(*, env=None, **options):
+    """The real command line around a report that is there at once."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **(env or {})}
+    command = [sys.executable, "-c", STAND_IN]
+    return subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False, timeout=60, **options)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_behind_stdout_is_one_line():
+    with open("/dev/full", "w") as full:
+        finished = run_stand_in(stdout=full)
+    assert finished.returncode == 2
+    assert finished.stderr.startswith(b"tacit: error: ")
+    assert finished.stderr.count(b"\n") == 1
+
+
+def test_a_reader_who_leaves_early_is_no_failure():
+    read, write = os.pipe()
+    os.close(read)
+    finished = run_stand_in(stdout=write)
+    os.close(write)
+    assert (finished.returncode, finished.stderr) == (0, b"")
+
+
+def test_a_terminal_that_cannot_show_a_letter_shows_something_else():
+    finished = run_stand_in(stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "latin-1"})
+    assert finished.returncode == 0
+    assert b"? is small" in finished.stdout
+
+
+@pytest.mark.parametrize("seconds", [2.0, 3.0, 4.5])
+def test_an_interrupted_run_ends_with_130_and_writes_nothing(seconds, tmp_path):
+    """scikit-learn answers Ctrl-C during training with a warning and a half-trained network; tacit stops."""
+    command = [sys.executable, "-m", "tacit", "demo", "--json", "out.json"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        time.sleep(seconds)
+        running.send_signal(signal.SIGINT)
+        output, errors = running.communicate(timeout=120)
+    assert running.returncode == 130, errors
+    assert output == b""
+    assert b"Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_results_are_as_readable_as_any_new_file(tmp_path):

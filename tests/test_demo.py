@@ -5,9 +5,11 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from tacit import Attack, Comparison
+from tacit import Attack, Comparison, demo
+from tacit.theory.confidence import binomial_lower
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +51,59 @@ def test_the_best_attacks_come_close_to_the_bounds(comparisons):
 
 def test_an_attacker_who_sees_less_noise_than_promised_is_caught(comparisons):
     """The comparison must be able to fail: half the noise lets the same attack through the bound."""
-    from tacit import demo
-
     release = demo._trained(0)
     quiet = dataclasses.replace(release, sigma=release.sigma / 2)
-    generator = demo.np.random.default_rng(3)
-    cheat = demo._identification(quiet, 0, generator).attack
+    cheat = demo._identification(quiet, 0, np.random.default_rng(3)).attack
     assert isinstance(cheat, Attack)
     assert Comparison(guarantee=comparisons[0].guarantee, attack=cheat).contradicted
 
 
+def low_bit_attack(release, noisy):
+    """Names the nearest candidate that the released floats allow: their low bits betray which sums are possible."""
+    features = release.features(release.gallery)
+    zero = features == 0
+    named = []
+    for x in noisy:
+        remainder = x - features
+        grid = np.minimum(np.spacing(features), np.spacing(np.abs(remainder)) / 2)
+        finer = (grid > np.spacing(np.abs(x))) & ~zero
+        multiples = np.where(finer, x, 0.0) / np.where(finer, grid, 1.0)
+        impossible = np.any(multiples != np.round(multiples), axis=1)
+        # A feature that is zero releases σ times a float and nothing else.
+        z = x / release.sigma
+        neighbours = np.stack([np.nextafter(z, -np.inf), z, np.nextafter(z, np.inf)])
+        impossible |= (zero & ~np.any(neighbours * release.sigma == x, axis=0)).any(axis=1)
+        distances = np.sum(features**2, axis=1) - 2 * features @ x
+        named.append(np.argmin(np.where(impossible, np.inf, distances)))
+    return np.array(named)
+
+
+def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_rounded(comparisons):
+    """In full precision the attack contradicts the guarantee, which speaks of real numbers; rounded, it does not."""
+    release, generator = demo._trained(0), np.random.default_rng(11)
+    truth = generator.integers(demo.GALLERY, size=1500)
+    features = release.features(release.gallery[truth])
+    adversary = comparisons[0].guarantee.adversary
+
+    def comparison(noisy):
+        hits = int(np.sum(low_bit_attack(release, noisy) == truth))
+        attack = Attack(
+            quantity=comparisons[0].guarantee.quantity,
+            value=hits / len(truth),
+            low=binomial_lower(hits, trials=len(truth), failure_probability=1e-6),
+            high=1.0,
+            confidence=1 - 1e-6,
+            adversary=adversary,
+            method="low bits",
+        )
+        return Comparison(guarantee=comparisons[0].guarantee, attack=attack)
+
+    assert comparison(features + release.sigma * generator.standard_normal(features.shape)).contradicted
+    assert not comparison(release.noisy(features, generator)).contradicted
+
+
 def test_another_seed_tells_the_same_story():
-    from tacit.demo import demo
-
     heard = []
-    made = demo(seed=7, advance=heard.append)
+    made = demo.demo(seed=7, advance=heard.append)
     assert not made.contradicted
-    from tacit import demo as module
-
-    assert len(heard) == module.STEPS
+    assert len(heard) == demo.STEPS

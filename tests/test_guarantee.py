@@ -242,7 +242,19 @@ def test_printed_numbers_are_rounded_to_the_safe_side(value, digits):
     assert abs(number("up") - number("down")) <= 10.0 ** (1 - digits) * abs(value) * 1.0001 + 5e-324
 
 
+def test_guarantees_can_be_members_of_sets():
+    assert len({guarantee(), guarantee(), guarantee(value=2.0), guarantee(detail={"a": [1]})}) == 3
+
+
+def test_confidence_is_printed_rounded_down():
+    assert "with 99.9998 % confidence" in attack(confidence=1 - 2e-6).value_text
+    assert "with 99.9999 % confidence" in attack(confidence=1 - 1e-12).value_text
+    assert attack(value=2.0, low=2.0, high=2.0, confidence=1.0).value_text == "2 (exact)"
+
+
 def test_sentences():
+    assert str(guarantee(failure_probability=0.05)).endswith("by any method, except with probability 0.05")
+    assert "no adversary of this class exists" in str(guarantee(value=math.inf))
     assert str(guarantee(value=0.12345)) == "mean squared error is at least 0.123 for anyone, by any method"
     assert str(guarantee(side="at_most", value=0.12345)) == (
         "mean squared error is at most 0.124 for anyone, by any method"

@@ -121,7 +121,12 @@ def test_an_infinite_bound_is_put_into_words():
     for text in (page(impossible.to_html()).text, impossible.to_text()):
         assert "no adversary of this class exists" in text
         assert "∞" not in text
-    assert "the bound is vacuous here" in vacuous.to_text()
+    assert "the guarantee is vacuous here" in vacuous.to_text()
+
+
+def test_an_attack_that_passes_the_bound_within_its_uncertainty_is_said_to():
+    text = " ".join(report(comparison(attacked=0.505)).to_text().split())
+    assert "passed the bound by 0.0050, within its uncertainty" in text
 
 
 def test_json_follows_schema_1():

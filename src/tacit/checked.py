@@ -57,9 +57,9 @@ def probability(name: str, value: object, *, remedy: str) -> float:
 
 
 def whole(name: str, value: object, *, at_least: int, remedy: str) -> int:
-    """A whole number, as an int."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < at_least:
-        raise InputError(name, value, requirement=f"must be a whole number ≥ {at_least}", remedy=remedy)
+    """A whole number that float64 can hold, as an int."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not at_least <= int(value) <= 2**53:
+        raise InputError(name, value, requirement=f"must be a whole number ≥ {at_least} and ≤ 2**53", remedy=remedy)
     return int(value)
 
 
@@ -99,6 +99,8 @@ def array(
             " and ".join(limits),
         ]
     ).strip()
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(name, value, requirement=requirement, remedy="fill in or leave out what is masked")
     try:
         found: NDArray[Any] = np.asarray(value)
     except Exception:  # ragged lists and foreign __array__ methods raise what they like

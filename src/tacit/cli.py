@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import tempfile
@@ -24,8 +25,8 @@ app = typer.Typer(
     name="tacit",
     help="What nobody can learn from a machine-learning model: proven, and attacked to show how tight the proof is.",
     epilog="Exit codes: 0 fine; 1 a guarantee was contradicted, or a requirement not met; 2 bad usage or input.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="Write the results as JSON.")]
@@ -34,9 +35,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progre
 
 
 @app.callback(invoke_without_command=True)
-def _tacit(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    if version:
-        typer.echo(f"tacit {__version__}")
+def _tacit(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if version or context.invoked_subcommand is None:
+        typer.echo(f"tacit {__version__}" if version else context.get_help())
         raise typer.Exit(FINE)
 
 
@@ -56,7 +59,7 @@ def _delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[
     """Refuses files that cannot be written before any work is done; then writes, prints and sets the exit code."""
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise InputError("--report", str(page), requirement="must end in .html", remedy="rename it, or use --json")
-    if json is not None and page is not None and json.absolute() == page.absolute():
+    if json is not None and page is not None and _resolved(json) == _resolved(page):
         raise InputError("--json", str(json), requirement="must differ from --report", remedy="give it its own name")
     for option, path in (("--json", json), ("--report", page)):
         if path is not None:
@@ -69,7 +72,8 @@ def _delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[
         if page is not None:
             _write(page, result.to_html())
         if not quiet:
-            typer.echo(result.to_text())
+            with contextlib.suppress(BrokenPipeError):  # the reader has seen enough; what was asked for is written
+                typer.echo(result.to_text())
             for path in (json, page):
                 if path is not None:
                     typer.echo(f"written: {path.absolute()}", err=True)
@@ -84,7 +88,8 @@ def _progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
         task = bar.add_task("", total=steps)
         begun = 0
 
@@ -96,35 +101,49 @@ def _progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
         yield advance
 
 
-def _check_writable(option: str, path: Path) -> None:
-    requirement, remedy = "must name a file that can be written", "choose a folder that exists and is yours to write to"
+def _resolved(path: Path) -> Path:
     try:
-        folder = path.absolute().parent
-        good = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK) and not path.is_dir()
-    except (OSError, ValueError):  # over-long names, embedded zero bytes
-        good = False
-    if not good:
-        raise InputError(option, str(path), requirement=requirement, remedy=remedy)
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):  # over-long names, circles of links, zero bytes: refused when checked
+        return path
+
+
+def _check_writable(option: str, path: Path) -> None:
+    target = _resolved(path)
+    try:
+        if target.is_dir():
+            raise IsADirectoryError
+        if not target.exists():
+            with tempfile.TemporaryFile(dir=target.parent):
+                pass
+        elif not os.access(target, os.W_OK):
+            raise PermissionError
+    except (OSError, ValueError):
+        raise InputError(
+            option,
+            str(path),
+            requirement="must name a file that can be written",
+            remedy="choose a folder that exists and is yours to write to",
+        ) from None
 
 
 def _write(path: Path, content: str) -> None:
-    """All or nothing: an older file stays until the new one is complete."""
+    """All or nothing: an older file stays until the new one is complete, and the new one keeps its mode."""
+    target = _resolved(path)
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.absolute().parent, prefix=f".{path.name[:50]}-", delete=False
-        ) as file:
-            partial = Path(file.name)
-            try:
+        if target.exists() and not target.is_file():  # a pipe or a device takes the text as it comes
+            target.write_text(content, encoding="utf-8")
+            return
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}-")
+        partial = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(content)
-                file.flush()
-                # Temporary files are private to their owner; results are as readable as any new file.
-                mask = os.umask(0)
-                os.umask(mask)
-                partial.chmod(0o666 & ~mask)
-                partial.replace(path)
-            except BaseException:
-                partial.unlink(missing_ok=True)
-                raise
+            partial.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
     except OSError as failure:
         raise InputError(
             "the output file",
@@ -134,22 +153,41 @@ def _write(path: Path, content: str) -> None:
         ) from None
 
 
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; every expected failure is one line on stderr."""
     sys.exit(_run(arguments))
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show ε shows a question mark
     try:
         code = app(arguments, standalone_mode=False, prog_name="tacit")
+        sys.stdout.flush()
         return code if isinstance(code, int) else FINE
     except TacitError as error:
         message = str(error)
     except typer.TyperException as error:
-        if not getattr(error, "message", "") or type(error).__name__ == "NoArgsIsHelpError":
-            return BAD_INPUT
-        message = f"{error.format_message()}; see tacit --help"
+        message = f"{error.format_message().rstrip('.')}; see tacit --help"
+    except BrokenPipeError:
+        _discard_output()
+        return FINE
+    except OSError as error:
+        _discard_output()
+        message = f"standard output must be writable, got {error.strerror}; use --quiet and --json"
     except typer.Abort:
         return INTERRUPTED
     typer.echo(f"tacit: error: {' '.join(message.split())}", err=True)
     return BAD_INPUT
+
+
+def _discard_output() -> None:
+    """What is still buffered has nowhere to go, and Python would complain about that at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,7 +14,7 @@ import dataclasses
 import json
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from types import MappingProxyType
@@ -170,7 +170,8 @@ class Adversary(_Record):
     Adversary.OUTPUT      anyone who sees the named output and nothing else
 
     `Adversary.PRIOR.scoped("uniform over 500 digits")` states the prior, and
-    `Adversary.OUTPUT.scoped("the score column")` names the output.
+    `Adversary.OUTPUT.scoped("the score column")` names the output. Without a scope, the quantity has to say it:
+    comparisons then rest on the two quantities being equal.
     """
 
     kind: str
@@ -252,9 +253,9 @@ class Guarantee(_Record):
     value: float
     adversary: Adversary
     theorem: str
-    assumptions: tuple[Assumption, ...]
+    assumptions: Sequence[Assumption]
     failure_probability: float = 0.0
-    detail: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    detail: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         checked.text("quantity", self.quantity, remedy="name what is bounded, with its unit")
@@ -283,16 +284,27 @@ class Guarantee(_Record):
         return decoded(value)
 
     @property
-    def value_text(self) -> str:
-        """The bound to three digits, rounded to the side on which it still holds."""
-        return safe_text(self.value, toward="down" if self.side == "at_least" else "up")
+    def bound_text(self) -> str:
+        """The side and the bound to three digits, rounded so that it still holds; never a bare infinity."""
+        if not math.isinf(self.value):
+            toward: Literal["down", "up"] = "down" if self.side == "at_least" else "up"
+            return f"{self.side.replace('_', ' ')} {safe_text(self.value, toward=toward)}"
+        if (self.side == "at_least") == (self.value > 0):
+            return "unlimited: no adversary of this class exists"
+        return "not bounded: the guarantee is vacuous here"
+
+    @property
+    def chance_text(self) -> str:
+        """The computation's own chance of being wrong, empty where it sampled nothing."""
+        return f"except with probability {self.failure_probability:.3g}" if self.failure_probability else ""
 
     def assumed(self, *, checked_by: str) -> tuple[str, ...]:
         """The texts of the assumptions that the caller, or the code, has to make sure of."""
         return tuple(assumption.text for assumption in self.assumptions if assumption.checked_by == checked_by)
 
     def __str__(self) -> str:
-        return f"{self.quantity} is {self.side.replace('_', ' ')} {self.value_text} for {self.adversary.in_words}"
+        claim = f"{self.quantity} is {self.bound_text} for {self.adversary.in_words}"
+        return ", ".join(filter(None, (claim, self.chance_text)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,8 +345,10 @@ class Attack(_Record):
     def value_text(self) -> str:
         """The value and its interval; the interval's ends are rounded outward."""
         interval = f"{safe_text(self.low, toward='down')} to {safe_text(self.high, toward='up')}"
-        sure = "exact" if self.confidence == 1 else f"{interval} with {100 * self.confidence:.4g} % confidence"
-        return f"{safe_text(self.value, toward='nearest')} ({sure})"
+        if self.low == self.high:
+            return f"{safe_text(self.value, toward='nearest')} (exact)"
+        confidence = safe_text(100 * self.confidence, toward="down", digits=6).rstrip("0").rstrip(".")
+        return f"{safe_text(self.value, toward='nearest')} ({interval} with {confidence} % confidence)"
 
     def __str__(self) -> str:
         return f"{self.method}: {self.quantity} of {self.value_text}"

@@ -18,6 +18,7 @@ from tacit.theory.estimation import (
     gallery_identification,
     gallery_mse,
     hcr_variance,
+    two_point_bayes_mse,
     two_point_mse,
     two_point_success,
 )
@@ -77,6 +78,32 @@ def test_two_point_mse_stays_below_the_best_estimator_for_gaussian_noise(d):
     risk = binary_risk(d)
     bound = two_point_mse(1.0, total_variation=gaussian_total_variation(d))
     assert risk / 2 <= bound <= risk
+
+
+@pytest.mark.parametrize("d", [1e-9, 0.1, 1.0, 2.456, 7.0, 20.0])
+def test_two_point_bayes_mse_is_the_exact_risk_of_the_best_estimator(d):
+    s = mp.mpf(d) ** 2 / 4
+    half = [0, 0.5 / max(mp.sqrt(s), 1), 2, 5, 12]
+    truth = 2 * mp.exp(-s / 2) * mp.quad(lambda y: mp.npdf(y) * mp.sech(mp.sqrt(s) * y), half) / 4
+    bound = two_point_bayes_mse(1.0, distance=d)
+    assert truth * (1 - 1e-10) <= bound <= truth
+    if d < 10:
+        assert binary_risk(d) == pytest.approx(float(truth), rel=1e-6)
+
+
+def test_two_point_bayes_mse_over_an_array_is_that_of_its_entries():
+    distances = np.random.default_rng(0).uniform(0, 9, size=(30, 20))
+    shifts = np.full((30, 20), 3.0)
+    together = two_point_bayes_mse(shifts, distance=distances)
+    alone = [[float(two_point_bayes_mse(3.0, distance=d)) for d in row] for row in distances]
+    np.testing.assert_allclose(together, alone, rtol=1e-10)
+    assert np.all(together >= two_point_mse(shifts, total_variation=gaussian_total_variation(distances)))
+
+
+def test_two_point_bayes_mse_at_the_ends():
+    assert two_point_bayes_mse(2.0, distance=0.0) == pytest.approx(1.0, rel=1e-11)
+    assert two_point_bayes_mse(2.0, distance=1e6) == 0
+    assert two_point_bayes_mse(0.0, distance=1.0) == 0
 
 
 def binary_risk(d):
@@ -140,7 +167,7 @@ def test_gallery_bounds_agree_with_their_naive_twins():
     options = {"sigma": sigma, "draws": draws, "failure_probability": 0.01, "seed": seed}
     expected = bounded_mean_upper(np.mean(named), count=draws, failure_probability=0.01)
     assert gallery_identification(features, **options) == pytest.approx(expected, rel=1e-9)
-    most = 2 * np.max(np.sum((inputs - inputs.mean(axis=0)) ** 2, axis=1))
+    most = np.max(np.sum((inputs - inputs.mean(axis=0)) ** 2, axis=1))
     expected = bounded_mean_lower(np.mean(variances) / most, count=draws, failure_probability=0.01) * most / 4
     assert gallery_mse(features, inputs, **options) == pytest.approx(expected, rel=1e-7)
 
@@ -149,6 +176,20 @@ def test_identical_features_leave_only_guessing_and_identical_inputs_leave_nothi
     options = {"sigma": 1.0, "draws": 100_000, "failure_probability": RARE, "seed": 0}
     assert 0.25 <= gallery_identification(np.ones((4, 2)), **options) < 0.26
     assert gallery_mse(np.eye(4), np.ones((4, 2)), **options) == 0
+
+
+@pytest.mark.parametrize(("offset", "size"), [(1e6, 1.0), (0.0, 1e-162), (0.0, 1e150), (-1e9, 1e3)])
+def test_gallery_bounds_depend_neither_on_the_origin_nor_on_the_unit(offset, size):
+    options = {"draws": 1_000_000, "failure_probability": RARE, "seed": 1}
+    features = offset + size * np.array([[0.0], [1.0]])
+    named = gallery_identification(features, sigma=size, **options)
+    assert stats.norm.cdf(0.5) <= named < stats.norm.cdf(0.5) / 0.99
+    risk = gallery_mse(features, [[0.0], [1.0]], sigma=size, **options)
+    assert 0.99 * binary_risk(1.0) < risk <= binary_risk(1.0)
+
+
+def test_huge_noise_leaves_guessing():
+    assert 0.5 <= gallery_identification(np.eye(2), sigma=1e200, draws=10**6, failure_probability=RARE, seed=0) < 0.51
 
 
 def test_noise_too_small_to_compute_with_is_refused():

@@ -108,7 +108,7 @@ class Report:
         for index, comparison in enumerate(self.comparisons, start=1):
             guarantee, attack = comparison.guarantee, comparison.attack
             lines += ["", *_hanging(f"{_capital(guarantee.quantity)}", f"{index}. ")]
-            proven = ", ".join(filter(None, (bound_text(comparison), chance_text(comparison))))
+            proven = ", ".join(filter(None, (guarantee.bound_text, guarantee.chance_text)))
             lines += _hanging(proven, "   proven     ")
             lines += _hanging(guarantee.adversary.in_words, "   against    ")
             if attack is not None:
@@ -125,8 +125,6 @@ class Report:
             report=self,
             version=__version__,
             verdict=verdict,
-            bound_text=bound_text,
-            chance_text=chance_text,
             number_line=number_line,
             listed=_listed,
             capital=_capital,
@@ -134,34 +132,21 @@ class Report:
         )
 
 
-def bound_text(comparison: Comparison) -> str:
-    """The bound with its side: never a bare infinity."""
-    guarantee = comparison.guarantee
-    side = guarantee.side.replace("_", " ")
-    if math.isinf(guarantee.value):
-        if (guarantee.side == "at_least") == (guarantee.value > 0):
-            return "unlimited: no adversary of this class exists"
-        return "nothing: the bound is vacuous here"
-    return f"{side} {guarantee.value_text}"
-
-
-def chance_text(comparison: Comparison) -> str:
-    """The computation's own chance of being wrong, where it sampled anything."""
-    failure = comparison.guarantee.failure_probability
-    return f"except with probability {failure:.3g}" if failure else ""
-
-
 def verdict(comparison: Comparison) -> str:
     """What the comparison says, and what it does not say."""
     if comparison.attack is None:
-        return f"No attack of this class was run. {NOT_A_PROOF}"
+        return f"No attack of this class was run, so nothing shows how tight the bound is. {NOT_A_PROOF}"
     if comparison.contradicted:
         return (
             "CONTRADICTED: the attack did what the guarantee rules out. Either an assumption above does not hold, "
             f"or this is a bug (by chance alone: probability {comparison.false_alarm_probability:.2g} at most)."
         )
-    gap = safe_text(comparison.gap or 0.0, toward="nearest", digits=2)
-    return f"Not contradicted; the attack stayed {gap} from the bound. {NOT_A_PROOF}"
+    gap = comparison.gap or 0.0
+    distance = safe_text(abs(gap), toward="nearest", digits=2)
+    place = (
+        f"stayed {distance} from the bound" if gap >= 0 else f"passed the bound by {distance}, within its uncertainty"
+    )
+    return f"Not contradicted; the attack {place}. {NOT_A_PROOF}"
 
 
 def number_line(comparison: Comparison) -> dict[str, Any] | None:
@@ -172,6 +157,8 @@ def number_line(comparison: Comparison) -> dict[str, Any] | None:
         return None
     low, high = 0.0 - _round_number(-min(values)), _round_number(max(values))
     width = (high - low) or 1.0
+    if not math.isfinite(width):
+        return None
 
     def percent(value: float) -> float:
         return round(100 * (value - low) / width, 3)

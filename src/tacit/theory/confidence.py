@@ -10,6 +10,9 @@ from .. import checked
 from ..errors import InputError
 from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
 
+_MOST_TRIALS = 10**10
+"""Beyond this the incomplete beta function errs by more than `SPECIAL` grants."""
+
 _FAILURE = "use a small probability such as 0.001"
 
 
@@ -86,6 +89,8 @@ def bounded_mean_upper(mean: float, *, count: int, failure_probability: float) -
 
 def _counts(successes: object, trials: object) -> tuple[int, int]:
     n = checked.whole("trials", trials, at_least=1, remedy="run at least one trial")
+    if n > _MOST_TRIALS:
+        raise InputError("trials", n, requirement=f"must be at most {_MOST_TRIALS:g}", remedy="count a sample of them")
     k = checked.whole("successes", successes, at_least=0, remedy="count the successes")
     if k > n:
         raise InputError("successes", k, requirement=f"must not exceed trials = {n}", remedy="swap the two counts")

@@ -52,7 +52,8 @@ def two_point_mse(shift: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np
 
     Statement.   The larger of the two errors, at either input, is at least (ε²/4)(1 − TV).
     Assumptions. total_variation is no less than that of the two releases (caller, by `gaussian_total_variation`).
-    Direction.   Valid for every noise, up to a factor 2 below the best two-point bound; rounded down.
+    Direction.   Valid for every noise, at most a factor 2 below the error of a fair coin between the two inputs;
+                 rounded down.
     Reference.   Le Cam 1973; docs/proofs/estimation.md.
     """
     epsilon = checked.array("shift", shift, remedy="pass the change of the coordinate")
@@ -61,6 +62,48 @@ def two_point_mse(shift: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np
     with np.errstate(over="ignore"):
         squared = np.minimum(down(epsilon * epsilon / 4), np.finfo(float).max)
     return np.maximum(down(squared * down(1 - variation)), 0.0)[()]
+
+
+@at_least
+def two_point_bayes_mse(shift: ArrayLike, *, distance: ArrayLike) -> NDArray[np.float64]:
+    r"""Least worst-case mean squared error of any estimate of one coordinate of two inputs, for Gaussian noise.
+
+    Statement.   The larger of the two errors, at either input, is at least (ε²/4) · mmse(d²/4), where
+                 mmse(s) = exp(−s/2) ∫ φ(y) sech(√s·y) dy; it is the exact error of the best estimate for a fair coin
+                 between the two inputs.
+    Assumptions. Noise N(0, σ²I) (caller); distance = ‖a′ − a‖/σ ≥ 0 and finite (checked).
+    Direction.   Exact, rounded down: the integral by a trapezoidal sum whose error is bounded and subtracted.
+    Reference.   docs/proofs/estimation.md; the error bound is Trefethen and Weideman 2014,
+                 doi:10.1137/130932132, Theorem 5.1.
+    """
+    epsilon = checked.array("shift", shift, remedy="pass the change of the coordinate")
+    d = checked.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
+    epsilon, d = _same_shape("shift", epsilon, "distance", d)
+    with np.errstate(over="ignore"):
+        squared = np.minimum(down(epsilon * epsilon / 4), np.finfo(float).max)
+    return np.maximum(down(squared * _binary_mmse(d)), 0.0)[()]
+
+
+def _binary_mmse(d: NDArray[np.float64]) -> NDArray[np.float64]:
+    """mmse(d²/4), rounded down, in batches of a few million integrand values."""
+    root = up(np.minimum(d, 80.0).ravel() / 2)  # beyond distance 80 the factor exp(−d²/8) is zero in float64
+    result = np.empty_like(root)
+    # The integrand is analytic up to |Im y| = π/(2√s). On the strip of half-width w = π/(3√s), at most 3, it is at
+    # most 2·exp(w²/2)·φ(Re y), so steps of w/6 err by less than 4·exp(w²/2)/(exp(12π) − 1) < 2e-14.
+    width = np.minimum(math.pi / np.maximum(3 * root, 1e-300), 3.0)
+    order = np.argsort(width)
+    start = 0
+    while start < len(order):
+        step = float(width[order[start]]) / 6
+        nodes = np.arange(0, math.ceil(9 / step)) * step
+        rows = order[start : start + max(1, 2**21 // len(nodes))]
+        weights = np.exp(-nodes * nodes / 2) * (step / math.sqrt(2 * math.pi))
+        weights[1:] *= 2  # the integrand is even; leaving out what lies beyond 9 only lowers the sum
+        integral = (1 / np.cosh(np.minimum(root[rows, None] * nodes, 700.0))) @ weights
+        factor = np.exp(-root[rows] * root[rows] / 2)
+        result[rows] = np.maximum(factor * (integral * (1 - 1e-12) - 2e-14), 0.0)
+        start += len(rows)
+    return down(result.reshape(d.shape), relative=1e-12)
 
 
 @at_most
@@ -106,17 +149,17 @@ def gallery_mse(
             "inputs", len(theta), requirement=f"must have one row for each of {len(a)} candidates", remedy="match them"
         )
     n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
+    if np.abs(theta).max() > 1e150:
+        raise InputError("inputs", float(np.abs(theta).max()), requirement="must be below 1e150", remedy="rescale them")
     # Covariances do not depend on the origin; inputs around their mean keep the cancellation below small.
     theta = theta - theta.mean(axis=0)
     coordinates = int(theta.shape[1])
     squares = np.sum(theta * theta, axis=1)
-    # The covariance's trace, half the mean squared distance of two posterior draws, lies in [0, ½·diameter²],
-    # and the diameter is at most twice the largest norm.
-    most = up(2.0 * float(squares.max()), relative=1e-9)
-    if most == 0.0:
+    if not squares.any():
         return 0.0
+    most = up(float(squares.max()), relative=1e-9)  # the trace is at most the mean squared distance from any point
     total = 0.0
-    for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed):
+    for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed, width=coordinates):
         centre = posterior @ theta
         trace = posterior @ squares - np.sum(centre * centre, axis=1)
         rounding = 8 * (len(theta) + coordinates) * np.finfo(float).eps
@@ -127,19 +170,25 @@ def gallery_mse(
 
 
 def _posteriors(
-    a: NDArray[np.float64], *, sigma: float, draws: int, seed: int
+    a: NDArray[np.float64], *, sigma: float, draws: int, seed: int, width: int = 1
 ) -> Iterator[tuple[NDArray[np.float64], float]]:
-    """For batches of draws of X: P(i | X) as rows, and a bound on the relative error of each entry."""
+    """For batches of draws of X: P(i | X) as rows, and a bound on the relative error of each entry.
+
+    Batches hold about four million numbers, counting `width` more a draw for the caller.
+    """
     sigma = checked.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
     generator = np.random.default_rng(checked.whole("seed", seed, at_least=0, remedy="use 0"))
-    squares = np.sum(a * a, axis=1)
-    batch = max(1, 2**22 // len(a))
+    largest = float(np.abs(a).max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        a = (a - a.mean(axis=0)) / sigma  # the posterior depends on differences alone
+        squares = np.sum(a * a, axis=1)
+    batch = max(1, 2**22 // max(len(a), a.shape[1], width))
     for start in range(0, draws, batch):
         released = generator.integers(len(a), size=min(batch, draws - start))
-        x = a[released] + sigma * generator.standard_normal((len(released), a.shape[1]))
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            log_likelihood = (x @ a.T - squares / 2) / sigma**2
-            size = (math.sqrt(np.max(np.sum(x * x, axis=1))) * math.sqrt(squares.max()) + squares.max()) / sigma**2
+        x = a[released] + generator.standard_normal((len(released), a.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            log_likelihood = x @ a.T - squares / 2
+            size = math.sqrt(np.max(np.sum(x * x, axis=1))) * math.sqrt(squares.max()) + squares.max()
         # A dot product of k terms errs by at most k·u·‖x‖‖a‖ (Higham 2002, section 3.1); the posterior, a ratio
         # of N + 1 exponentials of such numbers, by the exponential of twice that, and its sum by N·u.
         log_error = np.finfo(float).eps * (4 * (a.shape[1] + 8) * size + 2 * len(a) + 64)
@@ -147,7 +196,7 @@ def _posteriors(
             raise InputError(
                 "sigma",
                 sigma,
-                requirement=f"must not be tiny beside features as large as {math.sqrt(squares.max()):.3g}",
+                requirement=f"must not be tiny beside features as large as {largest:.3g}",
                 remedy="raise it: so little noise hides nothing",
             )
         log_likelihood -= log_likelihood.max(axis=1, keepdims=True)
