@@ -1,8 +1,9 @@
 """`make soundness`: would the tests notice if a theorem were 1 % too optimistic?
 
-Every public function of tacit.theory returns a bound and is marked with its side. For each, the result is made 1 %
-too optimistic (a lower bound larger, an upper bound smaller) and the tests of its module are run. A mutant that
-survives is listed and fails the command; so does a module whose tests fail, or do not exist, without any mutation.
+Every public function of tacit.theory returns a bound and is marked with its side, and so are the theorems that other
+rooms evaluate for themselves. For each, the result is made 1 % too optimistic (a lower bound larger, an upper bound
+smaller) and the tests of its module are run. A mutant that survives is listed and fails the command; so does a module
+whose tests fail, or do not exist, without any mutation.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from importlib import import_module
 from inspect import getmembers, isfunction
 from pathlib import Path
 
+import tacit.reconstruction
 import tacit.theory
 
 TESTS = Path(__file__).parent
@@ -23,20 +25,25 @@ PASSED, FAILED = 0, 1  # pytest's exit codes; all others mean that it could not 
 
 
 def theorems() -> dict[str, list[str]]:
-    """The modules of tacit.theory and the public functions that each defines."""
-    names = [f"tacit.theory.{module.name}" for module in pkgutil.iter_modules(tacit.theory.__path__)]
-    return {
-        name: [
-            function
-            for function, value in getmembers(import_module(name), isfunction)
-            if value.__module__ == name and not function.startswith("_")
-        ]
-        for name in names
-    }
+    """All modules of tacit.theory, the others that hold a marked function, and the theorems that each defines."""
+    found = {}
+    for room in (tacit.theory, tacit.reconstruction):
+        for info in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            functions = [
+                name
+                for name, value in getmembers(import_module(info.name), isfunction)
+                if value.__module__ == info.name
+                and not name.startswith("_")
+                and (room is tacit.theory or hasattr(value, "side"))
+            ]
+            if functions or room is tacit.theory:
+                found[info.name] = functions
+    return found
 
 
 def own_tests(module: str) -> Path:
-    return TESTS / "theory" / f"test_{module.rpartition('.')[2]}.py"
+    _, room, name = module.split(".")
+    return TESTS / room / f"test_{name}.py"
 
 
 def outcome(tests: Path, module: str, function: str | None = None) -> tuple[int, str]:

@@ -1,0 +1,117 @@
+"""Orthonormal coordinates of an input: its pixels, its cosine modes, or any that the caller names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import checked
+from ..errors import InputError
+
+ROUNDING = 1e-12
+"""How far a basis may be from orthonormal; the bounds pay for it."""
+
+BasisLike = Any  # "pixel", "dct", an orthonormal matrix, or a pair of callables (to modes, from modes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Basis:
+    """`to_modes` and `from_modes` map (rows, *shape) to (rows, *shape), linearly and without change of norm."""
+
+    name: str
+    to_modes: Callable[[Tensor], Tensor]
+    from_modes: Callable[[Tensor], Tensor]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def vectors(self, modes: Tensor) -> Tensor:
+        """The inputs whose only mode is the one named, one a row, flattened."""
+        units = torch.zeros(len(modes), self.size, dtype=torch.float64, device=modes.device)
+        units[torch.arange(len(modes), device=modes.device), modes] = 1.0
+        return self.from_modes(units.reshape(-1, *self.shape)).reshape(len(modes), self.size)
+
+
+def basis_of(basis: BasisLike, shape: tuple[int, ...], device: torch.device) -> Basis:
+    """The basis that the caller named, for inputs of this shape."""
+    if isinstance(basis, str):
+        checked.choice("basis", basis, ("pixel", "dct"), remedy="or pass an orthonormal matrix, or a pair of callables")
+        return _pixel(shape) if basis == "pixel" else _cosine(shape, device)
+    if isinstance(basis, tuple) and len(basis) == 2 and all(callable(part) for part in basis):
+        found = Basis(name="given", to_modes=basis[0], from_modes=basis[1], shape=shape)
+    else:
+        matrix = torch.tensor(
+            checked.array("basis", basis, dimensions=2, remedy="pass one mode a row"),
+            dtype=torch.float64,
+            device=device,
+        )
+        size = math.prod(shape)
+        if matrix.shape != (size, size):
+            raise InputError(
+                "the shape of basis",
+                tuple(matrix.shape),
+                requirement=f"must be ({size}, {size})",
+                remedy="pass one mode a row",
+            )
+        found = Basis(
+            name="given",
+            to_modes=lambda rows: (rows.reshape(len(rows), size) @ matrix.T).reshape(rows.shape),
+            from_modes=lambda rows: (rows.reshape(len(rows), size) @ matrix).reshape(rows.shape),
+            shape=shape,
+        )
+    _check_orthonormal(found, device)
+    return found
+
+
+def _pixel(shape: tuple[int, ...]) -> Basis:
+    return Basis(name="pixel", to_modes=lambda rows: rows, from_modes=lambda rows: rows, shape=shape)
+
+
+def _cosine(shape: tuple[int, ...], device: torch.device) -> Basis:
+    if len(shape) < 2:
+        raise InputError(
+            "the shape of an input",
+            shape,
+            requirement="must have two axes or more for basis='dct'",
+            remedy="use basis='pixel', or reshape the inputs",
+        )
+    high, wide = (_cosines(size, device) for size in shape[-2:])
+    return Basis(
+        name="dct",
+        to_modes=lambda rows: high @ rows @ wide.T,
+        from_modes=lambda rows: high.T @ rows @ wide,
+        shape=shape,
+    )
+
+
+def _cosines(size: int, device: torch.device) -> Tensor:
+    """The orthonormal type-II cosine transform of one axis, one mode a row."""
+    k, n = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
+    matrix = torch.cos(math.pi * (2 * n + 1).double() * k / (2 * size)) * math.sqrt(2 / size)
+    matrix[0] /= math.sqrt(2)
+    return matrix.to(device)
+
+
+def _check_orthonormal(basis: Basis, device: torch.device) -> None:
+    """Unit vectors must come back, and keep their angles, to ROUNDING."""
+    generator = torch.Generator().manual_seed(0)
+    modes = torch.randperm(basis.size, generator=generator)[:64].to(device)
+    vectors = basis.vectors(modes)
+    gram = vectors @ vectors.T - torch.eye(len(modes), dtype=torch.float64, device=device)
+    back = basis.to_modes(vectors.reshape(-1, *basis.shape)).reshape(len(modes), -1)
+    units = torch.nn.functional.one_hot(modes, basis.size).double()
+    worst = max(float(gram.abs().max()), float((back - units).abs().max()))
+    if not worst <= ROUNDING:
+        raise InputError(
+            "basis",
+            f"an error of {worst:.2g}",
+            requirement=f"must be orthonormal to {ROUNDING:g}, and its second callable the inverse of its first",
+            remedy="orthonormalise it in float64, e.g. with a QR decomposition",
+        )

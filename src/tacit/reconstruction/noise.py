@@ -1,0 +1,235 @@
+"""The noise of a release: what it costs an adversary, and how to draw it.
+
+A noise says how far apart two releases lie whose features differ by a shift z (rows of features):
+the chi-square divergence and the total variation, both rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .. import checked
+from ..errors import InputError, NoTheoremError
+from ..numerics import up
+from ..theory import divergences
+from .release import as_array
+
+_Array = NDArray[np.float64]
+
+
+class Noise(Protocol):
+    """What the bounds ask of a noise."""
+
+    rounding: float
+    """Relative error of the length of a whitened shift."""
+
+    def chi_square(self, shift: Tensor, error: Tensor) -> _Array:
+        """The chi-square divergence for each row, rounded up, for any shift within `error` of the one given."""
+        ...
+
+    def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
+        """The total variation for each row, rounded up, for any shift within `error` of the one given."""
+        ...
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        """Noise for these features, drawn on the generator's device."""
+        ...
+
+    def whitened(self, shift: Tensor) -> Tensor:
+        """Rows whose inner products give the Gaussian densities' ratios; only Gaussian noise has them."""
+        ...
+
+
+class Gaussian:
+    """N(0, σ²I), or N(0, covariance).
+
+    The covariance is a vector (its diagonal), a matrix, or a pair (factor, diagonal) for factor·factorᵀ + diagonal.
+    """
+
+    def __init__(self, sigma: float | None = None, *, covariance: Any = None) -> None:
+        if (sigma is None) == (covariance is None):
+            raise InputError(
+                "sigma and covariance",
+                (sigma, covariance),
+                requirement="must be given one at a time",
+                remedy="write Gaussian(0.5) or Gaussian(covariance=…)",
+            )
+        self.sigma = None
+        self.rounding = 1e-15
+        if sigma is not None:
+            self.sigma = checked.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
+        elif isinstance(covariance, tuple):
+            self._set_factor(*covariance)
+        else:
+            values = checked.array("covariance", covariance, remedy="pass the diagonal, or the whole matrix")
+            if values.ndim == 1:
+                self._set_factor(np.zeros((len(values), 1)), values)
+            else:
+                self._set_matrix(values)
+
+    def _set_factor(self, factor: Any, diagonal: Any) -> None:
+        loads = checked.array("the factor of covariance", factor, dimensions=2, remedy="pass one feature a row")
+        variances = checked.array("the diagonal of covariance", diagonal, dimensions=1, remedy="pass variances")
+        if len(loads) != len(variances) or not np.all(variances > 0):
+            raise InputError(
+                "covariance",
+                (loads.shape, variances.shape, float(variances.min())),
+                requirement="must have a factor row and a positive variance for every feature",
+                remedy="add a small variance to every feature",
+            )
+        self._root = torch.tensor(np.sqrt(variances))
+        # Σ = D(I + VVᵀ)D with D = √diagonal. With V = QSRᵀ, (I + VVᵀ)^(±½) = I + Q((1 + S²)^(±½) − 1)Qᵀ.
+        q, s, _ = np.linalg.svd(loads / np.sqrt(variances)[:, None], full_matrices=False)
+        self._set_stretch(q, np.sqrt(1 + s * s))
+
+    def _set_matrix(self, matrix: _Array) -> None:
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, rtol=1e-10):
+            raise InputError(
+                "covariance", matrix.shape, requirement="must be a symmetric square matrix", remedy="symmetrise it"
+            )
+        values, vectors = np.linalg.eigh(matrix)
+        if not values[0] > 0:
+            raise InputError(
+                "the least eigenvalue of covariance",
+                float(values[0]),
+                requirement="must be positive",
+                remedy="add a multiple of the identity",
+            )
+        # The whole matrix is the low-rank form of full rank: Σ = λ₁(I + (Σ − λ₁I)/λ₁), λ₁ half the least eigenvalue.
+        least = values[0] / 2
+        self._root = torch.full((len(matrix),), math.sqrt(least), dtype=torch.float64)
+        self._set_stretch(vectors, np.sqrt(values / least))
+
+    def _set_stretch(self, q: _Array, stretch: _Array) -> None:
+        """The directions in which the scaled noise is longer than 1, and by how much."""
+        self._q, self._stretch = torch.tensor(q), torch.tensor(stretch)
+        # A decomposition of an m × m matrix errs by a small multiple of m units of its norm, and inversion multiplies
+        # that by the condition number.
+        self.rounding = 40 * len(q) * 2.0**-52 * float(stretch.max()) ** 2
+        if self.rounding > 1e-3:
+            raise InputError(
+                "the greatest over the least variance of covariance",
+                float(stretch.max()) ** 2,
+                requirement="must be small enough to invert to three digits",
+                remedy="add a multiple of the identity",
+            )
+
+    def __repr__(self) -> str:
+        return f"Gaussian({self.sigma:g})" if self.sigma is not None else f"Gaussian(covariance of {len(self._root)})"
+
+    def whitened(self, shift: Tensor) -> Tensor:
+        """Rows y with ‖y‖² = zᵀΣ⁻¹z."""
+        if self.sigma is not None:
+            return shift / self.sigma
+        self._check_width(shift)
+        scaled = shift / self._root.to(shift.device)
+        q = self._q.to(shift.device)
+        return scaled + ((scaled @ q) * (1 / self._stretch.to(shift.device) - 1)) @ q.T
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        normal = torch.randn(features.shape, generator=generator, dtype=features.dtype, device=generator.device).to(
+            features.device
+        )
+        if self.sigma is not None:
+            return self.sigma * normal
+        self._check_width(features)
+        q = self._q.to(features)
+        stretched = normal + ((normal @ q) * (self._stretch.to(features) - 1)) @ q.T
+        return stretched * self._root.to(features)
+
+    def distance(self, shift: Tensor, error: Tensor) -> _Array:
+        """√(zᵀΣ⁻¹z) for each row, rounded up, for any shift z within `error` of the one given."""
+        length = self.whitened(shift).norm(dim=-1) + error / self._least_scale
+        return up(as_array(length), relative=self.rounding + 2 * shift.shape[-1] * 2.0**-52)
+
+    def chi_square(self, shift: Tensor, error: Tensor) -> _Array:
+        return divergences.gaussian_chi_square(self.distance(shift, error))
+
+    def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
+        return divergences.gaussian_total_variation(self.distance(shift, error))
+
+    @property
+    def _least_scale(self) -> float:
+        return self.sigma if self.sigma is not None else float(self._root.min())
+
+    def _check_width(self, features: Tensor) -> None:
+        if features.shape[-1] != len(self._root):
+            raise InputError(
+                "the number of features",
+                features.shape[-1],
+                requirement=f"must be {len(self._root)}, as in the covariance",
+                remedy="build the noise for these features",
+            )
+
+
+class Laplace:
+    """Independent Laplace noise, density exp(−|x|/scale)/(2·scale), in every feature."""
+
+    rounding = 0.0
+
+    def __init__(self, scale: float) -> None:
+        self.scale = checked.number("scale", scale, above=0, remedy="give the scale of the noise")
+
+    def __repr__(self) -> str:
+        return f"Laplace({self.scale:g})"
+
+    def chi_square(self, shift: Tensor, error: Tensor) -> _Array:
+        return divergences.laplace_chi_square(_lengthened(shift, error), scale=self.scale)
+
+    def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
+        return divergences.laplace_total_variation(_lengthened(shift, error), scale=self.scale)
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        uniform = torch.rand(features.shape, generator=generator, dtype=torch.float64, device=generator.device) - 0.5
+        noise = -self.scale * uniform.sign() * torch.log1p(-2 * uniform.abs())
+        return noise.to(features)
+
+    def whitened(self, shift: Tensor) -> Tensor:
+        raise _not_gaussian(self, shift)
+
+
+class Uniform:
+    """Independent uniform noise on [−width/2, width/2] in every feature.
+
+    Bounds on unbiased estimators are vacuous (zero) for it; two-point bounds are not.
+    """
+
+    rounding = 0.0
+
+    def __init__(self, width: float) -> None:
+        self.width = checked.number("width", width, above=0, remedy="give the width of the noise")
+
+    def __repr__(self) -> str:
+        return f"Uniform({self.width:g})"
+
+    def chi_square(self, shift: Tensor, error: Tensor) -> _Array:
+        """Infinite wherever the release moves at all: some outputs rule one input out."""
+        return np.where(_lengthened(shift, error).any(axis=-1), np.inf, 0.0)
+
+    def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
+        return divergences.uniform_total_variation(_lengthened(shift, error), width=self.width)
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        uniform = torch.rand(features.shape, generator=generator, dtype=torch.float64, device=generator.device) - 0.5
+        return (self.width * uniform).to(features)
+
+    def whitened(self, shift: Tensor) -> Tensor:
+        raise _not_gaussian(self, shift)
+
+
+def _lengthened(shift: Tensor, error: Tensor) -> _Array:
+    """Absolute shifts, each coordinate as long as the error allows: both divergences grow with every coordinate."""
+    return as_array(shift.abs() + error[..., None])
+
+
+def _not_gaussian(noise: object, shift: Tensor) -> NoTheoremError:
+    return NoTheoremError(
+        f"many test points at once must have Gaussian noise, got {noise!r} for {shift.shape[-1]} features; "
+        "use hcr_bounds or two_point_bounds, or release with Gaussian noise"
+    )

@@ -1,0 +1,239 @@
+"""Bounds on unbiased estimators of an input, for any model: how much must an honest estimate scatter?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .. import checked
+from ..errors import InputError
+from ..guarantee import Adversary, Assumption, Guarantee
+from ..numerics import down
+from ..theory.estimation import hcr_variance
+from .basis import ROUNDING, Basis, BasisLike, basis_of
+from .noise import Noise
+from .perturbation import perturbation
+from .quotient import UNIT, multipoint_variance
+from .release import FEATURE_ERROR, Release, as_array, opened
+
+_Array = NDArray[np.float64]
+
+REGULARISATION = 1e-8
+_SQUARE_TENSORS = 9  # of test points × test points, that the quotient holds at once
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnbiasedBounds:
+    """Lower bounds on the standard deviation of every unbiased estimate, mode by mode.
+
+    `std` has the shape of the inputs. inf means that no unbiased estimator exists. A value above the spread of
+    the data says that unbiased estimators are worse than guessing, and no more: real attackers are biased.
+    """
+
+    std: _Array
+    inputs: _Array
+    noise: Noise
+    basis: str
+    theorem: str
+
+    def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
+        """The bound for one mode of one input, as a statement."""
+        return Guarantee(
+            quantity=f"standard deviation of an estimate of {self.basis} mode {mode} of input {index}",
+            side="at_least",
+            value=float(self.std[(index, *mode)]),
+            adversary=Adversary.UNBIASED,
+            theorem=self.theorem,
+            assumptions=(
+                Assumption(
+                    text="the estimator is right on average for every input, inside the data's range or not",
+                    checked_by="caller",
+                ),
+                *release_assumptions(self.noise),
+            ),
+        )
+
+
+def release_assumptions(noise: Noise) -> tuple[Assumption, ...]:
+    """What every bound of this room rests on."""
+    return (
+        Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
+        Assumption(
+            text="released numbers are rounded far above their low bits, which floating-point noise leaks through",
+            checked_by="caller",
+        ),
+        Assumption(text=f"the release computes the same features to a relative {FEATURE_ERROR:g}", checked_by="caller"),
+        Assumption(text="inputs are treated one by one, repeatably, with finite features", checked_by="code"),
+    )
+
+
+def multipoint_bounds(
+    features: Callable[[Any], Any],
+    inputs: object,
+    noise: Noise,
+    *,
+    basis: BasisLike = "dct",
+    steps: Sequence[float] = (1e-3,),
+    memory: float = 4e9,
+    advance: Callable[[int], None] = lambda _: None,
+) -> UnbiasedBounds:
+    """Every mode as a test point, for all modes at once, from forward passes alone; the best of `steps` per mode.
+
+    Gaussian noise only. `memory` (bytes) limits the work: where the matrices of all test points do not fit, modes
+    are taken in blocks, each with the block's own test points, which is as valid and less tight. `advance` hears how
+    many inputs are done.
+    """
+    release = opened(features, inputs)
+    modes = basis_of(basis, release.shape, release.inputs.device)
+    sizes = _steps(steps)
+    width = release.features(release.inputs[:1]).shape[1]
+    block, at_once = _fitting(modes.size, width, memory)
+    variance = torch.zeros(len(release.inputs), modes.size, dtype=torch.float64, device=release.inputs.device)
+    for first in range(0, len(release.inputs), at_once):
+        chosen = release.inputs[first : first + at_once]
+        base = release.features(chosen)
+        for start in range(0, modes.size, block):
+            stop = min(start + block, modes.size)
+            vectors = modes.vectors(torch.arange(start, stop, device=chosen.device))
+            part = variance[first : first + at_once, start:stop]
+            for step in sizes:
+                shifts = noise.whitened(_moved(release, chosen, step * vectors) - base[:, None])
+                longest = shifts.norm(dim=2).amax(dim=1)
+                error = 2 * FEATURE_ERROR * (noise.whitened(base).norm(dim=1) + longest) + noise.rounding * longest
+                found = multipoint_variance(
+                    shifts,
+                    step=step,
+                    feature_error=error,
+                    input_error=_input_error(chosen, step),
+                    regularisation=REGULARISATION,
+                )
+                torch.maximum(part, found, out=part)
+        advance(first + len(chosen))
+    return _result(release, modes, noise, as_array(variance), "multi-point Hammersley–Chapman–Robbins (Barankin)")
+
+
+def single_mode_bounds(
+    features: Callable[[Any], Any],
+    inputs: object,
+    noise: Noise,
+    *,
+    basis: BasisLike = "dct",
+    steps: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0),
+) -> UnbiasedBounds:
+    """One mode at a time, for any noise: the change of that mode alone, at the best of `steps`."""
+    release = opened(features, inputs)
+    modes = basis_of(basis, release.shape, release.inputs.device)
+    sizes = _steps(steps)
+    variance = np.zeros((len(release.inputs), modes.size))
+    for row, chosen in enumerate(release.inputs):
+        base = release.features(chosen[None])
+        for start in range(0, modes.size, 1024):
+            stop = min(start + 1024, modes.size)
+            vectors = modes.vectors(torch.arange(start, stop, device=chosen.device))
+            for step in sizes:
+                shifts = _moved(release, chosen[None], step * vectors)[0] - base
+                change = np.full(stop - start, max(0.0, step - float(_input_error(chosen[None], step)[0])))
+                found = hcr_variance(change, chi_square=_chi_square(noise, shifts, base))
+                variance[row, start:stop] = np.maximum(variance[row, start:stop], found)
+    return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, one mode at a time")
+
+
+def hcr_bounds(
+    features: Callable[[Any], Any],
+    inputs: object,
+    noise: Noise,
+    *,
+    size: float = 1 / 200,
+    repetitions: int = 10,
+    restarts: int = 25,
+    basis: BasisLike = "dct",
+    seed: int = 0,
+    rows: int = 1024,
+    advance: Callable[[int], None] = lambda _: None,
+) -> UnbiasedBounds:
+    """The published procedure: Algorithm 1 from random starts, the greatest bound per mode over the restarts.
+
+    Searches in float32 where the model is a module, certifies every perturbation with one float64 forward pass.
+    Each start is noise times size/√n, as published. For most models `multipoint_bounds` is far larger and far faster.
+    `rows` examples times restarts are worked on at once.
+    """
+    release = opened(features, inputs)
+    modes = basis_of(basis, release.shape, release.inputs.device)
+    size = checked.number("size", size, above=0, remedy="use 1/200")
+    repetitions = checked.whole("repetitions", repetitions, at_least=1, remedy="use 10")
+    restarts = checked.whole("restarts", restarts, at_least=1, remedy="use 25")
+    rows = checked.whole("rows", rows, at_least=1, remedy="use 1024")
+    generator = torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    variance = np.zeros((len(release.inputs), modes.size))
+    at_once = max(1, rows // restarts)
+    for first in range(0, len(release.inputs), at_once):
+        chosen = release.inputs[first : first + at_once]
+        repeated = chosen.repeat_interleave(restarts, dim=0)
+        base = release.features(repeated)
+        start = noise.sample(base.cpu(), generator).to(base.device) * (size / math.sqrt(base.shape[1]))
+        found = perturbation(
+            release.search, repeated.to(release.precision), start.to(release.precision), repetitions=repetitions
+        )
+        moved = repeated + found.to(torch.float64)
+        shifts = release.features(moved) - base
+        changes = np.abs(as_array(modes.to_modes(moved - repeated).reshape(len(moved), -1)))
+        lost = as_array(_input_error(repeated, 0.0))[:, None] + ROUNDING * changes.max(axis=1, keepdims=True)
+        certified = hcr_variance(np.maximum(changes - lost, 0.0), chi_square=_chi_square(noise, shifts, base)[:, None])
+        variance[first : first + len(chosen)] = certified.reshape(len(chosen), restarts, -1).max(axis=1)
+        advance(first + len(chosen))
+    return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, Algorithm 1 of arXiv:2404.02866v3")
+
+
+def _moved(release: Release, inputs: Tensor, changes: Tensor) -> Tensor:
+    """Features of every input after every change: (inputs, changes, features)."""
+    moved = inputs.reshape(len(inputs), 1, -1) + changes[None]
+    return release.features(moved.reshape(-1, *release.shape)).reshape(len(inputs), len(changes), -1)
+
+
+def _chi_square(noise: Noise, shifts: Tensor, base: Tensor) -> _Array:
+    """The divergence of each shift, lengthened by what FEATURE_ERROR allows."""
+    extra = 2 * FEATURE_ERROR * (base.norm(dim=1) + shifts.norm(dim=1))
+    return noise.chi_square(shifts, extra)
+
+
+def _input_error(inputs: Tensor, step: float) -> Tensor:
+    """How far a mode of θ + ε, rounded to float64, may be from where it should be."""
+    return 2 * UNIT * (inputs.reshape(len(inputs), -1).norm(dim=1) + step) + ROUNDING * step
+
+
+def _steps(steps: Sequence[float]) -> list[float]:
+    if not isinstance(steps, Sequence) or isinstance(steps, str) or not steps:
+        raise InputError("steps", steps, requirement="must be a non-empty list of numbers", remedy="use (1e-3,)")
+    return [checked.number("each of steps", step, above=0, remedy="use 1e-3") for step in steps]
+
+
+def _fitting(modes: int, width: int, memory: object) -> tuple[int, int]:
+    """How many modes a block, and how many inputs at once, so that the tensors stay below `memory` bytes."""
+    most = checked.number("memory", memory, at_least=1e6, remedy="give bytes, e.g. 4e9")
+
+    def need(block: int) -> float:
+        return 8.0 * block * (_SQUARE_TENSORS * block + 4 * width + 2 * modes)
+
+    block = modes
+    while block > 1 and need(block) > most:
+        block = math.ceil(block / 2)
+    return block, max(1, int(most // need(block)))
+
+
+def _result(release: Release, modes: Basis, noise: Noise, variance: _Array, theorem: str) -> UnbiasedBounds:
+    infinite = np.isinf(variance)
+    std = np.maximum(down(np.sqrt(np.where(infinite, 0.0, variance))), 0.0)
+    return UnbiasedBounds(
+        std=np.where(infinite, np.inf, std).reshape(tuple(release.inputs.shape)),
+        inputs=as_array(release.inputs),
+        noise=noise,
+        basis=modes.name,
+        theorem=theorem,
+    )

@@ -1,0 +1,96 @@
+"""The quotient against 60-digit arithmetic, and against models whose answer is known."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+import torch
+
+from tacit.reconstruction.quotient import multipoint_variance
+
+
+def bound(shifts, *, step=1e-3, feature_error=0.0, input_error=0.0, regularisation=1e-8):
+    return multipoint_variance(
+        shifts[None],
+        step=step,
+        feature_error=torch.tensor([feature_error], dtype=torch.float64),
+        input_error=torch.tensor([input_error], dtype=torch.float64),
+        regularisation=regularisation,
+    )[0]
+
+
+def exact_supremum(shifts, step):
+    """The greatest quotient over all coefficients, step²·(B⁻¹)_kk, in 60 digits."""
+    with mp.workdps(60):
+        m = len(shifts)
+        rows = [[mp.mpf(float(x)) for x in row] for row in shifts]
+        gram = mp.matrix(m, m)
+        for i in range(m):
+            for j in range(m):
+                gram[i, j] = mp.expm1(mp.fsum(a * b for a, b in zip(rows[i], rows[j], strict=True)))
+        inverse = gram**-1
+        return [mp.mpf(step) ** 2 * inverse[k, k] for k in range(m)]
+
+
+@pytest.mark.parametrize("step", [1e-4, 1e-2, 0.3, 1.0])
+@pytest.mark.parametrize("features", [5, 8, 30])
+def test_it_is_the_greatest_quotient_up_to_rounding(step, features):
+    jacobian = torch.randn(features, 5, generator=torch.Generator().manual_seed(features), dtype=torch.float64)
+    shifts = (step * jacobian).T
+    truth = exact_supremum(shifts, step)
+    found = bound(shifts, step=step, regularisation=1e-14)
+    for k in range(5):
+        assert 0.999 * truth[k] < mp.mpf(float(found[k])) <= truth[k]
+
+
+def test_it_stays_below_the_truth_whatever_the_coefficients():
+    shifts = 1e-2 * torch.randn(6, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    truth = exact_supremum(shifts, 1e-2)
+    for regularisation in (1e-12, 1e-6, 1e-2, 1.0, 100.0):
+        found = bound(shifts, step=1e-2, regularisation=regularisation)
+        assert all(mp.mpf(float(found[k])) <= truth[k] for k in range(6))
+
+
+@pytest.mark.parametrize("spread", [1e-6, 1e-9, 1e-12])
+def test_nearly_dependent_shifts_do_not_push_it_above_the_truth(spread):
+    """Rounding errors, amplified by coefficients of 1/spread, would: the errors paid for must cover them."""
+    generator = torch.Generator().manual_seed(2)
+    common = torch.randn(12, generator=generator, dtype=torch.float64)
+    shifts = 1e-2 * (common + spread * torch.randn(6, 12, generator=generator, dtype=torch.float64))
+    truth = exact_supremum(shifts, 1e-2)
+    found = bound(shifts, step=1e-2, regularisation=1e-16)
+    assert all(mp.mpf(float(found[k])) <= truth[k] for k in range(6))
+
+
+def test_wrong_shifts_are_paid_for():
+    """Shifts within feature_error of the true ones give a bound for the true ones: tried at the worst corners."""
+    generator = torch.Generator().manual_seed(4)
+    shifts = 1e-2 * torch.randn(5, 7, generator=generator, dtype=torch.float64)
+    error = 1e-4
+    found = bound(shifts, step=1e-2, feature_error=error)
+    for _ in range(20):
+        direction = torch.randn(5, 7, generator=generator, dtype=torch.float64)
+        true = shifts + error * direction / direction.norm(dim=1, keepdim=True)
+        truth = exact_supremum(true, 1e-2)
+        assert all(mp.mpf(float(found[k])) <= truth[k] for k in range(5))
+    assert bool((found < bound(shifts, step=1e-2)).all())
+
+
+def test_wrong_inputs_are_paid_for():
+    shifts = 1e-2 * torch.eye(4, dtype=torch.float64)
+    exact, careful = bound(shifts, step=1e-2), bound(shifts, step=1e-2, input_error=1e-4)
+    assert bool((careful < 0.982 * exact).all())
+    assert bool((careful > 0.95 * exact).all())
+
+
+def test_a_coordinate_that_nothing_shows_has_an_infinite_or_huge_bound():
+    shifts = torch.zeros(3, 4, dtype=torch.float64)
+    shifts[0, 0] = shifts[1, 1] = 1e-3
+    assert float(bound(shifts)[2]) == float("inf")
+    assert 1e18 < float(bound(shifts, feature_error=1e-14)[2]) < 1e24
+
+
+def test_points_too_far_away_are_left_out():
+    shifts = torch.diag(torch.tensor([1e-3, 1e-3, 1e6], dtype=torch.float64))
+    found = bound(shifts)
+    assert float(found[2]) == 0
+    assert np.allclose(found[:2], 1.0, rtol=1e-3)

@@ -1,0 +1,114 @@
+"""What the door lets in, and what it sends away with which remedy."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.fft import dctn
+from torch import nn
+
+from tacit import InputError
+from tacit.reconstruction import Gaussian, multipoint_bounds
+from tacit.reconstruction.basis import basis_of
+from tacit.reconstruction.release import opened
+
+
+def refused(features, inputs, match):
+    with pytest.raises(InputError, match=match) as refusal:
+        opened(features, inputs)
+    assert "\n" not in str(refusal.value)
+
+
+def test_networks_of_every_kind_are_let_in_and_left_as_they_were(network, images):
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    release = opened(network, images)
+    assert release.features(release.inputs).dtype == torch.float64
+    torch.testing.assert_close(
+        release.features(release.inputs).float(), network(images).flatten(1), rtol=1e-4, atol=1e-5
+    )
+    assert all(torch.equal(before[name], tensor) for name, tensor in network.state_dict().items())
+    assert next(iter(network.parameters())).dtype == torch.float32
+
+
+def test_batch_normalisation_in_train_mode_is_refused(images):
+    refused(nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)).train(), images, "running statistics")
+
+
+def test_batch_normalisation_without_running_statistics_is_refused(images):
+    layer = nn.BatchNorm2d(1, track_running_stats=False).eval()
+    refused(nn.Sequential(layer, nn.Flatten()), images, "no running statistics")
+
+
+def test_dropout_in_train_mode_is_refused(images):
+    refused(nn.Sequential(nn.Flatten(), nn.Dropout(0.5)).train(), images, "call features.eval")
+
+
+def test_a_model_that_couples_examples_is_refused(images):
+    refused(lambda x: x.flatten(1) - x.flatten(1).mean(dim=0), images.double(), "treat every input by itself")
+
+
+def test_a_model_with_its_own_randomness_is_refused(images):
+    refused(lambda x: x.flatten(1) + torch.rand(len(x), 16), images.double(), "the same features every time")
+
+
+def test_non_finite_features_are_refused(images):
+    refused(lambda x: torch.log(x.flatten(1) - 0.5), images.double(), "finite numbers")
+
+
+def test_wrong_outputs_are_refused(images):
+    refused(lambda x: x.sum(), images.double(), "one row of real numbers")
+    refused(lambda x: (x, x), images.double(), "one row of real numbers")
+    refused(lambda x: x.flatten(1).argmax(dim=1), images.double(), "one row of real numbers")
+
+
+def test_a_model_that_cannot_take_the_inputs_is_refused_with_its_own_words(images):
+    refused(nn.Linear(3, 3), images, "mat1 and mat2 shapes cannot be multiplied")
+    closure = nn.Sequential(nn.Flatten(), nn.Linear(16, 3))
+    refused(lambda x: closure(x), images.double(), "a callable that computes in float64")
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [None, [], "text", torch.zeros(3), torch.full((2, 4), float("nan")), torch.zeros(0, 4), [[1.0], [1.0, 2.0]]],
+)
+def test_unusable_inputs_are_refused(inputs):
+    refused(nn.Flatten(), inputs, "inputs")
+
+
+def test_no_model_is_refused(images):
+    refused("resnet", images, "must be a module or a callable")
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 4), (3, 5, 6)])
+def test_the_cosine_basis_is_scipys(shape):
+    basis = basis_of("dct", shape, torch.device("cpu"))
+    rows = torch.rand(2, *shape, dtype=torch.float64)
+    np.testing.assert_allclose(
+        basis.to_modes(rows), dctn(rows.numpy(), type=2, norm="ortho", axes=(-2, -1)), atol=1e-13
+    )
+    torch.testing.assert_close(basis.from_modes(basis.to_modes(rows)), rows)
+
+
+def test_given_bases(images):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(16, 16)))[0]
+    matrix = multipoint_bounds(network, images, Gaussian(1.0), basis=rotation).std
+    turn = torch.tensor(rotation)
+    pair = (
+        lambda rows: (rows.flatten(1) @ turn.T).reshape(rows.shape),
+        lambda rows: (rows.flatten(1) @ turn).reshape(rows.shape),
+    )
+    np.testing.assert_allclose(multipoint_bounds(network, images, Gaussian(1.0), basis=pair).std, matrix, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "basis", ["fourier", 3, np.eye(3), 2 * np.eye(16), (lambda rows: rows, lambda rows: 2 * rows), None]
+)
+def test_bases_that_are_none_are_refused(basis, images):
+    with pytest.raises(InputError, match=r"basis"):
+        multipoint_bounds(nn.Flatten(), images, Gaussian(1.0), basis=basis)
+
+
+def test_flat_inputs_have_no_cosine_modes():
+    with pytest.raises(InputError, match="use basis='pixel'"):
+        multipoint_bounds(nn.Identity(), torch.rand(2, 5), Gaussian(1.0))

@@ -1,0 +1,219 @@
+"""Bounds on unbiased estimators against what is known exactly, and against each other."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tacit import Adversary, InputError, NoTheoremError
+from tacit.reconstruction import (
+    Gaussian,
+    Laplace,
+    Uniform,
+    hcr_bounds,
+    local_limit,
+    multipoint_bounds,
+    perturbation,
+    single_mode_bounds,
+)
+from tacit.reconstruction.release import plain_attention
+
+NOISE = Gaussian(0.5)
+
+
+def jacobian(network, image):
+    double = copy.deepcopy(network).double()
+    with plain_attention():
+        found = torch.func.jacrev(lambda x: double(x[None])[0])(image.double())
+    return found.reshape(found.shape[0], -1).detach().numpy()
+
+
+def cosine_modes(size):
+    from scipy.fft import dct
+
+    one = dct(np.eye(size), norm="ortho", axis=0)
+    return np.kron(one, one)
+
+
+def test_a_full_rank_linear_model_has_the_analytic_answer(images):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
+    for basis, modes in (("pixel", np.eye(16)), ("dct", cosine_modes(4))):
+        j = jacobian(network, images[0]) @ modes.T
+        truth = 0.5 * np.sqrt(np.diag(np.linalg.inv(j.T @ j)))
+        found = multipoint_bounds(network, images[:1], NOISE, basis=basis).std.ravel()
+        assert np.all(found <= truth * (1 + 1e-9))
+        assert np.all(found > 0.999 * truth)
+        limit = local_limit(network, images[:1], NOISE, basis=basis)
+        np.testing.assert_allclose(limit.identifiable_std.ravel(), truth, rtol=1e-9)
+        assert limit.rank.tolist() == [16]
+        assert np.abs(limit.null_energy).max() < 1e-12
+
+
+def test_least_squares_meets_the_bound_from_above(images):
+    """The unbiased estimator of a linear model; its sampled deviations lie above the bound less six standard errors."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
+    j = jacobian(network, images[0])
+    noise = 0.5 * np.random.default_rng(0).standard_normal((100_000, 20))
+    achieved = (noise @ np.linalg.pinv(j).T).std(axis=0)
+    found = multipoint_bounds(network, images[:1], NOISE, basis="pixel").std.ravel()
+    assert np.all(achieved > found * (1 - 6 / np.sqrt(200_000)))
+    assert np.all(achieved < found * 1.02)
+
+
+@pytest.mark.parametrize("rank", [1, 5, 15])
+def test_the_local_limit_is_exact_for_linear_models_of_any_rank(rank, images):
+    rng = np.random.default_rng(rank)
+    matrix = rng.normal(size=(20, rank)) @ rng.normal(size=(rank, 16))
+    limit = local_limit(lambda x: x.reshape(len(x), -1) @ torch.tensor(matrix).T, images.double(), NOISE, basis="pixel")
+    pseudo = np.linalg.pinv(matrix, rcond=1e-10)
+    np.testing.assert_allclose(limit.identifiable_std[0].ravel(), 0.5 * np.sqrt(np.diag(pseudo @ pseudo.T)), rtol=1e-8)
+    np.testing.assert_allclose(limit.null_energy[0].ravel(), 1 - np.diag(pseudo @ matrix), atol=1e-9)
+    assert limit.rank.tolist() == [rank] * 3
+
+
+def test_multipoint_is_no_less_than_the_others_on_every_mode_of_every_net(network, images):
+    multi = multipoint_bounds(network, images, NOISE, steps=(1e-3, 1e-4)).std
+    single = single_mode_bounds(network, images, NOISE, steps=(1e-3, 1e-4)).std
+    published = hcr_bounds(network, images, NOISE, restarts=4, repetitions=2).std
+    assert np.all(multi >= single * (1 - 1e-3))
+    assert np.all(multi >= published * (1 - 1e-3))
+    assert np.all(published > 0)
+
+
+def test_bounds_of_an_input_do_not_depend_on_its_neighbours(network, images):
+    together = multipoint_bounds(network, images, NOISE).std
+    alone = np.concatenate([multipoint_bounds(network, image[None], NOISE).std for image in images])
+    # Where the bound is limited by rounding itself, so is this agreement.
+    ordinary = alone < 1e3
+    np.testing.assert_allclose(together[ordinary], alone[ordinary], rtol=1e-9)
+
+
+def test_blocks_of_modes_are_valid_and_less_tight():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(400, 420))
+    inputs = torch.rand(1, 1, 20, 20)
+    whole = multipoint_bounds(network, inputs, NOISE).std
+    parts = multipoint_bounds(network, inputs, NOISE, memory=4e6).std
+    assert np.all(parts <= whole * (1 + 1e-9))
+    assert np.all(parts > 0)
+    assert parts.max() < whole.max()
+
+
+def test_at_a_pooling_tie_the_local_limit_is_too_low_and_the_certified_bound_is_right():
+    """(max(x, y), x + y) at x = y: exchanging the two releases the same, so no unbiased estimate of x exists.
+
+    The derivative of the maximum follows one of the two and claims that both can be estimated.
+    """
+
+    def features(x):
+        pair = x.reshape(len(x), 1, 1, 2)
+        return torch.cat([nn.functional.max_pool2d(pair, (1, 2)).flatten(1), x.sum(dim=1, keepdim=True)], dim=1)
+
+    tie = torch.full((1, 2), 0.5, dtype=torch.float64)
+    limit = local_limit(features, tie, NOISE, basis="pixel")
+    assert limit.rank.tolist() == [2]
+    assert np.allclose(np.sort(limit.identifiable_std.ravel()), [0.5, 0.5 * np.sqrt(2)])
+    assert np.all(multipoint_bounds(features, tie, NOISE, basis="pixel").std > 1e6)
+
+
+def test_at_a_zero_of_relu_the_local_limit_sees_nothing_and_the_certified_bound_is_right():
+    """(relu(x), relu(−x), y) at x = 0: the first less the second is an unbiased estimate of x, of deviation σ√2."""
+
+    def features(x):
+        return torch.cat([x[:, :1].relu(), (-x[:, :1]).relu(), x[:, 1:]], dim=1)
+
+    point = torch.tensor([[0.0, 0.3]], dtype=torch.float64)
+    limit = local_limit(features, point, NOISE, basis="pixel")
+    assert limit.null_energy.ravel().tolist() == [1, 0]  # "no unbiased estimator exists": wrong
+    certified = multipoint_bounds(features, point, NOISE, basis="pixel", steps=(1e-3, 0.1)).std.ravel()
+    assert 0.49 < certified[0] <= 0.5 * np.sqrt(2)
+    assert 0.49 < certified[1] <= 0.5
+
+
+def test_the_quotient_is_below_the_true_variance_of_an_unbiased_estimator_at_a_kink():
+    """Features (|θ|, θ) at θ = 0: the second alone is unbiased, so no bound may exceed its deviation σ."""
+    point = torch.zeros(1, 1, dtype=torch.float64)
+
+    def features(x):
+        return torch.cat([x.abs(), x], dim=1)
+
+    found = multipoint_bounds(features, point, NOISE, basis="pixel", steps=(1e-4, 1e-2, 1.0)).std
+    assert 0 < found.item() <= 0.5
+
+
+def test_algorithm_1_agrees_with_its_dense_twin(network, images):
+    """ε = J⁺z for the last shift, by dense least squares."""
+    double = network.double()
+    points = images.double()
+    start = 1e-3 * torch.randn(3, double(points).shape[1], generator=torch.Generator().manual_seed(0)).double()
+    found = perturbation(double, points, start, repetitions=1).reshape(3, -1)
+    for row in range(3):
+        j = jacobian(double, points[row])
+        expected = np.linalg.pinv(j, rcond=1e-9) @ start[row].numpy()
+        residual = j @ found[row].numpy() - start[row].numpy()
+        best = j @ expected - start[row].numpy()
+        assert np.linalg.norm(residual) <= np.linalg.norm(best) * (1 + 1e-4) + 1e-9
+        # Of least norm: nothing in the null space of J.
+        outside = found[row].numpy() - np.linalg.pinv(j, rcond=1e-9) @ (j @ found[row].numpy())
+        assert np.linalg.norm(outside) <= 1e-5 * np.linalg.norm(found[row].numpy())
+
+
+def test_the_published_bound_is_the_same_for_an_example_alone(images):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20), nn.Tanh())
+    start = 1e-3 * torch.randn(3, 20, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    points = images.double()
+    network = network.double()
+    together = perturbation(network, points, start, repetitions=3)
+    alone = torch.cat([perturbation(network, points[i : i + 1], start[i : i + 1], repetitions=3) for i in range(3)])
+    torch.testing.assert_close(together, alone, rtol=1e-9, atol=1e-15)
+
+
+def test_any_callable_will_do(images):
+    matrix = np.random.default_rng(0).normal(size=(16, 20))
+    arrays = multipoint_bounds(lambda x: np.tanh(x.reshape(len(x), -1) @ matrix), images.numpy(), NOISE).std
+    tensors = multipoint_bounds(
+        lambda x: torch.tanh(x.reshape(len(x), -1) @ torch.tensor(matrix)), images.double(), NOISE
+    ).std
+    np.testing.assert_allclose(arrays, tensors, rtol=1e-6)
+
+
+def test_a_model_that_rounds_has_bounds_but_no_derivative(images):
+    def rounding(x):
+        return torch.round(x.reshape(len(x), -1) * 4) / 4
+
+    with pytest.raises(InputError, match="the model rounds somewhere"):
+        local_limit(rounding, images.double(), NOISE)
+    assert np.all(multipoint_bounds(rounding, images.double(), NOISE, steps=(0.5,)).std > 0)
+
+
+def test_other_noise(images):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
+    laplace = single_mode_bounds(network, images, Laplace(0.5)).std
+    assert np.all(laplace > 0)
+    assert np.all(single_mode_bounds(network, images, Uniform(1.0)).std == 0)
+    assert np.all(hcr_bounds(network, images, Laplace(0.5), restarts=2, repetitions=1).std > 0)
+    with pytest.raises(NoTheoremError, match="must have Gaussian noise"):
+        multipoint_bounds(network, images, Laplace(0.5))
+
+
+def test_a_guarantee_speaks_of_unbiased_estimators(images):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
+    made = multipoint_bounds(network, images, NOISE)
+    statement = made.guarantee(1, (0, 2, 3))
+    assert statement.adversary == Adversary.UNBIASED
+    assert statement.value == made.std[1, 0, 2, 3]
+    assert "Gaussian(0.5)" in " ".join(statement.assumed(checked_by="caller"))
+
+
+def test_progress_is_told(images):
+    heard = []
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 4))
+    multipoint_bounds(network, images, NOISE, memory=1e6, advance=heard.append)
+    assert heard[-1] == 3
