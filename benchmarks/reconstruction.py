@@ -1,0 +1,174 @@
+"""Reconstruction bounds: time and tightness as ratios against the published procedure, in one run.
+
+The baseline is the published procedure, written from the paper: SciPy's LSQR over the whole minibatch as one system,
+with host round-trips, 10 repetitions and 25 restarts. One restart of it is timed and counted 25 times.
+
+    python benchmarks/reconstruction.py [--images N] [--squeezenet FILE.safetensors --pictures FILE.npy]
+
+MNIST is read from the folder TACIT_DATA, or ../shared/data beside the project. Uses a GPU where torch sees one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import math
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse.linalg import LinearOperator, lsqr
+from torch import Tensor, nn
+
+from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds
+from tacit.reconstruction.basis import basis_of
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+RESTARTS, REPETITIONS, SIZE = 25, 10, 1 / 200
+
+
+def data_folder() -> Path:
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("TACIT_DATA", beside))
+    if not (folder / "mnist").is_dir():
+        raise SystemExit(f"MNIST is needed, got no folder {folder / 'mnist'}; set TACIT_DATA to the data's folder")
+    return folder
+
+
+def idx(name: str) -> np.ndarray[Any, Any]:
+    raw = gzip.decompress((data_folder() / "mnist" / name).read_bytes())
+    shape = [int.from_bytes(raw[4 + 4 * axis : 8 + 4 * axis], "big") for axis in range(raw[3])]
+    return np.frombuffer(raw, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
+
+
+def mnist_network() -> tuple[nn.Module, Tensor]:
+    """The paper's features, trained for one epoch, and the normalised test images."""
+
+    def images(name: str) -> Tensor:
+        return torch.tensor((idx(name) / 255 - 0.1307) / 0.3081, dtype=torch.float32, device=DEVICE)[:, None]
+
+    torch.manual_seed(0)
+    features = nn.Sequential(nn.Flatten(), nn.Linear(784, 784), nn.ReLU(), nn.Linear(784, 784), nn.ReLU()).to(DEVICE)
+    head = nn.Linear(784, 10).to(DEVICE)
+    optimiser = torch.optim.AdamW([*features.parameters(), *head.parameters()], lr=1e-3)
+    inputs = images("train-images-idx3-ubyte.gz")
+    labels = torch.tensor(idx("train-labels-idx1-ubyte.gz").astype(np.int64), device=DEVICE)
+    for batch in torch.randperm(len(inputs), device=DEVICE).split(32):
+        loss = nn.functional.cross_entropy(head(features(inputs[batch])), labels[batch])
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return features.eval(), images("t10k-images-idx3-ubyte.gz")
+
+
+def published(features: nn.Module, images: Tensor, sigma: float, *, restarts: int) -> np.ndarray[Any, Any]:
+    """The published procedure for one minibatch: the greatest bound per cosine mode over the restarts."""
+    modes = basis_of("dct", tuple(images.shape[1:]), images.device)
+    with torch.no_grad():
+        base = features(images)
+    shape, count = images.shape, base.numel()
+
+    def forward(vector: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        tangent = torch.tensor(vector.reshape(shape), dtype=torch.float32, device=images.device)
+        return torch.func.jvp(features, (images,), (tangent,))[1].cpu().numpy().ravel()
+
+    def transposed(vector: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        cotangent = torch.tensor(vector.reshape(base.shape), dtype=torch.float32, device=images.device)
+        return torch.func.vjp(features, images)[1](cotangent)[0].cpu().numpy().ravel()
+
+    system = LinearOperator((count, images.numel()), matvec=forward, rmatvec=transposed, dtype=np.float32)
+    generator = torch.Generator().manual_seed(0)
+    best = np.zeros(shape)
+    for _ in range(restarts):
+        start = sigma * torch.randn(base.shape, generator=generator).numpy() * SIZE / math.sqrt(base.shape[1])
+        shift, change = start, np.zeros(shape)
+        for _ in range(REPETITIONS):
+            target = shift * np.linalg.norm(start) / np.linalg.norm(shift)
+            change = lsqr(system, target.ravel())[0].reshape(shape)
+            moved = images + torch.tensor(change, dtype=torch.float32, device=images.device)
+            with torch.no_grad():
+                shift = (features(moved) - base).cpu().numpy()
+        chi_square = np.expm1(np.sum(shift.astype(np.float64) ** 2, axis=1) / sigma**2)
+        changes = modes.to_modes(torch.tensor(change, device=images.device).double()).cpu().numpy()
+        best = np.maximum(best, np.abs(changes) / np.sqrt(chi_square)[:, None, None, None])
+    return best
+
+
+def timed(action: Callable[[], Any]) -> tuple[Any, float]:
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+    start = time.perf_counter()
+    result = action()
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize()
+    return result, time.perf_counter() - start
+
+
+def peak_memory() -> str:
+    return f", peak {torch.cuda.max_memory_allocated() / 1e9:.1f} GB" if DEVICE.type == "cuda" else ""
+
+
+def mnist(images: int) -> None:
+    features, inputs = mnist_network()
+    with torch.no_grad():
+        sigma = float(features(inputs).square().mean().sqrt())
+    noise, few = Gaussian(sigma), inputs[:8]
+    multipoint_bounds(features, few[:2], noise)  # warm up
+    memory = 40e9 if DEVICE.type == "cuda" else 2e9
+    slow, slow_time = timed(lambda: published(features, few, sigma, restarts=1))
+    slow_per_image = slow_time * RESTARTS / len(few)
+    print(f"MNIST net on {DEVICE.type}, sigma = RMS of the features; standard deviations in normalised pixels")
+    print(f"  published procedure       {slow_per_image:9.4f} s an image (one restart timed, times {RESTARTS})")
+    ours, time_ours = timed(lambda: hcr_bounds(features, few, noise, restarts=RESTARTS, repetitions=REPETITIONS))
+    per_image = time_ours / len(few)
+    print(f"  hcr_bounds                {per_image:9.4f} s an image  {slow_per_image / per_image:8.1f} × faster")
+    many, time_many = timed(lambda: multipoint_bounds(features, inputs[:images], noise, memory=memory))
+    per_image = time_many / images
+    print(
+        f"  multipoint_bounds         {per_image:9.4f} s an image  {slow_per_image / per_image:8.1f} × faster, "
+        f"{images} images in {time_many:.1f} s{peak_memory()}"
+    )
+    print(
+        f"  median bound: one published restart {np.median(slow):.3g}, hcr_bounds {np.median(ours.std):.3g}, ", end=""
+    )
+    print(f"multipoint_bounds {np.median(many.std[: len(few)]):.3g}; prior {float(inputs.std(dim=0).mean()):.2g}")
+    print(f"  least ratio of multipoint_bounds to hcr_bounds over all modes: {np.min(many.std[:8] / ours.std):.3g}")
+
+
+def squeezenet(weights: Path, pictures: Path) -> None:
+    """ImageNet size: 3 × 91 × 91 inputs, upsampled to 224 × 224 inside the model, all 24 843 modes."""
+    from safetensors.torch import load_file
+    from torchvision.models import squeezenet1_1
+
+    network = squeezenet1_1()
+    network.load_state_dict(load_file(weights))
+    features = nn.Sequential(nn.Upsample(size=(224, 224), mode="bilinear"), network.features, nn.Flatten())
+    features = features.to(DEVICE).eval()
+    inputs = torch.tensor(np.load(pictures), dtype=torch.float32, device=DEVICE)
+    with torch.no_grad():
+        sigma = 2 * float(features(inputs).square().mean().sqrt())
+    multipoint_bounds(features, inputs[:1], Gaussian(sigma), memory=2e9)  # warm up, in small blocks
+    found, seconds = timed(lambda: multipoint_bounds(features, inputs[:2], Gaussian(sigma), memory=110e9))
+    print(f"SqueezeNet 1.1, 3 × 91 × 91, all {found.std[0].size} modes, sigma = 2 RMS")
+    print(f"  multipoint_bounds         {seconds / 2:9.4f} s an image{peak_memory()}")
+    print(f"  median bound {np.median(found.std):.3g}; prior {float(inputs.std(dim=0).mean()):.2g}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=10_000 if DEVICE.type == "cuda" else 16)
+    parser.add_argument("--squeezenet", type=Path)
+    parser.add_argument("--pictures", type=Path)
+    options = parser.parse_args()
+    if options.squeezenet is not None and options.pictures is not None:
+        squeezenet(options.squeezenet, options.pictures)
+    mnist(options.images)
+
+
+if __name__ == "__main__":
+    main()
