@@ -31,7 +31,8 @@ MAY_IMPORT = {
     "reconstruction": {"errors", "checked", "guarantee", "numerics", "theory"},
     "report": {"errors", "checked", "guarantee", "__init__"},
     "demo": {"checked", "guarantee", "numerics", "report", "theory"},
-    "cli": {"__init__", "errors", "report", "demo"},
+    "bound": {"checked", "errors", "guarantee", "reconstruction", "report"},
+    "cli": {"__init__", "errors", "report", "demo", "bound"},
     "__init__": {"errors", "guarantee"},
     "__main__": {"cli"},
 }
@@ -43,7 +44,7 @@ ONLY_IN = {
     "opendp": {"entropy"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "torch": {"reconstruction"},
+    "torch": {"reconstruction", "bound"},
 }
 
 

@@ -54,6 +54,47 @@ def demo(json: JsonPath = None, report: ReportPath = None, quiet: Quiet = False)
         deliver(result)
 
 
+@app.command()
+def bound(
+    model: Annotated[str, typer.Argument(metavar="MODEL.py:FACTORY", help="A function that returns the torch module.")],
+    data: Annotated[Path, typer.Option("--data", metavar="FILE_OR_FOLDER", help="Inputs: .npy, .npz, or images.")],
+    noise: Annotated[str, typer.Option("--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b or uniform:w.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where finished batches are kept.")],
+    weights: Annotated[
+        Path | None, typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option("--method", help="multi-point, two-point, hcr, identify, bayes, several with commas, or all.")
+    ] = "all",
+    basis: Annotated[str, typer.Option("--basis", help="dct (cosine modes of images) or pixel.")] = "dct",
+    limit: Annotated[int | None, typer.Option("--limit", help="Bound only so many inputs one by one.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        from . import bound as study
+
+        task = study.Task(
+            model=model,
+            weights=weights,
+            data=data,
+            noise=noise,
+            methods=study.METHODS if method == "all" else tuple(method.split(",")),
+            basis=basis,
+            out=out,
+            resume=resume,
+            limit=limit,
+            seed=seed,
+        )
+        with _progress(study.steps(task), quiet=quiet) as advance:
+            result = study.bound(task, advance=advance)
+        deliver(result)
+
+
 @contextlib.contextmanager
 def _delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
     """Refuses files that cannot be written before any work is done; then writes, prints and sets the exit code."""

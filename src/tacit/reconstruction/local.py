@@ -47,7 +47,8 @@ def local_limit(
     ranks, null, identifiable = [], [], []
     for point in release.inputs:
         jacobian = noise.whitened(_jacobian_rows(release, point, modes))  # one mode a row
-        left, values, _ = torch.linalg.svd(jacobian, full_matrices=False)
+        driver = "gesvd" if jacobian.is_cuda else None  # the default does not converge on many equal singular values
+        left, values, _ = torch.linalg.svd(jacobian, full_matrices=False, driver=driver)
         kept = values > rtol * values[0]
         energy = left[:, kept].square()
         ranks.append(int(kept.sum()))

@@ -51,14 +51,14 @@ class UnbiasedBounds:
             value=float(self.std[(index, *mode)]),
             adversary=Adversary.UNBIASED,
             theorem=self.theorem,
-            assumptions=(
-                Assumption(
-                    text="the estimator is right on average for every input, inside the data's range or not",
-                    checked_by="caller",
-                ),
-                *release_assumptions(self.noise),
-            ),
+            assumptions=unbiased_assumptions(self.noise),
         )
+
+
+def unbiased_assumptions(noise: Noise) -> tuple[Assumption, ...]:
+    """What bounds on unbiased estimators rest on."""
+    text = "the estimator is right on average for every input, inside the data's range or not"
+    return (Assumption(text=text, checked_by="caller"), *release_assumptions(noise))
 
 
 def release_assumptions(noise: Noise) -> tuple[Assumption, ...]:

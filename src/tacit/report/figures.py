@@ -75,8 +75,30 @@ def curves(
     return _svg(draw, width=4.4, height=3.9)
 
 
+def histogram(values: Mapping[str, Any], *, marked: tuple[float, str], x_label: str) -> str:
+    """Shares of positive values over a logarithmic axis, one outline a name, with one place marked."""
+    import numpy as np
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        positive = {name: np.clip(found, 1e-300, 1e300)[found > 0] for name, found in values.items()}
+        everything = np.concatenate([*positive.values(), [marked[0]]])
+        edges = np.geomspace(everything.min() * 0.9, everything.max() * 1.1, 60)
+        axes.set_xscale("log")
+        axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
+        for (name, found), colour in zip(positive.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
+            shares = np.full(len(found), 1 / max(1, len(found)))
+            axes.hist(found, bins=edges, weights=shares, histtype="step", color=colour, label=name, linewidth=1.6)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
+        axes.set_xlabel(x_label)
+        axes.set_ylabel("share of modes")
+        figure.legend(loc="outside upper left", ncols=2)
+
+    return _svg(draw, width=4.4, height=3.4)
+
+
 def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
-    """Rows of small grey images in [0, 1], each row with its label above it."""
+    """Rows of small images in [0, 1], grey or coloured, each row with its label above it."""
 
     def draw(figure: Any) -> None:
         columns = max(len(images) for images in rows.values())

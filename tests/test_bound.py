@@ -1,0 +1,187 @@
+"""`tacit bound` as people run it: real files, real kills."""
+
+import json
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from tacit import Comparison
+
+MODEL = """
+from torch import nn
+
+def features():
+    return nn.Sequential(nn.Flatten(), nn.Linear(36, 48), nn.ReLU(), nn.Linear(48, 40))
+
+def broken():
+    raise RuntimeError("no such\\nlayer")
+
+def number():
+    return 5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(36, 48), nn.ReLU(), nn.Linear(48, 40))
+    (tmp_path / "model.py").write_text(MODEL)
+    save_file(network.state_dict(), tmp_path / "weights.safetensors")
+    torch.save(network.state_dict(), tmp_path / "weights.pt")
+    np.savez(tmp_path / "data.npz", inputs=np.random.default_rng(0).uniform(size=(10, 1, 6, 6)))
+    return tmp_path
+
+
+def command(*extra, model="model.py:features", weights="weights.safetensors", data="data.npz", noise=None):
+    return [
+        *(sys.executable, "-m", "tacit", "bound", model, "--weights", weights, "--data", data),
+        *("--noise", noise or "gaussian:0.5", *(() if "--out" in extra else ("--out", "out")), *extra),
+    ]
+
+
+def run(folder, *extra, **options):
+    return subprocess.run(command(*extra, **options), cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_all_methods_on_one_command(folder):
+    finished = run(folder, "--json", "out.json", "--report", "out.html")
+    assert finished.returncode == 0, finished.stderr
+    data = json.loads((folder / "out.json").read_text())
+    comparisons = [Comparison.from_dict(item) for item in data["comparisons"]]
+    assert [comparison.guarantee.adversary.kind for comparison in comparisons] == [
+        "unbiased",
+        "any",
+        "unbiased",
+        "prior",
+        "prior",
+    ]
+    assert not any(comparison.contradicted for comparison in comparisons)
+    multi, _, published, naming, _ = comparisons
+    assert multi.guarantee.value > published.guarantee.value > 0
+    assert naming.attack.value > 0.9 * naming.guarantee.value
+    page = (folder / "out.html").read_text()
+    assert page.count("data:image/svg+xml") == 2
+    assert len(list((folder / "out").glob("multi-point-*.npy"))) == 3
+
+
+def test_weights_of_torch_and_a_folder_of_images_will_do(folder):
+    from PIL import Image
+
+    (folder / "images").mkdir()
+    for number, image in enumerate(np.random.default_rng(0).integers(0, 256, size=(5, 6, 6), dtype=np.uint8)):
+        Image.fromarray(image).save(folder / "images" / f"{number}.png")
+    finished = run(folder, "--method", "multi-point,identify", "--limit", "2", weights="weights.pt", data="images")
+    assert finished.returncode == 0, finished.stderr
+    assert "2 inputs of shape (1, 6, 6)" in finished.stdout
+    assert "over 5 equally likely inputs" in " ".join(finished.stdout.split())
+
+
+def test_a_run_killed_at_random_moments_and_resumed_gives_identical_results(folder):
+    methods = ("--method", "multi-point,hcr,two-point", "--quiet")
+    whole = run(folder, *methods, "--out", "whole", "--json", "whole.json")
+    assert whole.returncode == 0, whole.stderr
+    dice = random.Random(os.urandom(8))  # noqa: S311 — any moment will do, and a new one every time
+    for _ in range(4):
+        with subprocess.Popen(command(*methods, "--resume", "--json", "parts.json"), cwd=folder) as running:
+            time.sleep(dice.uniform(1.5, 4.0))
+            running.send_signal(signal.SIGKILL)
+    finished = run(folder, *methods, "--resume", "--json", "parts.json")
+    assert finished.returncode == 0, finished.stderr
+    one, other = (json.loads((folder / name).read_text()) for name in ("whole.json", "parts.json"))
+    assert one["comparisons"] == other["comparisons"]
+    for path in (folder / "whole").glob("*.npy"):
+        assert path.read_bytes() == (folder / "out" / path.name).read_bytes()
+
+
+def test_finished_batches_are_not_repeated(folder):
+    assert run(folder, "--method", "multi-point").returncode == 0
+    marked = folder / "out" / "multi-point-00001.npy"
+    np.save(marked, np.full((4, 1, 6, 6), 123.0))
+    finished = run(folder, "--method", "multi-point", "--resume")
+    assert finished.returncode == 0
+    assert np.load(marked).max() == 123.0
+
+
+def assert_one_line(finished, match):
+    assert finished.returncode == 2, finished
+    assert finished.stdout == ""
+    assert finished.stderr.startswith("tacit: error: "), finished.stderr
+    assert finished.stderr.count("\n") == 1
+    assert match in finished.stderr
+
+
+def test_a_folder_of_another_run_is_refused(folder):
+    quick = ("--method", "multi-point", "--limit", "4")
+    assert run(folder, *quick).returncode == 0
+    assert_one_line(run(folder, *quick), "must be new without --resume")
+    assert_one_line(run(folder, *quick, "--resume", noise="gaussian:0.6"), "differs in noise")
+    (folder / "out" / "multi-point-00000.npy").write_bytes(b"half a file")
+    assert_one_line(run(folder, *quick, "--resume"), "delete the file")
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("pwned",)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"model": "nowhere.py:features"}, "MODEL must be FILE.py:FUNCTION"),
+        ({"model": "model.py:missing"}, "AttributeError"),
+        ({"model": "model.py:broken"}, "RuntimeError: no such"),
+        ({"model": "model.py:number"}, "must return a torch module"),
+        ({"model": "model.py"}, "MODEL must be FILE.py:FUNCTION"),
+        ({"weights": "nowhere.safetensors"}, "--weights must fit the model"),
+        ({"weights": "data.npz"}, "--weights"),
+        ({"weights": "evil.pt"}, "--weights"),
+        ({"weights": "other.safetensors"}, "--weights must fit the model"),
+        ({"data": "nowhere.npy"}, "--data must be a readable file"),
+        ({"data": "model.py"}, "--data must be a folder, .npy or .npz"),
+        ({"data": "evil.npy"}, "--data must be a readable file"),
+        ({"data": "two.npz"}, "must hold one array"),
+        ({"data": "nan.npy"}, "finite real numbers"),
+        ({"data": "one.npy"}, "two inputs or more"),
+        ({"data": "empty"}, "must hold images"),
+        ({"data": "wide.npy"}, "features must accept a batch"),
+        ({"noise": "gaussian"}, "--noise must be gaussian:SIGMA"),
+        ({"noise": "cauchy:1"}, "--noise must be gaussian:SIGMA"),
+        ({"noise": "gaussian:-1"}, "sigma must be a finite number > 0"),
+    ],
+)
+def test_unusable_files_and_options_are_one_line(folder, options, match):
+    (folder / "empty").mkdir()
+    (folder / "evil.pt").write_bytes(pickle.dumps(Evil()))
+    (folder / "evil.npy").write_bytes(pickle.dumps(Evil()))
+    save_file({"a": torch.zeros(2)}, folder / "other.safetensors")
+    np.savez(folder / "two.npz", a=np.zeros((2, 2)), b=np.zeros((2, 2)))
+    np.save(folder / "nan.npy", np.full((2, 1, 6, 6), np.nan))
+    np.save(folder / "one.npy", np.zeros((1, 1, 6, 6)))
+    np.save(folder / "wide.npy", np.zeros((4, 1, 7, 7)))
+    assert_one_line(run(folder, "--method", "multi-point", **options), match)
+    assert not (folder / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("extra", "match"),
+    [
+        (("--method", "guess"), "--method must be one of"),
+        (("--basis", "fourier"), "--basis must be one of"),
+        (("--limit", "0"), "--limit must be a whole number"),
+        (("--seed", "-1", "--method", "hcr"), "seed must be a whole number"),
+        (("--out", "model.py"), "--out must be a folder"),
+        (("--method", "multi-point", "--noise", "laplace:1"), "must have Gaussian noise"),
+    ],
+)
+def test_unusable_options_are_one_line(folder, extra, match):
+    assert_one_line(run(folder, *extra), match)
