@@ -26,6 +26,7 @@ NETWORKS = {
     "linear": lambda: nn.Sequential(nn.Flatten(), nn.Linear(16, 20)),
     "narrow": lambda: nn.Sequential(nn.Flatten(), nn.Linear(16, 7)),
     "relu": lambda: nn.Sequential(nn.Flatten(), nn.Linear(16, 24), nn.ReLU(inplace=True), nn.Linear(24, 18)),
+    "inplace first": lambda: nn.Sequential(nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(16, 20)),
     "tanh": lambda: nn.Sequential(nn.Flatten(), nn.Linear(16, 20), nn.Tanh()),
     "pool": lambda: nn.Sequential(nn.Conv2d(1, 6, 3, padding=1), nn.MaxPool2d(2), nn.Flatten()),
     "batchnorm": lambda: nn.Sequential(nn.Conv2d(1, 5, 3), nn.BatchNorm2d(5), nn.ReLU(), nn.Flatten()),

@@ -26,7 +26,7 @@ NOISE = Gaussian(0.5)
 def jacobian(network, image):
     double = copy.deepcopy(network).double()
     with plain_attention():
-        found = torch.func.jacrev(lambda x: double(x[None])[0])(image.double())
+        found = torch.func.jacrev(lambda x: double(x[None].clone())[0])(image.double())
     return found.reshape(found.shape[0], -1).detach().numpy()
 
 

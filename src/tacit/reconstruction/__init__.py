@@ -2,6 +2,8 @@
 
 from .anyone import TwoPointBounds, gallery_bound, identification_bound, two_point_bounds
 from .attacks import linear_decoder, nearest_candidate
+from .calibration import Calibration, calibrate
+from .dithered import Dithered
 from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Uniform
 from .perturbation import perturbation
@@ -15,6 +17,8 @@ from .unbiased import (
 )
 
 __all__ = [
+    "Calibration",
+    "Dithered",
     "Gaussian",
     "Laplace",
     "LocalLimit",
@@ -22,6 +26,7 @@ __all__ = [
     "TwoPointBounds",
     "UnbiasedBounds",
     "Uniform",
+    "calibrate",
     "gallery_bound",
     "hcr_bounds",
     "identification_bound",

@@ -38,7 +38,19 @@ class Noise(Protocol):
         ...
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        """Noise for these features, drawn on the generator's device."""
+        """Noise for features like these, for simulations."""
+        ...
+
+    standard: str
+    """What `shaped` makes noise of: "normal" numbers, or "uniform" ones between −½ and ½."""
+
+    @property
+    def size(self) -> float:
+        """The least scale of the noise in any feature."""
+        ...
+
+    def shaped(self, standard: Tensor) -> Tensor:
+        """Noise made of independent standard numbers, as many as there are features."""
         ...
 
     def whitened(self, shift: Tensor) -> Tensor:
@@ -51,6 +63,8 @@ class Gaussian:
 
     The covariance is a vector (its diagonal), a matrix, or a pair (factor, diagonal) for factor·factorᵀ + diagonal.
     """
+
+    standard = "normal"
 
     def __init__(self, sigma: float | None = None, *, covariance: Any = None) -> None:
         if (sigma is None) == (covariance is None):
@@ -132,16 +146,20 @@ class Gaussian:
         q = self._q.to(shift.device)
         return scaled + ((scaled @ q) * (1 / self._stretch.to(shift.device) - 1)) @ q.T
 
-    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        normal = torch.randn(features.shape, generator=generator, dtype=features.dtype, device=generator.device).to(
-            features.device
-        )
+    def shaped(self, standard: Tensor) -> Tensor:
         if self.sigma is not None:
-            return self.sigma * normal
-        self._check_width(features)
-        q = self._q.to(features)
-        stretched = normal + ((normal @ q) * (self._stretch.to(features) - 1)) @ q.T
-        return stretched * self._root.to(features)
+            return self.sigma * standard
+        self._check_width(standard)
+        q = self._q.to(standard)
+        stretched = standard + ((standard @ q) * (self._stretch.to(standard) - 1)) @ q.T
+        return stretched * self._root.to(standard)
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        return _sample(self, features, generator)
+
+    @property
+    def size(self) -> float:
+        return self._least_scale
 
     def distance(self, shift: Tensor, error: Tensor) -> _Array:
         """√(zᵀΣ⁻¹z) for each row, rounded up, for any shift z within `error` of the one given."""
@@ -172,6 +190,7 @@ class Laplace:
     """Independent Laplace noise, density exp(−|x|/scale)/(2·scale), in every feature."""
 
     rounding = 0.0
+    standard = "uniform"
 
     def __init__(self, scale: float) -> None:
         self.scale = checked.number("scale", scale, above=0, remedy="give the scale of the noise")
@@ -185,10 +204,15 @@ class Laplace:
     def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
         return divergences.laplace_total_variation(_lengthened(shift, error), scale=self.scale)
 
+    def shaped(self, standard: Tensor) -> Tensor:
+        return -self.scale * standard.sign() * torch.log1p(-2 * standard.abs())
+
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        uniform = torch.rand(features.shape, generator=generator, dtype=torch.float64, device=generator.device) - 0.5
-        noise = -self.scale * uniform.sign() * torch.log1p(-2 * uniform.abs())
-        return noise.to(features)
+        return _sample(self, features, generator)
+
+    @property
+    def size(self) -> float:
+        return self.scale
 
     def whitened(self, shift: Tensor) -> Tensor:
         raise _not_gaussian(self, shift)
@@ -201,6 +225,7 @@ class Uniform:
     """
 
     rounding = 0.0
+    standard = "uniform"
 
     def __init__(self, width: float) -> None:
         self.width = checked.number("width", width, above=0, remedy="give the width of the noise")
@@ -215,12 +240,24 @@ class Uniform:
     def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
         return divergences.uniform_total_variation(_lengthened(shift, error), width=self.width)
 
+    def shaped(self, standard: Tensor) -> Tensor:
+        return self.width * standard
+
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        uniform = torch.rand(features.shape, generator=generator, dtype=torch.float64, device=generator.device) - 0.5
-        return (self.width * uniform).to(features)
+        return _sample(self, features, generator)
+
+    @property
+    def size(self) -> float:
+        return self.width
 
     def whitened(self, shift: Tensor) -> Tensor:
         raise _not_gaussian(self, shift)
+
+
+def _sample(noise: Noise, features: Tensor, generator: torch.Generator) -> Tensor:
+    draw = torch.randn if noise.standard == "normal" else torch.rand
+    standard = draw(features.shape, generator=generator, dtype=torch.float64, device=generator.device)
+    return noise.shaped(standard if noise.standard == "normal" else standard - 0.5).to(features)
 
 
 def _lengthened(shift: Tensor, error: Tensor) -> _Array:

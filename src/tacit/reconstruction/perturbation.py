@@ -25,7 +25,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
     shape = inputs.shape
 
     def flat(rows: Tensor) -> Tensor:
-        return features(rows.reshape(shape)).reshape(len(rows), -1)
+        return features(rows.reshape(shape).clone()).reshape(len(rows), -1)  # a first layer may work in place
 
     point = inputs.reshape(len(inputs), -1)
     length = start.norm(dim=1, keepdim=True)

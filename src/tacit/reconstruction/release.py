@@ -96,14 +96,24 @@ def opened(features: Callable[[Any], Any], inputs: object) -> Release:
             for dtype in (torch.float32, torch.float64)
         )
         device = next((tensor.device for tensor in double.state_dict().values()), _device(inputs))
-        release = Release(inputs=_inputs(inputs, device), function=double, search=single, precision=torch.float32)
+        release = Release(
+            inputs=_inputs(inputs, device),
+            function=_of_copies(double),
+            search=_of_copies(single),
+            precision=torch.float32,
+        )
     else:
-        function = features if isinstance(inputs, Tensor) else _of_arrays(features)
+        function = _of_copies(features if isinstance(inputs, Tensor) else _of_arrays(features))
         release = Release(
             inputs=_inputs(inputs, _device(inputs)), function=function, search=function, precision=torch.float64
         )
     _check_rows(release)
     return release
+
+
+def _of_copies(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """A model may change what it is given, as a first layer in place does; it is given a copy."""
+    return lambda rows: function(rows.clone())
 
 
 def _of_arrays(features: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
