@@ -30,6 +30,7 @@ _Array = NDArray[np.float64]
 
 METHODS = ("multi-point", "two-point", "hcr", "identify", "bayes")
 BATCH = 4
+SHOWN = 4
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 _PER_INPUT = ("multi-point", "two-point", "hcr")
 
@@ -94,7 +95,7 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         title="What nobody can rebuild from these features",
         summary=_summary(bounds, comparisons, inputs, noise),
         comparisons=tuple(comparisons),
-        figures=_figures(bounds, inputs, task),
+        figures=_figures(recon, features, bounds, inputs, noise, task),
         detail={
             "inputs": list(inputs.shape),
             "noise": repr(noise),
@@ -382,7 +383,9 @@ def _summary(
     return tuple(sentences)
 
 
-def _figures(bounds: dict[str, _Array], inputs: _Array, task: Task) -> tuple[Figure, ...]:
+def _figures(
+    recon: Any, features: Any, bounds: dict[str, _Array], inputs: _Array, noise: Any, task: Task
+) -> tuple[Figure, ...]:
     made = []
     if bounds:
         spread = _prior_std(inputs)
@@ -400,32 +403,48 @@ def _figures(bounds: dict[str, _Array], inputs: _Array, task: Task) -> tuple[Fig
         )
     unbiased = next((bounds[method] for method in ("hcr", "multi-point") if method in bounds), None)
     if unbiased is not None and inputs.ndim == 4 and inputs.shape[1] in (1, 3):
-        made.append(_allowed(unbiased, inputs, task))
+        rows = {"moved by the bound on unbiased estimates": _allowed(unbiased, inputs, task)}
+        if isinstance(noise, recon.Gaussian):
+            rows["twin: its release differs by less than the noise"] = _twins(recon, features, inputs, noise, task.seed)
+        made.append(_pictures_of(rows, inputs))
     return tuple(made)
 
 
-def _allowed(std: _Array, inputs: _Array, task: Task) -> Figure:
-    """Originals, and the originals with every mode moved by its bound, up or down by a coin's toss."""
+def _twins(recon: Any, features: Any, inputs: _Array, noise: Any, seed: int) -> _Array:
+    import torch
+
+    box = (float(inputs.min()), float(inputs.max()))
+    chosen = torch.tensor(inputs[:SHOWN])
+    return np.asarray(recon.twins(features, chosen, noise, box=box, seed=seed).inputs)
+
+
+def _allowed(std: _Array, inputs: _Array, task: Task) -> _Array:
+    """The first inputs with every mode moved by its bound, up or down by a coin's toss."""
     from scipy.fft import dctn, idctn
 
-    count = min(4, len(inputs))
+    count = min(SHOWN, len(inputs))
     low, high = float(inputs.min()), float(inputs.max())
     signs = np.random.default_rng(task.seed).choice([-1.0, 1.0], size=inputs[:count].shape)
     moves = signs * np.minimum(std[:count], 1e3 * (high - low))
-    if task.basis == "dct":
-        modes = dctn(inputs[:count], norm="ortho", axes=(-2, -1)) + moves
-        moved = idctn(modes, norm="ortho", axes=(-2, -1))
-    else:
-        moved = inputs[:count] + moves
+    if task.basis == "pixel":
+        return np.asarray(inputs[:count] + moves)
+    modes = dctn(inputs[:count], norm="ortho", axes=(-2, -1)) + moves
+    return np.asarray(idctn(modes, norm="ortho", axes=(-2, -1)))
+
+
+def _pictures_of(rows: dict[str, _Array], inputs: _Array) -> Figure:
+    low, high = float(inputs.min()), float(inputs.max())
 
     def pictures(images: _Array) -> list[_Array]:
         scaled = np.clip((images - low) / (high - low), 0, 1)
         return [image[0] if len(image) == 1 else image.transpose(1, 2, 0) for image in scaled]
 
+    named = {"original": inputs[:SHOWN], **rows}
     return Figure(
-        title="What the bound on unbiased estimates allows",
-        caption="Originals, and the same with every mode moved by its bound, up or down by the toss of a coin, cut off "
-        "at the inputs' range.",
-        alternative="Original images, and below each what is left of it when every mode is moved by its bound.",
-        svg=figures.image_rows({"original": pictures(inputs[:count]), "moved by the bound": pictures(moved)}),
+        title="What this means for an image",
+        caption="Moved by the bound: every mode up or down by the toss of a coin, as far as an unbiased estimate of it "
+        "must scatter. Twin: the farthest valid image that a search found whose features lie within one standard "
+        "deviation of the noise. All are cut off at the inputs' range.",
+        alternative=f"Rows of images: {', '.join(named)}.",
+        svg=figures.image_rows({name: pictures(images) for name, images in named.items()}),
     )

@@ -7,6 +7,7 @@ from .dithered import Dithered
 from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Uniform
 from .perturbation import perturbation
+from .twins import Twins, twins
 from .unbiased import (
     UnbiasedBounds,
     hcr_bounds,
@@ -23,6 +24,7 @@ __all__ = [
     "Laplace",
     "LocalLimit",
     "Noise",
+    "Twins",
     "TwoPointBounds",
     "UnbiasedBounds",
     "Uniform",
@@ -37,6 +39,7 @@ __all__ = [
     "perturbation",
     "release_assumptions",
     "single_mode_bounds",
+    "twins",
     "two_point_bounds",
     "unbiased_assumptions",
 ]

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .. import checked
-from ..errors import InputError, NoTheoremError
+from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import down
 from ..theory.estimation import gallery_identification, gallery_mse, two_point_bayes_mse, two_point_mse
 from .basis import ROUNDING, BasisLike, basis_of
-from .noise import Gaussian, Noise
+from .noise import Gaussian, Noise, required_gaussian
 from .quotient import UNIT
 from .release import FEATURE_ERROR, Release, as_array, opened
 from .unbiased import release_assumptions
@@ -72,7 +72,7 @@ def two_point_bounds(
     release = opened(features, inputs)
     modes = basis_of(basis, release.shape, release.inputs.device)
     largest = checked.number("largest", largest, above=0, remedy="use the greatest change that makes sense")
-    limits = _checked_box(box, release)
+    limits = checked_box(box, release)
     mse = np.zeros((len(release.inputs), modes.size))
     changes = np.zeros_like(mse)
     for row, point in enumerate(release.inputs):
@@ -90,7 +90,8 @@ def two_point_bounds(
     return TwoPointBounds(rmse=rmse, change=changes.reshape(shape), noise=noise, basis=modes.name)
 
 
-def _checked_box(box: object, release: Release) -> Box:
+def checked_box(box: object, release: Release) -> Box:
+    """The least and the greatest value of a valid entry; no limits where none were given."""
     if box is None:
         return (-math.inf, math.inf)
     remedy = "pass (least, greatest), e.g. (0, 1)"
@@ -195,15 +196,11 @@ def gallery_bound(
 
 
 def _whitened_gallery(features: Callable[[Any], Any], candidates: object, noise: Noise) -> tuple[Release, _Array]:
-    if not isinstance(noise, Gaussian):
-        raise NoTheoremError(
-            f"bounds over a gallery must have Gaussian noise, got {noise!r}; use two_point_bounds, or release with "
-            "Gaussian noise"
-        )
+    gaussian = required_gaussian(noise, "bounds over a gallery")
     release = opened(features, candidates)
     # What the door grants the features and their whitening is paid for with a little less noise.
-    allowance = 1 + noise.rounding + 4 * FEATURE_ERROR
-    return release, as_array(noise.whitened(release.features(release.inputs))) * allowance
+    allowance = 1 + gaussian.rounding + 4 * FEATURE_ERROR
+    return release, as_array(gaussian.whitened(release.features(release.inputs))) * allowance
 
 
 def _gallery_adversary(release: Release) -> Adversary:

@@ -265,6 +265,15 @@ def _lengthened(shift: Tensor, error: Tensor) -> _Array:
     return as_array(shift.abs() + error[..., None])
 
 
+def required_gaussian(noise: Noise, purpose: str) -> Gaussian:
+    """The noise, if it is Gaussian; for any other no theorem here covers the purpose."""
+    if isinstance(noise, Gaussian):
+        return noise
+    raise NoTheoremError(
+        f"{purpose} must have Gaussian noise, got {noise!r}; use two_point_bounds, or release with Gaussian noise"
+    )
+
+
 def _not_gaussian(noise: object, shift: Tensor) -> NoTheoremError:
     return NoTheoremError(
         f"many test points at once must have Gaussian noise, got {noise!r} for {shift.shape[-1]} features; "

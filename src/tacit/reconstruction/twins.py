@@ -1,0 +1,106 @@
+"""Twins: valid inputs far from the given ones whose releases the noise hides. A picture of what a bound means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .. import checked
+from ..guarantee import Adversary, Guarantee
+from ..theory.divergences import gaussian_total_variation
+from ..theory.estimation import two_point_success
+from .anyone import Box, checked_box
+from .noise import Gaussian, Noise, required_gaussian
+from .release import FEATURE_ERROR, Release, as_array, opened, plain_attention
+from .unbiased import release_assumptions
+
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Twins:
+    """For each input a valid input whose features lie at most `distance` away, in units of the noise.
+
+    `inputs` are the twins; `difference` is the root mean square change of an entry from the original.
+    """
+
+    inputs: _Array
+    difference: _Array
+    distance: _Array
+    noise: Noise
+
+    def guarantee(self, index: int) -> Guarantee:
+        """How well anyone can tell an input from its twin."""
+        return Guarantee(
+            quantity=f"probability of telling input {index} from its twin",
+            side="at_most",
+            value=float(two_point_success(gaussian_total_variation(self.distance[index]))),
+            adversary=Adversary.PRIOR.scoped("the input and its twin, equally likely"),
+            theorem="Neyman–Pearson: theory.estimation.two_point_success",
+            assumptions=release_assumptions(self.noise),
+            detail={"distance": float(self.distance[index])},
+        )
+
+
+def twins(
+    features: Callable[[Any], Any],
+    inputs: object,
+    noise: Noise,
+    *,
+    distance: float = 1.0,
+    box: Box | None = None,
+    steps: int = 300,
+    seed: int = 0,
+) -> Twins:
+    """The farthest valid inputs that a gradient search finds within `distance` of each input's features.
+
+    Gaussian noise only. Whatever the search finds is cut back along the straight line to the input until its
+    float64 features are close enough, so the distance is certain; that nothing lies farther is not.
+    """
+    gaussian = required_gaussian(noise, "twins")
+    release = opened(features, inputs)
+    distance = checked.number("distance", distance, above=0, remedy="use 1.0")
+    steps = checked.whole("steps", steps, at_least=1, remedy="use 300")
+    limits = checked_box(box, release)
+    generator = torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    base = gaussian.whitened(release.features(release.inputs))
+    spread = (limits[1] - limits[0]) / 4 if box is not None else float(release.inputs.std()) or 1.0
+    start = torch.randn(release.inputs.shape, generator=generator, dtype=torch.float64).to(release.inputs)
+    change = (0.1 * spread * start).requires_grad_()
+    optimiser = torch.optim.Adam([change], lr=0.05 * spread)
+    with plain_attention():
+        for _ in range(steps):
+            moved = (release.inputs + change).clamp(*limits)
+            far = (moved - release.inputs).flatten(1).norm(dim=1)
+            near = (gaussian.whitened(release.function(moved).flatten(1)) - base).norm(dim=1) / distance
+            # Outside the distance, come closer; inside, go farther: each input by itself.
+            loss = torch.where(near > 0.9, near.clamp(min=1e-12).log(), -far.clamp(min=1e-12).log()).sum()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    moved = (release.inputs + change.detach()).clamp(*limits)
+    moved, found = _cut_back(release, moved, gaussian, distance)
+    difference = (moved - release.inputs).flatten(1).square().mean(dim=1).sqrt()
+    return Twins(inputs=as_array(moved), difference=as_array(difference), distance=found, noise=noise)
+
+
+def _cut_back(release: Release, moved: Tensor, noise: Gaussian, distance: float) -> tuple[Tensor, _Array]:
+    """The farthest of 64 points on each line from the input to `moved` whose features are certainly close enough."""
+    best, found = release.inputs.clone(), np.zeros(len(moved))
+    base = release.features(release.inputs)
+    for share in torch.linspace(0, 1, 65).tolist()[1:]:
+        point = release.inputs + share * (moved - release.inputs)
+        shifts = release.features(point) - base
+        error = 2 * FEATURE_ERROR * (base.norm(dim=1) + shifts.norm(dim=1))
+        certain = noise.distance(shifts, error)
+        good = certain <= distance
+        rows = torch.as_tensor(good, device=best.device)
+        best[rows] = point[rows]
+        found = np.where(good, certain, found)
+    return best, found
