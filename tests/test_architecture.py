@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "reconstruction": {"errors", "checked", "guarantee", "numerics", "theory"},
     "report": {"errors", "checked", "guarantee", "__init__"},
     "demo": {"checked", "guarantee", "numerics", "report", "theory"},
-    "bound": {"checked", "errors", "guarantee", "reconstruction", "report"},
+    "bound": {"checked", "errors", "guarantee", "reconstruction", "report", "__init__"},
     "cli": {"__init__", "errors", "report", "demo", "bound"},
     "__init__": {"errors", "guarantee"},
     "__main__": {"cli"},

@@ -28,6 +28,9 @@ def broken():
 
 def number():
     return 5
+
+def unseeded():
+    return features()
 """
 
 
@@ -129,6 +132,15 @@ def test_a_folder_of_another_run_is_refused(folder):
     assert_one_line(run(folder, *quick, "--resume"), "delete the file")
 
 
+def test_a_model_that_is_another_every_time_is_not_resumed(folder):
+    start = [*(sys.executable, "-m", "tacit", "bound", "model.py:unseeded", "--data", "data.npz", "--out", "random")]
+    start += ["--noise", "gaussian:1", "--method", "multi-point", "--limit", "2"]
+    first = subprocess.run(start, cwd=folder, capture_output=True, text=True, check=False)
+    assert first.returncode == 0, first.stderr
+    again = subprocess.run([*start, "--resume"], cwd=folder, capture_output=True, text=True, check=False)
+    assert_one_line(again, "differs in weights")
+
+
 class Evil:
     def __reduce__(self):
         return os.mkdir, ("pwned",)
@@ -152,6 +164,7 @@ class Evil:
         ({"data": "two.npz"}, "must hold one array"),
         ({"data": "nan.npy"}, "finite real numbers"),
         ({"data": "one.npy"}, "two inputs or more"),
+        ({"data": "flat.npy"}, "must not be the same everywhere"),
         ({"data": "empty"}, "must hold images"),
         ({"data": "wide.npy"}, "features must accept a batch"),
         ({"noise": "gaussian"}, "--noise must be gaussian:SIGMA"),
@@ -167,7 +180,8 @@ def test_unusable_files_and_options_are_one_line(folder, options, match):
     np.savez(folder / "two.npz", a=np.zeros((2, 2)), b=np.zeros((2, 2)))
     np.save(folder / "nan.npy", np.full((2, 1, 6, 6), np.nan))
     np.save(folder / "one.npy", np.zeros((1, 1, 6, 6)))
-    np.save(folder / "wide.npy", np.zeros((4, 1, 7, 7)))
+    np.save(folder / "wide.npy", np.random.default_rng(0).uniform(size=(4, 1, 7, 7)))
+    np.save(folder / "flat.npy", np.ones((4, 1, 6, 6)))
     assert_one_line(run(folder, "--method", "multi-point", **options), match)
     assert not (folder / "pwned").exists()
 

@@ -73,7 +73,7 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     gallery = inputs_of(task.data)
     inputs = gallery[: task.limit]
     features = _model(task.model, task.weights)
-    _claim_folder(task, inputs)
+    _claim_folder(task, inputs, features)
     found: dict[str, list[_Array]] = {method: [] for method in task.methods if method in _PER_INPUT}
     comparisons: list[Comparison] = []
     for method in found:
@@ -131,6 +131,8 @@ def inputs_of(path: Path) -> _Array:
     array = checked.array("--data", values, remedy=remedy)
     if array.ndim < 2 or len(array) < 2:
         raise InputError("--data", array.shape, requirement="must hold two inputs or more, one a row", remedy=remedy)
+    if array.min() == array.max():
+        raise InputError("--data", float(array.min()), requirement="must not be the same everywhere", remedy=remedy)
     return array
 
 
@@ -226,12 +228,21 @@ def _load(module: Any, weights: Path) -> None:
         raise InputError("--weights", str(weights), requirement="must hold tensors alone", remedy=remedy) from None
 
 
-def _claim_folder(task: Task, inputs: _Array) -> None:
+def _claim_folder(task: Task, inputs: _Array, features: Any) -> None:
     """Make the output folder, or make sure that it belongs to this very task."""
+    from torch import __version__ as torch_version
+
+    from . import __version__
+
+    state = hashlib.sha256()
+    for name, tensor in features.state_dict().items():
+        state.update(name.encode() + tensor.cpu().numpy().tobytes())
     mark = {
+        "tacit": __version__,
+        "torch": str(torch_version),
         "model": _digest(Path(task.model.rpartition(":")[0]).read_bytes()),
         "factory": task.model.rpartition(":")[2],
-        "weights": None if task.weights is None else _digest(task.weights.read_bytes()),
+        "weights": state.hexdigest(),
         "inputs": _digest(np.ascontiguousarray(inputs).tobytes()),
         "noise": task.noise,
         "basis": task.basis,
@@ -327,7 +338,7 @@ def _prior_std(inputs: _Array) -> float:
 def _median_guarantee(recon: Any, method: str, values: _Array, inputs: _Array, noise: Any) -> Guarantee:
     spread = safe_text(_prior_std(inputs), toward="nearest", digits=2)
     half = f"for at least half of the {values[0].size} modes of the {len(values)} inputs (whose own spread is {spread})"
-    # The lower of the two middle values: half of all modes have a bound at least as large.
+    # Of an even number the upper of the two middle values: half of all modes have a bound at least as large.
     median = float(np.sort(values.ravel())[values.size // 2])
     if method == "two-point":
         return Guarantee(
@@ -371,7 +382,8 @@ def _summary(
     sentences = [f"{len(inputs)} inputs of shape {inputs.shape[1:]}, released as features with noise {noise!r}."]
     if "multi-point" in bounds:
         median = float(np.median(bounds["multi-point"]))
-        times = f"more than {int(median / extent)} times the inputs' range" if median > extent else "within their range"
+        ratio = min(median / extent, 1e9)
+        times = f"more than {int(ratio)} times the inputs' range" if ratio > 1 else "less than the inputs' range"
         sentences.append(
             f"Unbiased estimates of a mode scatter by {times} for half of the modes, where the inputs themselves vary "
             f"by {spread:.2g}. That says nothing of attackers with prior knowledge, who are biased."

@@ -128,6 +128,19 @@ def test_the_nearest_candidate_does_not_contradict_the_bound():
     assert attack.value > 0.9 * guarantee.value
 
 
+def test_features_that_may_differ_are_paid_for_in_galleries():
+    """Features of 1e13 may be released as 1e13 ± 1 within 1e-13: with noise 1, anyone reads off which."""
+    candidates = torch.tensor([[-1.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+
+    def features(x):
+        return 1e13 + 0 * x[:, :1]
+
+    options = {"draws": 100_000, "failure_probability": 1e-6}
+    assert identification_bound(features, candidates, Gaussian(1.0), **options).value >= stats.norm.cdf(1.0)
+    exact = 0.437  # of the variance remains if 1e13 ± 1 is released with noise 1
+    assert gallery_bound(features, candidates, Gaussian(1.0), **options).value <= exact
+
+
 def test_the_share_of_variance_that_remains():
     candidates = torch.rand(40, 1, 3, 3, generator=torch.Generator().manual_seed(0)).double()
     loud = gallery_bound(linear(1.0), candidates, Gaussian(100.0), draws=200_000)

@@ -7,7 +7,7 @@ from scipy.fft import dctn
 from torch import nn
 
 from tacit import InputError
-from tacit.reconstruction import Gaussian, multipoint_bounds
+from tacit.reconstruction import Gaussian, multipoint_bounds, single_mode_bounds
 from tacit.reconstruction.basis import basis_of
 from tacit.reconstruction.release import opened
 
@@ -30,7 +30,7 @@ def test_networks_of_every_kind_are_let_in_and_left_as_they_were(network, images
 
 
 def test_batch_normalisation_in_train_mode_is_refused(images):
-    refused(nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)).train(), images, "running statistics")
+    refused(nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)).train(), images, r"call features.eval\(\)")
 
 
 def test_batch_normalisation_without_running_statistics_is_refused(images):
@@ -48,6 +48,69 @@ def test_a_model_that_couples_examples_is_refused(images):
 
 def test_a_model_with_its_own_randomness_is_refused(images):
     refused(lambda x: x.flatten(1) + torch.rand(len(x), 16), images.double(), "the same features every time")
+
+
+class Moody(nn.Module):
+    def forward(self, x):
+        return x.flatten(1) * (1.0 if self.training else 1e-3)
+
+
+@pytest.mark.parametrize("layer", [nn.RReLU(), nn.InstanceNorm2d(1, track_running_stats=True), Moody()])
+def test_other_layers_that_care_about_train_mode_are_refused(layer, images):
+    refused(nn.Sequential(layer, nn.Flatten()).train(), images, r"call features.eval\(\)")
+    opened(nn.Sequential(layer, nn.Flatten()).eval(), images)
+
+
+def test_models_that_couple_only_when_features_are_small_or_batches_large_are_refused(images):
+    refused(lambda x: 1e-10 * x.flatten(1) / len(x), images.double(), "treat every input by itself")
+    refused(lambda x: 1e-10 * torch.rand(len(x), 3), images.double(), "the same features every time")
+
+    def crowded(x):
+        return x.flatten(1) * (1.0 if len(x) <= 6 else 1e-3)
+
+    with pytest.raises(InputError, match="treat every input by itself"):
+        multipoint_bounds(crowded, images.double(), Gaussian(1.0))
+
+
+def test_complex_weights_are_refused(images):
+    class Fourier(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(3, dtype=torch.complex64))
+
+        def forward(self, x):
+            return torch.fft.irfft(torch.fft.rfft(x) * self.weight, n=4).flatten(1)
+
+    refused(Fourier().eval(), images, "must be real numbers")
+
+
+def test_a_lazy_model_is_refused(images):
+    refused(nn.Sequential(nn.Flatten(), nn.LazyLinear(3)).eval(), images, "run it once first")
+
+
+def test_a_first_layer_in_place_changes_neither_inputs_nor_bounds():
+    """(x, relu6(x)), the second computed in place on the input: x alone is unbiased with deviation σ."""
+
+    class Skip(nn.Module):
+        def forward(self, x):
+            kept = x * 1.0
+            return torch.cat([kept.flatten(1), nn.functional.relu6(x, inplace=True).flatten(1)], dim=1)
+
+    inputs = torch.rand(4, 1, 2, 2)
+    inputs[3, 0, 0, 0] = 7.0
+    before = inputs.clone()
+    found = single_mode_bounds(Skip().eval(), inputs, Gaussian(1.0), basis="pixel")
+    assert found.std.max() <= 1.0
+    assert torch.equal(inputs, before)
+    assert found.inputs.max() == 7.0
+    arrays = inputs.double().numpy()
+
+    def in_place(x):
+        x *= 2.0
+        return x.reshape(len(x), -1)
+
+    assert multipoint_bounds(in_place, arrays, Gaussian(1.0)).std.max() <= 0.5
+    assert arrays.max() == 7.0
 
 
 def test_non_finite_features_are_refused(images):
@@ -101,8 +164,12 @@ def test_given_bases(images):
     np.testing.assert_allclose(multipoint_bounds(network, images, Gaussian(1.0), basis=pair).std, matrix, rtol=1e-6)
 
 
+ALMOST = np.eye(16)
+ALMOST[5, 5] = 1 - 1e-9
+
+
 @pytest.mark.parametrize(
-    "basis", ["fourier", 3, np.eye(3), 2 * np.eye(16), (lambda rows: rows, lambda rows: 2 * rows), None]
+    "basis", ["fourier", 3, np.eye(3), 2 * np.eye(16), (lambda rows: rows, lambda rows: 2 * rows), None, ALMOST]
 )
 def test_bases_that_are_none_are_refused(basis, images):
     with pytest.raises(InputError, match=r"basis"):

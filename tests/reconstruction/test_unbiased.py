@@ -212,6 +212,35 @@ def test_a_guarantee_speaks_of_unbiased_estimators(images):
     assert "Gaussian(0.5)" in " ".join(statement.assumed(checked_by="caller"))
 
 
+def test_less_exact_releases_have_smaller_bounds(images):
+    """A release in float32 is within 1e-6 of these features; its bound is paid for, and still worth having."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
+    exact, rough = (multipoint_bounds(network, images, NOISE, feature_error=error).std for error in (1e-13, 1e-6))
+    assert np.all(rough < exact)
+    best = multipoint_bounds(network, images, NOISE, steps=(0.003, 0.01, 0.03), feature_error=1e-6).std
+    assert np.all(best > 0.9 * exact)
+
+
+def test_errors_of_features_are_paid_for_where_the_noise_is_smallest():
+    """(1e6 + x, 0) may be released as (1e6 + x, 5e-8·y) within 1e-13; noise of 1e-9 there would betray y."""
+
+    def features(x):
+        return torch.stack([1e6 + x[:, 0], 0 * x[:, 1]], dim=1)
+
+    noise = Gaussian(covariance=np.array([1e12, 1e-18]))
+    found = multipoint_bounds(features, torch.zeros(1, 2, dtype=torch.float64), noise, basis="pixel").std
+    assert found[0, 1] <= 0.02
+
+
+@pytest.mark.parametrize(("sigma", "step"), [(1e155, 1e-3), (1.0, 1e-170), (1e-155, 1e-3), (1e100, 1e60)])
+def test_extreme_scales_give_no_false_bound(sigma, step):
+    found = multipoint_bounds(
+        lambda x: x, torch.zeros(1, 3, dtype=torch.float64), Gaussian(sigma), basis="pixel", steps=(step,)
+    ).std
+    assert np.all(found <= sigma * (1 + 1e-9))
+
+
 def test_progress_is_told(images):
     heard = []
     network = nn.Sequential(nn.Flatten(), nn.Linear(16, 4))

@@ -15,13 +15,13 @@ from torch import Tensor
 from .. import checked
 from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
-from ..numerics import down
+from ..numerics import down, up
+from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import gallery_identification, gallery_mse, two_point_bayes_mse, two_point_mse
-from .basis import ROUNDING, BasisLike, basis_of
+from .basis import BasisLike, basis_of
 from .noise import Gaussian, Noise, required_gaussian
-from .quotient import UNIT
 from .release import FEATURE_ERROR, Release, as_array, opened
-from .unbiased import release_assumptions
+from .unbiased import mode_error, release_assumptions, shift_error
 
 _Array = NDArray[np.float64]
 Box = tuple[float, float]
@@ -39,6 +39,7 @@ class TwoPointBounds:
     change: _Array
     noise: Noise
     basis: str
+    feature_error: float
 
     def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
         """The bound for one mode of one input, as a statement."""
@@ -50,7 +51,7 @@ class TwoPointBounds:
             value=float(self.rmse[(index, *mode)]),
             adversary=Adversary.ANY,
             theorem="two-point Bayes risk: theory.estimation",
-            assumptions=release_assumptions(self.noise),
+            assumptions=release_assumptions(self.noise, self.feature_error),
             detail={"change": change},
         )
 
@@ -63,13 +64,14 @@ def two_point_bounds(
     basis: BasisLike = "dct",
     box: Box | None = None,
     largest: float = 10.0,
+    feature_error: float = FEATURE_ERROR,
 ) -> TwoPointBounds:
     """For every mode, the change of that mode alone that serves best, found by a line search up to `largest`.
 
     `box` gives the least and the greatest value of a valid input's entries: changed inputs are cut off there, so that
     the bound holds for an adversary who knows the box.
     """
-    release = opened(features, inputs)
+    release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     largest = checked.number("largest", largest, above=0, remedy="use the greatest change that makes sense")
     limits = checked_box(box, release)
@@ -87,7 +89,9 @@ def two_point_bounds(
                 changes[row, start:stop] = np.where(better, sign * change, changes[row, start:stop])
     shape = tuple(release.inputs.shape)
     rmse = np.maximum(down(np.sqrt(mse)), 0.0).reshape(shape)
-    return TwoPointBounds(rmse=rmse, change=changes.reshape(shape), noise=noise, basis=modes.name)
+    return TwoPointBounds(
+        rmse=rmse, change=changes.reshape(shape), noise=noise, basis=modes.name, feature_error=release.error
+    )
 
 
 def checked_box(box: object, release: Release) -> Box:
@@ -124,9 +128,9 @@ def _best_change(
             size = (centre * 10.0**exponent).clamp(max=largest)
             moved = (flat + size[:, None] * directions).clamp(*box)
             shifts = release.features(moved.reshape(-1, *release.shape)) - base
-            error = 2 * FEATURE_ERROR * (base.norm(dim=1) + shifts.norm(dim=1))
+            error = shift_error(release, shifts, base)
             change = as_array(((moved - flat) * directions).sum(dim=1))
-            lost = (ROUNDING + 2 * flat.shape[1] * UNIT) * as_array((moved - flat).norm(dim=1))
+            lost = mode_error(moved - flat)
             certain = np.maximum(change - lost, 0.0)
             if isinstance(noise, Gaussian):
                 found = two_point_bayes_mse(certain, distance=noise.distance(shifts, error))
@@ -146,19 +150,22 @@ def identification_bound(
     draws: int = 20_000,
     failure_probability: float = 0.001,
     seed: int = 0,
+    feature_error: float = FEATURE_ERROR,
 ) -> Guarantee:
     """The greatest probability with which anyone names the released one of the candidates, all equally likely."""
-    release, whitened = _whitened_gallery(features, candidates, noise)
-    value = gallery_identification(whitened, sigma=1.0, draws=draws, failure_probability=failure_probability, seed=seed)
-    return Guarantee(
+    gallery = _Gallery.opened(features, candidates, noise, feature_error)
+    computed = gallery_identification(
+        gallery.whitened, sigma=1.0, draws=draws, failure_probability=failure_probability, seed=seed
+    )
+    # Each candidate's release is within this total variation of the computed one: a guess gains no more.
+    value = min(1.0, up(computed + gallery.total_variation))
+    return gallery.guarantee(
         quantity="probability of naming the released input",
         side="at_most",
         value=value,
-        adversary=_gallery_adversary(release),
         theorem="the best guess is the most probable candidate: theory.estimation.gallery_identification",
-        assumptions=_gallery_assumptions(release, noise),
         failure_probability=failure_probability,
-        detail={"candidates": len(release.inputs), "draws": draws, "seed": seed},
+        detail={"draws": draws, "seed": seed},
     )
 
 
@@ -170,49 +177,67 @@ def gallery_bound(
     draws: int = 20_000,
     failure_probability: float = 0.001,
     seed: int = 0,
+    feature_error: float = FEATURE_ERROR,
 ) -> Guarantee:
     """The share of the candidates' variance that remains after the release, at least, whoever rebuilds the input.
 
     The prior is the gallery itself: the released input is one of the candidates, all equally likely.
     """
-    release, whitened = _whitened_gallery(features, candidates, noise)
-    inputs = as_array(release.inputs).reshape(len(whitened), -1)
-    error = gallery_mse(whitened, inputs, sigma=1.0, draws=draws, failure_probability=failure_probability, seed=seed)
-    prior = float(np.mean(np.var(inputs, axis=0))) * (1 + 1e-12)
-    if not prior > 0:
-        raise InputError(
-            "candidates", prior, requirement="must differ from one another", remedy="pass different inputs"
-        )
-    return Guarantee(
+    gallery = _Gallery.opened(features, candidates, noise, feature_error)
+    inputs = as_array(gallery.release.inputs).reshape(len(gallery.whitened), -1)
+    variance = float(np.mean(np.var(inputs, axis=0))) * (1 + 1e-12)
+    if not variance > 0:
+        raise InputError("candidates", variance, requirement="must differ from one another", remedy="pass others")
+    computed = gallery_mse(
+        gallery.whitened, inputs, sigma=1.0, draws=draws, failure_probability=failure_probability, seed=seed
+    )
+    # The best estimate stays inside the candidates' hull, where no squared error exceeds the squared diameter; the
+    # laws of the releases differ by the total variation, and so do the mean errors, times that.
+    diameter_squared = 4 * float(np.max(np.sum((inputs - inputs.mean(axis=0)) ** 2, axis=1))) * (1 + 1e-9)
+    error = computed - gallery.total_variation * diameter_squared / inputs.shape[1]
+    return gallery.guarantee(
         quantity="mean squared error of the rebuilt input, as a share of the candidates' variance",
         side="at_least",
-        value=max(0.0, error / prior * (1 - 1e-12)),
-        adversary=_gallery_adversary(release),
+        value=max(0.0, error / variance * (1 - 1e-12)),
         theorem="the best estimate is the posterior mean: theory.estimation.gallery_mse",
-        assumptions=_gallery_assumptions(release, noise),
         failure_probability=failure_probability,
-        detail={"candidates": len(inputs), "draws": draws, "seed": seed, "variance": prior},
+        detail={"draws": draws, "seed": seed, "variance": variance},
     )
 
 
-def _whitened_gallery(features: Callable[[Any], Any], candidates: object, noise: Noise) -> tuple[Release, _Array]:
-    gaussian = required_gaussian(noise, "bounds over a gallery")
-    release = opened(features, candidates)
-    # What the door grants the features and their whitening is paid for with a little less noise.
-    allowance = 1 + gaussian.rounding + 4 * FEATURE_ERROR
-    return release, as_array(gaussian.whitened(release.features(release.inputs))) * allowance
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Gallery:
+    """Known candidates, their whitened features, and how far, in total variation, a true release may be from them."""
 
+    release: Release
+    noise: Noise
+    whitened: _Array
+    total_variation: float
 
-def _gallery_adversary(release: Release) -> Adversary:
-    return Adversary.PRIOR.scoped(f"{len(release.inputs)} equally likely inputs that the adversary holds")
+    @staticmethod
+    def opened(features: Callable[[Any], Any], candidates: object, noise: Noise, feature_error: float) -> _Gallery:
+        gaussian = required_gaussian(noise, "bounds over a gallery")
+        release = opened(features, candidates, feature_error=feature_error)
+        clean = release.features(release.inputs)
+        whitened = gaussian.whitened(clean)
+        moved = release.error * clean.norm(dim=1) / gaussian.size + gaussian.rounding * whitened.norm(dim=1)
+        variation = float(gaussian_total_variation(float(moved.max()) * (1 + 1e-9)))
+        return _Gallery(release=release, noise=noise, whitened=as_array(whitened), total_variation=variation)
 
-
-def _gallery_assumptions(release: Release, noise: Noise) -> tuple[Assumption, ...]:
-    return (
-        Assumption(
-            text=f"the released input is one of the {len(release.inputs)} candidates, each equally likely",
-            checked_by="caller",
-        ),
-        Assumption(text="the pseudo-random draws of the computation behave as independent", checked_by="caller"),
-        *release_assumptions(noise),
-    )
+    def guarantee(self, *, detail: dict[str, Any], **statement: Any) -> Guarantee:
+        count = len(self.whitened)
+        return Guarantee(
+            adversary=Adversary.PRIOR.scoped(f"{count} equally likely inputs that the adversary holds"),
+            assumptions=(
+                Assumption(
+                    text=f"the released input is one of the {count} candidates, each equally likely",
+                    checked_by="caller",
+                ),
+                Assumption(
+                    text="the pseudo-random draws of the computation behave as independent", checked_by="caller"
+                ),
+                *release_assumptions(self.noise, self.release.error),
+            ),
+            detail={"candidates": count, **detail},
+            **statement,
+        )

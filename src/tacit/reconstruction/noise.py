@@ -103,7 +103,7 @@ class Gaussian:
         self._set_stretch(q, np.sqrt(1 + s * s))
 
     def _set_matrix(self, matrix: _Array) -> None:
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, rtol=1e-10):
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or _skew(matrix) > 1e-10:
             raise InputError(
                 "covariance", matrix.shape, requirement="must be a symmetric square matrix", remedy="symmetrise it"
             )
@@ -263,6 +263,10 @@ def _sample(noise: Noise, features: Tensor, generator: torch.Generator) -> Tenso
 def _lengthened(shift: Tensor, error: Tensor) -> _Array:
     """Absolute shifts, each coordinate as long as the error allows: both divergences grow with every coordinate."""
     return as_array(shift.abs() + error[..., None])
+
+
+def _skew(matrix: _Array) -> float:
+    return float(np.abs(matrix - matrix.T).max() / max(np.abs(matrix).max(), 1e-300))
 
 
 def required_gaussian(noise: Noise, purpose: str) -> Gaussian:

@@ -2,7 +2,7 @@
 
 For test points θ + ε_i with features shifted by z_i, and *any* coefficients c, the variance of an unbiased estimate of
 one coordinate is at least (Σ c_i (ε_i)_k)² / (cᵀBc), B_ij = exp(⟨z_i, z_j⟩) − 1 for whitened shifts
-(docs/proofs/multipoint.md). The coefficients come from a regularised solve and may be as wrong as they like: the
+(docs/proofs/quotient.md). The coefficients come from a regularised solve and may be as wrong as they like: the
 quotient is then evaluated, with every rounding error bounded and paid for.
 """
 
@@ -15,6 +15,7 @@ from ..numerics import at_least
 
 UNIT = 2.0**-53
 _LARGEST_EXPONENT = 700.0
+_LEAST_NORM = 1e-120
 
 
 @at_least
@@ -28,13 +29,14 @@ def multipoint_variance(
     Assumptions. Unbiased at all test points (caller); shifts are whitened by Gaussian noise (caller) and each lies
                  within feature_error of the true one in norm (caller); float64 (checked by the door).
     Direction.   Rounded down; the errors of the shifts, of the inputs and of every sum are bounded and paid for.
-    Reference.   Barankin 1949; McAulay and Seidman 1969; docs/proofs/multipoint.md.
+    Reference.   Barankin 1949; McAulay and Seidman 1969; docs/proofs/quotient.md.
 
     Shapes: shifts (b, m, n); feature_error and input_error (b,); the result (b, m).
     """
-    # Points so far away that exp overflows carry no information: they are left out.
+    # Points so far away that exp overflows, or so near that squares underflow, are left out.
     z = shifts
-    usable = z.square().sum(dim=2) < _LARGEST_EXPONENT / 2
+    length = z.norm(dim=2)
+    usable = (length.square() < _LARGEST_EXPONENT / 2) & ((length > _LEAST_NORM) | (z == 0).all(dim=2))
     z = torch.where(usable[:, :, None], z, torch.zeros_like(z))
     _, m, n = z.shape
     norms = z.norm(dim=2)
@@ -63,8 +65,9 @@ def multipoint_variance(
     own = torch.diagonal(c, dim1=1, dim2=2)
     numerator = step * own - input_error[:, None] * size.sum(dim=2) * (1 + 1e-9)
     ratio = numerator.clamp(min=0) * (1 - 1e-13) / denominator
-    # 0/0 stands for a coordinate of which nothing is known; x/0 for one that no unbiased estimate exists for.
-    return ratio.nan_to_num(nan=0.0, posinf=torch.inf).square() * (1 - 1e-13)
+    variance = (ratio.nan_to_num(nan=0.0).square() * (1 - 1e-13)).clamp(max=torch.finfo(torch.float64).max)
+    # A denominator of exactly zero: nothing moves and nothing is granted, so no unbiased estimate exists.
+    return torch.where((denominator == 0) & (numerator > 0), torch.inf, variance)
 
 
 def _coefficients(kernel: Tensor, usable: Tensor, regularisation: float) -> Tensor:
@@ -74,7 +77,7 @@ def _coefficients(kernel: Tensor, usable: Tensor, regularisation: float) -> Tens
     ridge = regularisation
     factor, failed = torch.linalg.cholesky_ex(kernel + ridge * scale[:, None, None] * identity)
     while bool((failed > 0).any()):
-        ridge *= 100
+        ridge = max(100 * ridge, 1e-16)
         factor, failed = torch.linalg.cholesky_ex(kernel + ridge * scale[:, None, None] * identity)
     inverse = torch.cholesky_inverse(factor) * scale[:, None, None]
     return torch.where(usable[:, :, None] & usable[:, None, :], inverse, torch.zeros_like(inverse))

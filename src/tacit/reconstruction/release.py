@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +23,12 @@ from .. import checked
 from ..errors import InputError
 
 _COUPLING = 1e-9
-"""Relative difference allowed between the features of an input alone and in a batch, in float64."""
+"""Relative difference allowed between the features of an input alone and in a batch, in float64; it is paid for."""
 
 
 FEATURE_ERROR = 1e-13
-"""The released features may differ from those computed here by this share of their norm; the bounds pay for it."""
+"""By this share of their norm, unless the caller allows more, the released features may differ from those computed
+here, and the bounds pay for it: what float64 does on other hardware. A release in float32 differs by about 1e-6."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +36,14 @@ class Release:
     """Inputs (float64, one row each) and the function from rows of inputs to rows of features.
 
     `search` is the same function in `precision`, for looking for good perturbations; what is found is certified with
-    `function`.
+    `function`. `error` is the share of their norm by which released features may differ from those computed here.
     """
 
     inputs: Tensor
     function: Callable[[Tensor], Tensor]
     search: Callable[[Tensor], Tensor]
     precision: torch.dtype
+    error: float = FEATURE_ERROR
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -53,12 +56,23 @@ class Release:
         while True:
             try:
                 with exact():
-                    chunks = [_rows(self.function(chunk), len(chunk)) for chunk in flat.split(rows)]
-                return torch.cat(chunks)
+                    return torch.cat([self._checked(chunk) for chunk in flat.split(rows)])
             except torch.cuda.OutOfMemoryError:
                 if rows == 1:
                     raise
                 rows //= 2
+
+    def _checked(self, chunk: Tensor) -> Tensor:
+        """The features of a chunk, finite, and for one row in the middle the same as alone."""
+        found = _rows(self.function(chunk), len(chunk))
+        if not torch.isfinite(found).all():
+            raise InputError(
+                "features", "inf or nan", requirement="must return finite numbers", remedy="check weights and inputs"
+            )
+        if len(chunk) > 8:
+            middle = len(chunk) // 2
+            _check_same(found[middle : middle + 1], _rows(self.function(chunk[middle : middle + 1]), 1))
+        return found
 
 
 @contextlib.contextmanager
@@ -85,16 +99,14 @@ def exact() -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
-def opened(features: Callable[[Any], Any], inputs: object) -> Release:
+def opened(features: Callable[[Any], Any], inputs: object, *, feature_error: float = FEATURE_ERROR) -> Release:
     """What the bounds work with, once it is known to be fit for them."""
+    error = checked.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
     if not callable(features):
         raise InputError("features", features, requirement="must be a module or a callable", remedy="pass the model")
     if isinstance(features, nn.Module):
         _check_modes(features)
-        single, double = (
-            copy.deepcopy(features).to(dtype).eval().requires_grad_(requires_grad=False)
-            for dtype in (torch.float32, torch.float64)
-        )
+        single, double = (_frozen_copy(features, dtype).eval() for dtype in (torch.float32, torch.float64))
         device = next((tensor.device for tensor in double.state_dict().values()), _device(inputs))
         release = Release(
             inputs=_inputs(inputs, device),
@@ -107,8 +119,22 @@ def opened(features: Callable[[Any], Any], inputs: object) -> Release:
         release = Release(
             inputs=_inputs(inputs, _device(inputs)), function=function, search=function, precision=torch.float64
         )
-    _check_rows(release)
-    return release
+    measured = _check_rows(release)
+    if isinstance(features, nn.Module) and features.training:
+        _check_evaluation(features, release)
+    return dataclasses.replace(release, error=max(error, 4 * measured))
+
+
+def _frozen_copy(module: nn.Module, dtype: torch.dtype) -> nn.Module:
+    try:
+        return copy.deepcopy(module).to(dtype).requires_grad_(requires_grad=False)
+    except (RuntimeError, TypeError, ValueError) as failure:
+        raise InputError(
+            "features",
+            f"{type(failure).__name__}: {failure}",
+            requirement="must be a module that can be copied",
+            remedy="run it once first if it is lazy",
+        ) from None
 
 
 def _of_copies(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
@@ -146,25 +172,49 @@ def _rows(found: Tensor, count: int) -> Tensor:
 
 
 def _check_modes(module: nn.Module) -> None:
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if tensor.is_complex():
+            raise InputError(
+                f"the weights {name}",
+                str(tensor.dtype),
+                requirement="must be real numbers",
+                remedy="pass a callable that computes in complex128 instead of the module",
+            )
     for name, part in module.named_modules():
-        if isinstance(part, nn.modules.batchnorm._BatchNorm) and (part.training or part.running_mean is None):
+        if isinstance(part, nn.modules.batchnorm._NormBase) and part.track_running_stats and part.training:
+            raise _train_mode(f"the normalisation {name or 'of features'}")
+        if isinstance(part, nn.modules.batchnorm._BatchNorm) and part.running_mean is None:
             raise InputError(
                 f"the batch normalisation {name or 'of features'}",
-                "train mode" if part.training else "no running statistics",
-                requirement="must use its running statistics, or the examples of a batch see one another",
-                remedy="call features.eval(), and load weights that carry running statistics",
+                "no running statistics",
+                requirement="must use running statistics, or the examples of a batch see one another",
+                remedy="load weights that carry running statistics",
             )
-        if isinstance(part, nn.modules.dropout._DropoutNd) and part.training and part.p > 0:
-            raise InputError(
-                f"the dropout {name or 'of features'}",
-                "train mode",
-                requirement="must be switched off: the bounds speak of one fixed function",
-                remedy="call features.eval()",
-            )
+        if isinstance(part, nn.modules.dropout._DropoutNd | nn.RReLU) and part.training:
+            raise _train_mode(f"the random layer {name or 'of features'}")
 
 
-def _check_rows(release: Release) -> None:
-    """Finite, repeatable, and the same whether an input stands alone or beside others."""
+def _train_mode(what: str) -> InputError:
+    return InputError(
+        what,
+        "train mode",
+        requirement="must be in evaluation mode: the bounds speak of one fixed function of one input",
+        remedy="call features.eval()",
+    )
+
+
+def _check_evaluation(features: nn.Module, release: Release) -> None:
+    """A module left in train mode must compute what it computes in evaluation mode, which is what is bounded."""
+    some = release.inputs[:3]
+    trained = _frozen_copy(features, torch.float64).train()
+    with exact():
+        found = _rows(trained(some.clone()), len(some))
+    if bool((found != release.features(some)).any()):
+        raise _train_mode("features")
+
+
+def _check_rows(release: Release) -> float:
+    """Repeatable, and the same whether an input stands alone or beside others: how far from it, relatively."""
     some = release.inputs[:3]
     batch = torch.cat([some, some.flip(0) + 0.5])
     try:
@@ -180,25 +230,33 @@ def _check_rows(release: Release) -> None:
             requirement="must accept a batch of float64 inputs of any number of rows",
             remedy="pass the module itself, or a callable that computes in float64",
         ) from None
-    if not torch.isfinite(together).all():
-        raise InputError(
-            "features", "inf or nan", requirement="must return finite numbers", remedy="check weights and inputs"
-        )
-    scale = _COUPLING * (1 + float(together.abs().max()))
-    if float((together - again).abs().max()) > scale:
+    repeated = _difference(together, again)
+    if repeated > _COUPLING:
         raise InputError(
             "features",
-            f"a difference of {float((together - again).abs().max()):.2g} between two calls",
+            f"a relative difference of {repeated:.2g} between two calls",
             requirement="must return the same features every time",
             remedy="switch off dropout and other randomness; the noise is added by tacit",
         )
-    if float((together - alone).abs().max()) > scale:
+    return max(repeated, _check_same(together, alone))
+
+
+def _check_same(together: Tensor, alone: Tensor) -> float:
+    difference = _difference(together, alone)
+    if difference > _COUPLING:
         raise InputError(
             "features",
-            f"a difference of {float((together - alone).abs().max()):.2g} between an input alone and in a batch",
+            f"a relative difference of {difference:.2g} between an input alone and in a batch",
             requirement="must treat every input by itself, in float64",
             remedy="use evaluation mode and running statistics, and compute in float64",
         )
+    return difference
+
+
+def _difference(one: Tensor, other: Tensor) -> float:
+    """The greatest distance between two rows, as a share of the longer one."""
+    length = torch.maximum(one.norm(dim=1), other.norm(dim=1))
+    return float(((one - other).norm(dim=1) / torch.where(length == 0, torch.ones_like(length), length)).max())
 
 
 def as_array(tensor: Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -18,7 +18,7 @@ from ..theory.estimation import two_point_success
 from .anyone import Box, checked_box
 from .noise import Gaussian, Noise, required_gaussian
 from .release import FEATURE_ERROR, Release, as_array, opened, plain_attention
-from .unbiased import release_assumptions
+from .unbiased import release_assumptions, shift_error
 
 _Array = NDArray[np.float64]
 
@@ -34,6 +34,7 @@ class Twins:
     difference: _Array
     distance: _Array
     noise: Noise
+    feature_error: float
 
     def guarantee(self, index: int) -> Guarantee:
         """How well anyone can tell an input from its twin."""
@@ -43,7 +44,7 @@ class Twins:
             value=float(two_point_success(gaussian_total_variation(self.distance[index]))),
             adversary=Adversary.PRIOR.scoped("the input and its twin, equally likely"),
             theorem="Neyman–Pearson: theory.estimation.two_point_success",
-            assumptions=release_assumptions(self.noise),
+            assumptions=release_assumptions(self.noise, self.feature_error),
             detail={"distance": float(self.distance[index])},
         )
 
@@ -57,6 +58,7 @@ def twins(
     box: Box | None = None,
     steps: int = 300,
     seed: int = 0,
+    feature_error: float = FEATURE_ERROR,
 ) -> Twins:
     """The farthest valid inputs that a gradient search finds within `distance` of each input's features.
 
@@ -64,7 +66,7 @@ def twins(
     float64 features are close enough, so the distance is certain; that nothing lies farther is not.
     """
     gaussian = required_gaussian(noise, "twins")
-    release = opened(features, inputs)
+    release = opened(features, inputs, feature_error=feature_error)
     distance = checked.number("distance", distance, above=0, remedy="use 1.0")
     steps = checked.whole("steps", steps, at_least=1, remedy="use 300")
     limits = checked_box(box, release)
@@ -87,7 +89,13 @@ def twins(
     moved = (release.inputs + change.detach()).clamp(*limits)
     moved, found = _cut_back(release, moved, gaussian, distance)
     difference = (moved - release.inputs).flatten(1).square().mean(dim=1).sqrt()
-    return Twins(inputs=as_array(moved), difference=as_array(difference), distance=found, noise=noise)
+    return Twins(
+        inputs=as_array(moved),
+        difference=as_array(difference),
+        distance=found,
+        noise=noise,
+        feature_error=release.error,
+    )
 
 
 def _cut_back(release: Release, moved: Tensor, noise: Gaussian, distance: float) -> tuple[Tensor, _Array]:
@@ -97,8 +105,7 @@ def _cut_back(release: Release, moved: Tensor, noise: Gaussian, distance: float)
     for share in torch.linspace(0, 1, 65).tolist()[1:]:
         point = release.inputs + share * (moved - release.inputs)
         shifts = release.features(point) - base
-        error = 2 * FEATURE_ERROR * (base.norm(dim=1) + shifts.norm(dim=1))
-        certain = noise.distance(shifts, error)
+        certain = noise.distance(shifts, shift_error(release, shifts, base))
         good = certain <= distance
         rows = torch.as_tensor(good, device=best.device)
         best[rows] = point[rows]

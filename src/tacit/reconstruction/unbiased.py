@@ -42,6 +42,7 @@ class UnbiasedBounds:
     noise: Noise
     basis: str
     theorem: str
+    feature_error: float
 
     def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
         """The bound for one mode of one input, as a statement."""
@@ -51,17 +52,17 @@ class UnbiasedBounds:
             value=float(self.std[(index, *mode)]),
             adversary=Adversary.UNBIASED,
             theorem=self.theorem,
-            assumptions=unbiased_assumptions(self.noise),
+            assumptions=unbiased_assumptions(self.noise, self.feature_error),
         )
 
 
-def unbiased_assumptions(noise: Noise) -> tuple[Assumption, ...]:
+def unbiased_assumptions(noise: Noise, feature_error: float = FEATURE_ERROR) -> tuple[Assumption, ...]:
     """What bounds on unbiased estimators rest on."""
     text = "the estimator is right on average for every input, inside the data's range or not"
-    return (Assumption(text=text, checked_by="caller"), *release_assumptions(noise))
+    return (Assumption(text=text, checked_by="caller"), *release_assumptions(noise, feature_error))
 
 
-def release_assumptions(noise: Noise) -> tuple[Assumption, ...]:
+def release_assumptions(noise: Noise, feature_error: float = FEATURE_ERROR) -> tuple[Assumption, ...]:
     """What every bound of this room rests on."""
     return (
         Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
@@ -69,7 +70,11 @@ def release_assumptions(noise: Noise) -> tuple[Assumption, ...]:
             text="released numbers are rounded far above their low bits, which floating-point noise leaks through",
             checked_by="caller",
         ),
-        Assumption(text=f"the release computes the same features to a relative {FEATURE_ERROR:g}", checked_by="caller"),
+        Assumption(
+            text=f"the release computes the features of the model in evaluation mode to a relative {feature_error:.2g} "
+            "(a release in float32 does so to about 1e-6)",
+            checked_by="caller",
+        ),
         Assumption(text="inputs are treated one by one, repeatably, with finite features", checked_by="code"),
     )
 
@@ -82,6 +87,7 @@ def multipoint_bounds(
     basis: BasisLike = "dct",
     steps: Sequence[float] = (1e-3,),
     memory: float = 4e9,
+    feature_error: float = FEATURE_ERROR,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
     """Every mode as a test point, for all modes at once, from forward passes alone; the best of `steps` per mode.
@@ -90,7 +96,7 @@ def multipoint_bounds(
     are taken in blocks, each with the block's own test points, which is as valid and less tight. `advance` hears how
     many inputs are done.
     """
-    release = opened(features, inputs)
+    release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps)
     width = release.features(release.inputs[:1]).shape[1]
@@ -104,13 +110,13 @@ def multipoint_bounds(
             vectors = modes.vectors(torch.arange(start, stop, device=chosen.device))
             part = variance[first : first + at_once, start:stop]
             for step in sizes:
-                shifts = noise.whitened(_moved(release, chosen, step * vectors) - base[:, None])
-                longest = shifts.norm(dim=2).amax(dim=1)
-                error = 2 * FEATURE_ERROR * (noise.whitened(base).norm(dim=1) + longest) + noise.rounding * longest
+                moves = _moved(release, chosen, step * vectors) - base[:, None]
+                shifts = noise.whitened(moves)
+                error = release.error * (2 * base.norm(dim=1) + moves.norm(dim=2).amax(dim=1)) / noise.size
                 found = multipoint_variance(
                     shifts,
                     step=step,
-                    feature_error=error,
+                    feature_error=error * (1 + 1e-9) + noise.rounding * shifts.norm(dim=2).amax(dim=1),
                     input_error=_input_error(chosen, step),
                     regularisation=REGULARISATION,
                 )
@@ -126,9 +132,10 @@ def single_mode_bounds(
     *,
     basis: BasisLike = "dct",
     steps: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0),
+    feature_error: float = FEATURE_ERROR,
 ) -> UnbiasedBounds:
     """One mode at a time, for any noise: the change of that mode alone, at the best of `steps`."""
-    release = opened(features, inputs)
+    release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps)
     variance = np.zeros((len(release.inputs), modes.size))
@@ -140,7 +147,7 @@ def single_mode_bounds(
             for step in sizes:
                 shifts = _moved(release, chosen[None], step * vectors)[0] - base
                 change = np.full(stop - start, max(0.0, step - float(_input_error(chosen[None], step)[0])))
-                found = hcr_variance(change, chi_square=_chi_square(noise, shifts, base))
+                found = hcr_variance(change, chi_square=_chi_square(release, noise, shifts, base))
                 variance[row, start:stop] = np.maximum(variance[row, start:stop], found)
     return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, one mode at a time")
 
@@ -156,6 +163,7 @@ def hcr_bounds(
     basis: BasisLike = "dct",
     seed: int = 0,
     rows: int = 1024,
+    feature_error: float = FEATURE_ERROR,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
     """The published procedure: Algorithm 1 from random starts, the greatest bound per mode over the restarts.
@@ -164,7 +172,7 @@ def hcr_bounds(
     Each start is noise times size/√n, as published. For most models `multipoint_bounds` is far larger and far faster.
     `rows` examples times restarts are worked on at once.
     """
-    release = opened(features, inputs)
+    release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     size = checked.number("size", size, above=0, remedy="use 1/200")
     repetitions = checked.whole("repetitions", repetitions, at_least=1, remedy="use 10")
@@ -184,8 +192,10 @@ def hcr_bounds(
         moved = repeated + found.to(torch.float64)
         shifts = release.features(moved) - base
         changes = np.abs(as_array(modes.to_modes(moved - repeated).reshape(len(moved), -1)))
-        lost = as_array(_input_error(repeated, 0.0))[:, None] + ROUNDING * changes.max(axis=1, keepdims=True)
-        certified = hcr_variance(np.maximum(changes - lost, 0.0), chi_square=_chi_square(noise, shifts, base)[:, None])
+        lost = mode_error(moved - repeated)[:, None]
+        certified = hcr_variance(
+            np.maximum(changes - lost, 0.0), chi_square=_chi_square(release, noise, shifts, base)[:, None]
+        )
         variance[first : first + len(chosen)] = certified.reshape(len(chosen), restarts, -1).max(axis=1)
         advance(first + len(chosen))
     return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, Algorithm 1 of arXiv:2404.02866v3")
@@ -197,10 +207,20 @@ def _moved(release: Release, inputs: Tensor, changes: Tensor) -> Tensor:
     return release.features(moved.reshape(-1, *release.shape)).reshape(len(inputs), len(changes), -1)
 
 
-def _chi_square(noise: Noise, shifts: Tensor, base: Tensor) -> _Array:
-    """The divergence of each shift, lengthened by what FEATURE_ERROR allows."""
-    extra = 2 * FEATURE_ERROR * (base.norm(dim=1) + shifts.norm(dim=1))
-    return noise.chi_square(shifts, extra)
+def _chi_square(release: Release, noise: Noise, shifts: Tensor, base: Tensor) -> _Array:
+    """The divergence of each shift, lengthened by what the error of the features allows."""
+    return noise.chi_square(shifts, shift_error(release, shifts, base))
+
+
+def shift_error(release: Release, shifts: Tensor, base: Tensor) -> Tensor:
+    """How far each shift of the features may be from the released one, in norm."""
+    return release.error * (2 * base.norm(dim=-1) + shifts.norm(dim=-1)) * (1 + 1e-9)
+
+
+def mode_error(changes: Tensor) -> _Array:
+    """How far a mode of each change may be from its exact value: by the basis, and by the sums over entries."""
+    flat = changes.flatten(1)
+    return (ROUNDING * math.sqrt(flat.shape[1]) + 2 * flat.shape[1] * UNIT) * as_array(flat.norm(dim=1))
 
 
 def _input_error(inputs: Tensor, step: float) -> Tensor:
@@ -236,4 +256,5 @@ def _result(release: Release, modes: Basis, noise: Noise, variance: _Array, theo
         noise=noise,
         basis=modes.name,
         theorem=theorem,
+        feature_error=release.error,
     )
