@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import io
 import json
-import os
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from . import checked
 from .errors import InputError, MissingExtraError
+from .files import write_whole
 from .guarantee import Adversary, Comparison, Guarantee, safe_text
 from .report import Figure, Report, figures
 
@@ -253,7 +253,7 @@ def _claim_folder(task: Task, inputs: _Array, features: Any) -> None:
     try:
         task.out.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            _write(path, (json.dumps(mark, indent=2) + "\n").encode())
+            write_whole(path, (json.dumps(mark, indent=2) + "\n").encode())
             return
         before = json.loads(path.read_text())
     except (OSError, ValueError) as failure:
@@ -299,23 +299,9 @@ def _batch(recon: Any, method: str, features: Any, inputs: _Array, rows: slice, 
 
 
 def _save(path: Path, values: _Array) -> None:
-    with tempfile.TemporaryFile() as buffer:
-        np.save(buffer, values, allow_pickle=False)
-        buffer.seek(0)
-        _write(path, buffer.read())
-
-
-def _write(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    buffer = io.BytesIO()
+    np.save(buffer, values, allow_pickle=False)
+    write_whole(path, buffer.getvalue())
 
 
 def _array(path: Path, shape: tuple[int, ...]) -> _Array:

@@ -15,6 +15,7 @@ import typer
 
 from . import __version__
 from .errors import InputError, TacitError
+from .files import write_whole
 
 if TYPE_CHECKING:
     from .report import Report
@@ -169,22 +170,13 @@ def _check_writable(option: str, path: Path) -> None:
 
 
 def _write(path: Path, content: str) -> None:
-    """All or nothing: an older file stays until the new one is complete, and the new one keeps its mode."""
+    """All or nothing for a file; a pipe or a device takes the text as it comes."""
     target = _resolved(path)
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device takes the text as it comes
+        if target.exists() and not target.is_file():
             target.write_text(content, encoding="utf-8")
-            return
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}-")
-        partial = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(content)
-            partial.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-            partial.replace(target)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        else:
+            write_whole(target, content.encode())
     except OSError as failure:
         raise InputError(
             "the output file",
@@ -192,12 +184,6 @@ def _write(path: Path, content: str) -> None:
             requirement="must be writable",
             remedy="free some space or choose another place",
         ) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
