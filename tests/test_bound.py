@@ -21,7 +21,7 @@ MODEL = """
 from torch import nn
 
 def features():
-    return nn.Sequential(nn.Flatten(), nn.Linear(36, 48), nn.ReLU(), nn.Linear(48, 40))
+    return nn.Sequential(nn.Flatten(), nn.Linear(100, 48), nn.ReLU(), nn.Linear(48, 40))
 
 def broken():
     raise RuntimeError("no such\\nlayer")
@@ -37,11 +37,11 @@ def unseeded():
 @pytest.fixture
 def folder(tmp_path):
     torch.manual_seed(0)
-    network = nn.Sequential(nn.Flatten(), nn.Linear(36, 48), nn.ReLU(), nn.Linear(48, 40))
+    network = nn.Sequential(nn.Flatten(), nn.Linear(100, 48), nn.ReLU(), nn.Linear(48, 40))
     (tmp_path / "model.py").write_text(MODEL)
     save_file(network.state_dict(), tmp_path / "weights.safetensors")
     torch.save(network.state_dict(), tmp_path / "weights.pt")
-    np.savez(tmp_path / "data.npz", inputs=np.random.default_rng(0).uniform(size=(10, 1, 6, 6)))
+    np.savez(tmp_path / "data.npz", inputs=np.random.default_rng(0).uniform(size=(10, 1, 10, 10)))
     return tmp_path
 
 
@@ -73,7 +73,7 @@ def test_all_methods_on_one_command(folder):
     assert multi.guarantee.value > published.guarantee.value > 0
     assert naming.attack.value > 0.9 * naming.guarantee.value
     page = (folder / "out.html").read_text()
-    assert page.count("data:image/svg+xml") == 2
+    assert page.count("data:image/svg+xml") == 3
     assert len(list((folder / "out").glob("multi-point-*.npy"))) == 3
 
 
@@ -81,11 +81,11 @@ def test_weights_of_torch_and_a_folder_of_images_will_do(folder):
     from PIL import Image
 
     (folder / "images").mkdir()
-    for number, image in enumerate(np.random.default_rng(0).integers(0, 256, size=(5, 6, 6), dtype=np.uint8)):
+    for number, image in enumerate(np.random.default_rng(0).integers(0, 256, size=(5, 10, 10), dtype=np.uint8)):
         Image.fromarray(image).save(folder / "images" / f"{number}.png")
     finished = run(folder, "--method", "multi-point,identify", "--limit", "2", weights="weights.pt", data="images")
     assert finished.returncode == 0, finished.stderr
-    assert "2 inputs of shape (1, 6, 6)" in finished.stdout
+    assert "2 inputs of shape (1, 10, 10)" in finished.stdout
     assert "over 5 equally likely inputs" in " ".join(finished.stdout.split())
 
 
@@ -106,10 +106,21 @@ def test_a_run_killed_at_random_moments_and_resumed_gives_identical_results(fold
         assert path.read_bytes() == (folder / "out" / path.name).read_bytes()
 
 
+def test_a_release_in_float32_has_smaller_bounds_and_says_so(folder):
+    medians = {}
+    for error in ("1e-13", "1e-6"):
+        quick = ("--method", "multi-point", "--limit", "2", "--out", error, "--feature-error", error)
+        finished = run(folder, *quick, "--json", "out.json")
+        assert finished.returncode == 0, finished.stderr
+        assert f"to a relative {float(error):.2g}" in " ".join(finished.stdout.split())
+        medians[error] = json.loads((folder / "out.json").read_text())["detail"]["median"]["multi-point"]
+    assert 0 < medians["1e-6"] < medians["1e-13"]
+
+
 def test_finished_batches_are_not_repeated(folder):
     assert run(folder, "--method", "multi-point").returncode == 0
     marked = folder / "out" / "multi-point-00001.npy"
-    np.save(marked, np.full((4, 1, 6, 6), 123.0))
+    np.save(marked, np.full((4, 1, 10, 10), 123.0))
     finished = run(folder, "--method", "multi-point", "--resume")
     assert finished.returncode == 0
     assert np.load(marked).max() == 123.0
@@ -191,6 +202,7 @@ def test_unusable_files_and_options_are_one_line(folder, options, match):
     [
         (("--method", "guess"), "--method must be one of"),
         (("--basis", "fourier"), "--basis must be one of"),
+        (("--feature-error", "2"), "feature_error must be"),
         (("--limit", "0"), "--limit must be a whole number"),
         (("--seed", "-1", "--method", "hcr"), "seed must be a whole number"),
         (("--out", "model.py"), "--out must be a folder"),

@@ -31,6 +31,7 @@ _Array = NDArray[np.float64]
 METHODS = ("multi-point", "two-point", "hcr", "identify", "bayes")
 BATCH = 4
 SHOWN = 4
+LOWEST = 8
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 _PER_INPUT = ("multi-point", "two-point", "hcr")
 
@@ -52,6 +53,7 @@ class Task:
     resume: bool
     limit: int | None
     seed: int
+    feature_error: float
 
 
 def steps(task: Task) -> int:
@@ -86,10 +88,14 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     bounds = {method: np.concatenate(parts) for method, parts in found.items()}
     for method in task.methods:
         if method in bounds:
-            comparisons.append(Comparison(guarantee=_median_guarantee(recon, method, bounds[method], inputs, noise)))
+            comparisons.append(
+                Comparison(
+                    guarantee=_median_guarantee(recon, method, bounds[method], inputs, noise, task.feature_error)
+                )
+            )
         else:
             advance({"identify": "naming the input", "bayes": "rebuilding the input"}[method])
-            comparisons.append(_gallery(recon, method, features, gallery, noise, task.seed))
+            comparisons.append(_gallery(recon, method, features, gallery, noise, task))
     return Report(
         command="bound",
         title="What nobody can rebuild from these features",
@@ -247,6 +253,7 @@ def _claim_folder(task: Task, inputs: _Array, features: Any) -> None:
         "noise": task.noise,
         "basis": task.basis,
         "seed": task.seed,
+        "feature_error": task.feature_error,
         "batch": BATCH,
     }
     path = task.out / "task.json"
@@ -289,13 +296,14 @@ def _batch(recon: Any, method: str, features: Any, inputs: _Array, rows: slice, 
     import torch
 
     chosen = torch.tensor(inputs[rows])
+    options = {"basis": task.basis, "feature_error": task.feature_error}
     if method == "multi-point":
-        return np.asarray(recon.multipoint_bounds(features, chosen, noise, basis=task.basis).std)
+        return np.asarray(recon.multipoint_bounds(features, chosen, noise, **options).std)
     if method == "two-point":
         box = (float(inputs.min()), float(inputs.max()))
-        return np.asarray(recon.two_point_bounds(features, chosen, noise, basis=task.basis, box=box).rmse)
+        return np.asarray(recon.two_point_bounds(features, chosen, noise, box=box, **options).rmse)
     # Each batch has a stream of its own, so that a run that was interrupted draws what it would have drawn.
-    return np.asarray(recon.hcr_bounds(features, chosen, noise, basis=task.basis, seed=task.seed + rows.start).std)
+    return np.asarray(recon.hcr_bounds(features, chosen, noise, seed=task.seed + rows.start, **options).std)
 
 
 def _save(path: Path, values: _Array) -> None:
@@ -321,7 +329,9 @@ def _prior_std(inputs: _Array) -> float:
     return float(np.sqrt(np.mean(np.var(inputs, axis=0))))
 
 
-def _median_guarantee(recon: Any, method: str, values: _Array, inputs: _Array, noise: Any) -> Guarantee:
+def _median_guarantee(
+    recon: Any, method: str, values: _Array, inputs: _Array, noise: Any, feature_error: float
+) -> Guarantee:
     spread = safe_text(_prior_std(inputs), toward="nearest", digits=2)
     half = f"for at least half of the {values[0].size} modes of the {len(values)} inputs (whose own spread is {spread})"
     # Of an even number the upper of the two middle values: half of all modes have a bound at least as large.
@@ -333,7 +343,7 @@ def _median_guarantee(recon: Any, method: str, values: _Array, inputs: _Array, n
             value=median,
             adversary=Adversary.ANY,
             theorem="two-point Bayes risk: tacit.reconstruction.two_point_bounds",
-            assumptions=recon.release_assumptions(noise),
+            assumptions=recon.release_assumptions(noise, feature_error),
         )
     return Guarantee(
         quantity=f"standard deviation of an estimate, {half}",
@@ -344,19 +354,20 @@ def _median_guarantee(recon: Any, method: str, values: _Array, inputs: _Array, n
             "multi-point": "multi-point Hammersley–Chapman–Robbins: tacit.reconstruction.multipoint_bounds",
             "hcr": "Hammersley–Chapman–Robbins, the published search: tacit.reconstruction.hcr_bounds",
         }[method],
-        assumptions=recon.unbiased_assumptions(noise),
+        assumptions=recon.unbiased_assumptions(noise, feature_error),
     )
 
 
-def _gallery(recon: Any, method: str, features: Any, inputs: _Array, noise: Any, seed: int) -> Comparison:
+def _gallery(recon: Any, method: str, features: Any, inputs: _Array, noise: Any, task: Task) -> Comparison:
     import torch
 
-    rows = torch.tensor(inputs)
+    rows, seed = torch.tensor(inputs), task.seed
+    options = {"seed": seed, "feature_error": task.feature_error}
     if method == "identify":
-        guarantee = recon.identification_bound(features, rows, noise, seed=seed)
+        guarantee = recon.identification_bound(features, rows, noise, **options)
         attack = recon.nearest_candidate(features, rows, noise, guarantee, seed=seed + 1)
     else:
-        guarantee = recon.gallery_bound(features, rows, noise, seed=seed)
+        guarantee = recon.gallery_bound(features, rows, noise, **options)
         attack = recon.linear_decoder(features, rows, noise, guarantee, seed=seed + 1)
     return Comparison(guarantee=guarantee, attack=attack)
 
@@ -386,34 +397,39 @@ def _figures(
 ) -> tuple[Figure, ...]:
     made = []
     if bounds:
-        spread = _prior_std(inputs)
-        made.append(
-            Figure(
-                title="Bounds over all modes and inputs",
-                caption="Standard deviation of unbiased estimates (multi-point, hcr), root mean squared error of any "
-                "estimate on the worse of two inputs (two-point). The dashed line is the inputs' own spread.",
-                alternative="; ".join(
-                    f"{method}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
-                    for method, values in bounds.items()
-                ),
-                svg=figures.histogram(bounds, marked=(spread, "spread of the inputs"), x_label="bound, per mode"),
-            )
-        )
+        made.append(_histogram("Bounds over all modes and inputs", bounds, inputs))
+        if task.basis == "dct" and min(inputs.shape[-2:]) > LOWEST:
+            lowest = {method: values[..., :LOWEST, :LOWEST] for method, values in bounds.items()}
+            made.append(_histogram(f"The same for the {LOWEST} × {LOWEST} lowest modes", lowest, inputs))
     unbiased = next((bounds[method] for method in ("hcr", "multi-point") if method in bounds), None)
     if unbiased is not None and inputs.ndim == 4 and inputs.shape[1] in (1, 3):
         rows = {"moved by the bound on unbiased estimates": _allowed(unbiased, inputs, task)}
         if isinstance(noise, recon.Gaussian):
-            rows["twin: its release differs by less than the noise"] = _twins(recon, features, inputs, noise, task.seed)
+            rows["twin: its release differs by less than the noise"] = _twins(recon, features, inputs, noise, task)
         made.append(_pictures_of(rows, inputs))
     return tuple(made)
 
 
-def _twins(recon: Any, features: Any, inputs: _Array, noise: Any, seed: int) -> _Array:
+def _histogram(title: str, bounds: dict[str, _Array], inputs: _Array) -> Figure:
+    return Figure(
+        title=title,
+        caption="Standard deviation of unbiased estimates (multi-point, hcr), root mean squared error of any estimate "
+        "on the worse of two inputs (two-point). The dashed line is the inputs' own spread.",
+        alternative="; ".join(
+            f"{method}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
+            for method, values in bounds.items()
+        ),
+        svg=figures.histogram(bounds, marked=(_prior_std(inputs), "spread of the inputs"), x_label="bound, per mode"),
+    )
+
+
+def _twins(recon: Any, features: Any, inputs: _Array, noise: Any, task: Task) -> _Array:
     import torch
 
     box = (float(inputs.min()), float(inputs.max()))
     chosen = torch.tensor(inputs[:SHOWN])
-    return np.asarray(recon.twins(features, chosen, noise, box=box, seed=seed).inputs)
+    found = recon.twins(features, chosen, noise, box=box, seed=task.seed, feature_error=task.feature_error)
+    return np.asarray(found.inputs)
 
 
 def _allowed(std: _Array, inputs: _Array, task: Task) -> _Array:

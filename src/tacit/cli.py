@@ -70,6 +70,9 @@ def bound(
     basis: Annotated[str, typer.Option("--basis", help="dct (cosine modes of images) or pixel.")] = "dct",
     limit: Annotated[int | None, typer.Option("--limit", help="Bound only so many inputs one by one.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
+    feature_error: Annotated[
+        float, typer.Option("--feature-error", help="How exact the released features are: 1e-6 for float32.")
+    ] = 1e-13,
     resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -90,6 +93,7 @@ def bound(
             resume=resume,
             limit=limit,
             seed=seed,
+            feature_error=feature_error,
         )
         with _progress(study.steps(task), quiet=quiet) as advance:
             result = study.bound(task, advance=advance)

@@ -58,7 +58,10 @@ class Moody(nn.Module):
 @pytest.mark.parametrize("layer", [nn.RReLU(), nn.InstanceNorm2d(1, track_running_stats=True), Moody()])
 def test_other_layers_that_care_about_train_mode_are_refused(layer, images):
     refused(nn.Sequential(layer, nn.Flatten()).train(), images, r"call features.eval\(\)")
-    opened(nn.Sequential(layer, nn.Flatten()).eval(), images)
+    network = nn.Sequential(layer, nn.Flatten()).eval()
+    opened(network, images)
+    layer.train()
+    refused(network, images, r"call features.eval\(\)")
 
 
 def test_models_that_couple_only_when_features_are_small_or_batches_large_are_refused(images):
