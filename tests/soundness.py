@@ -1,7 +1,7 @@
 """`make soundness`: would the tests notice if a theorem were 1 % too optimistic?
 
-Every public function of tacit.theory returns a bound and is marked with its side, and so are the theorems that other
-rooms evaluate for themselves. For each, the result is made 1 % too optimistic (a lower bound larger, an upper bound
+Every public function of tacit.theory returns a bound and is marked with its side, and so are the functions of other
+rooms whose result is one. For each, the result is made 1 % too optimistic (a lower bound larger, an upper bound
 smaller) and the tests of its module are run. A mutant that survives is listed and fails the command; so does a module
 whose tests fail, or do not exist, without any mutation.
 """

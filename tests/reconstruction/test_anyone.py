@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy import stats
+from scipy import integrate, stats
 from torch import nn
 
 from tacit import Adversary, Attack, Comparison, InputError, NoTheoremError
@@ -139,6 +139,18 @@ def test_features_that_may_differ_are_paid_for_in_galleries():
     assert identification_bound(features, candidates, Gaussian(1.0), **options).value >= stats.norm.cdf(1.0)
     exact = 0.437  # of the variance remains if 1e13 ± 1 is released with noise 1
     assert gallery_bound(features, candidates, Gaussian(1.0), **options).value <= exact
+
+
+def test_of_two_candidates_the_share_that_remains_is_the_exact_risk():
+    """Inputs 0 and 1 with releases d apart: risk ∫ over the releases of the posterior variance, a share of ¼."""
+    d = 1.0 / 0.5
+    x = np.linspace(-12, 14, 200_001)
+    posterior = 1 / (1 + np.exp(d * d / 2 - d * x))
+    density = (stats.norm.pdf(x) + stats.norm.pdf(x - d)) / 2
+    truth = 4 * integrate.trapezoid(density * posterior * (1 - posterior), x)
+    candidates = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    found = gallery_bound(lambda x: x, candidates, NOISE, draws=2_000_000, failure_probability=1e-6)
+    assert 0.99 * truth < found.value <= truth
 
 
 def test_the_share_of_variance_that_remains():

@@ -52,6 +52,26 @@ def test_a_full_rank_linear_model_has_the_analytic_answer(images):
         assert np.abs(limit.null_energy).max() < 1e-12
 
 
+def test_one_mode_at_a_time_sees_that_mode_alone(images):
+    """Of a linear model: σ/‖Je_k‖, reached by small steps and exceeded by none."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
+    truth = 0.5 / np.linalg.norm(jacobian(network, images[0]), axis=0)
+    found = single_mode_bounds(network, images[:1], NOISE, basis="pixel").std.ravel()
+    assert np.all(found <= truth * (1 + 1e-9))
+    assert np.all(found > 0.999 * truth)
+
+
+def test_with_one_entry_the_published_procedure_finds_the_limit():
+    """Of a linear model of one number there is one direction to search: σ/‖J‖."""
+    torch.manual_seed(0)
+    network = nn.Linear(1, 5)
+    truth = 0.5 / float(network.weight.detach().double().norm())
+    found = hcr_bounds(network, torch.rand(2, 1), NOISE, basis="pixel", restarts=2, repetitions=2).std
+    assert np.all(found <= truth * (1 + 1e-9))
+    assert np.all(found > 0.999 * truth)
+
+
 def test_least_squares_meets_the_bound_from_above(images):
     """The unbiased estimator of a linear model; its sampled deviations lie above the bound less six standard errors."""
     torch.manual_seed(0)

@@ -15,7 +15,7 @@ from torch import Tensor
 from .. import checked
 from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
-from ..numerics import down, up
+from ..numerics import at_least, at_most, down, up
 from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import gallery_identification, gallery_mse, two_point_bayes_mse, two_point_mse
 from .basis import BasisLike, basis_of
@@ -56,6 +56,7 @@ class TwoPointBounds:
         )
 
 
+@at_least
 def two_point_bounds(
     features: Callable[[Any], Any],
     inputs: object,
@@ -142,6 +143,7 @@ def _best_change(
     return best, best_change
 
 
+@at_most
 def identification_bound(
     features: Callable[[Any], Any],
     candidates: object,
@@ -169,6 +171,7 @@ def identification_bound(
     )
 
 
+@at_least
 def gallery_bound(
     features: Callable[[Any], Any],
     candidates: object,

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .. import checked
 from ..guarantee import Adversary, Guarantee
+from ..numerics import at_most
 from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
 from .anyone import Box, checked_box
@@ -49,6 +50,7 @@ class Twins:
         )
 
 
+@at_most
 def twins(
     features: Callable[[Any], Any],
     inputs: object,

@@ -15,7 +15,7 @@ from torch import Tensor
 from .. import checked
 from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
-from ..numerics import down
+from ..numerics import at_least, down
 from ..theory.estimation import hcr_variance
 from .basis import ROUNDING, Basis, BasisLike, basis_of
 from .noise import Noise
@@ -79,6 +79,7 @@ def release_assumptions(noise: Noise, feature_error: float = FEATURE_ERROR) -> t
     )
 
 
+@at_least
 def multipoint_bounds(
     features: Callable[[Any], Any],
     inputs: object,
@@ -126,6 +127,7 @@ def multipoint_bounds(
     return _result(release, modes, noise, as_array(variance), "multi-point Hammersley–Chapman–Robbins (Barankin)")
 
 
+@at_least
 def single_mode_bounds(
     features: Callable[[Any], Any],
     inputs: object,
@@ -153,6 +155,7 @@ def single_mode_bounds(
     return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, one mode at a time")
 
 
+@at_least
 def hcr_bounds(
     features: Callable[[Any], Any],
     inputs: object,
