@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 OPTIMISM = {"at_least": 1.01, "at_most": 0.99}
+CLAIMS = ("value", "std", "rmse", "distance", "remaining")  # what a result object claims
 
 
 def _mutate(module_name: str, function_name: str) -> None:
@@ -21,9 +22,9 @@ def _mutate(module_name: str, function_name: str) -> None:
     @functools.wraps(original)
     def optimistic(*arguments: Any, **options: Any) -> Any:
         result = original(*arguments, **options)
-        for name in ("value", "std", "rmse", "distance"):  # what a result object claims
-            if dataclasses.is_dataclass(result) and hasattr(result, name):
-                return dataclasses.replace(result, **{name: getattr(result, name) * factor})
+        if dataclasses.is_dataclass(result):
+            claims = [name for name in CLAIMS if getattr(result, name, None) is not None]
+            return dataclasses.replace(result, **{name: getattr(result, name) * factor for name in claims})
         if not isinstance(result, float | np.ndarray):  # a tensor
             return result * factor
         # What holds trivially (0, 1, inf) stays: a mutant has to die of a number that says something.

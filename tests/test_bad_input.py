@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit.theory.confidence
+import tacit.theory.densities
 import tacit.theory.divergences
 import tacit.theory.estimation
+import tacit.theory.quantized
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo, entropy
 from tacit.report import Figure, Report
 
@@ -66,6 +68,14 @@ not_rows = not_finite_array | st.just([1.0, 2.0]) | st.just([[1.0, 2.0]]) | st.j
 GUARANTEE = Guarantee(quantity="q", side="at_least", value=1, adversary=Adversary.ANY, theorem="t", assumptions=())
 ATTACK = Attack(quantity="q", value=2, low=1, high=3, confidence=0.9, adversary=Adversary.ANY, method="m")
 FIGURE = Figure(title="t", caption="c", alternative="a", svg="<svg/>")
+TABLE = tacit.theory.densities.DensityTable(
+    slope=1.0,
+    points=np.array([1.0, 2.0]),
+    chi_roots=np.ones((2, 2)),
+    hellinger_roots=np.ones(2),
+    total_variations=np.ones(2),
+    small=np.ones((2, 4)),
+)
 
 DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrategy[Any]]]] = [
     (Assumption, {"text": "t", "checked_by": "code"}, {"text": not_text, "checked_by": not_text | st.just("nobody")}),
@@ -177,6 +187,50 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     *(
         (
             function,
+            {"features": [0.3], "shift": [1.0], "kind": "laplace", "size": 1.0, "step": 0.5, "error": 0.0},
+            {
+                "features": not_finite_array | st.just(np.zeros((2, 3))),
+                "shift": not_finite_array,
+                "kind": not_text | st.just("cauchy"),
+                "size": not_positive,
+                "step": not_positive,
+                "error": not_distance,
+            },
+        )
+        for function in (tacit.theory.quantized.quantized_chi_square, tacit.theory.quantized.quantized_total_variation)
+    ),
+    *(
+        (function, {"log_ratio": 1.0}, {"log_ratio": not_distance})
+        for function in (
+            tacit.theory.densities.bounded_ratio_chi_square,
+            tacit.theory.densities.bounded_ratio_hellinger,
+            tacit.theory.densities.bounded_ratio_total_variation,
+        )
+    ),
+    *(
+        (
+            function,
+            {"shift": [1.0], "table": TABLE, "error": 0.0},
+            {"shift": not_finite_array, "table": foreign, "error": not_distance | st.just([0.0, 0.0])},
+        )
+        for function in (tacit.theory.densities.density_chi_square, tacit.theory.densities.density_total_variation)
+    ),
+    *(
+        (
+            function,
+            {"log_ratios": [0.1, -0.1], "most": 0.2, "failure_probability": 0.1, "error": 0.0},
+            {
+                "log_ratios": not_finite_array | st.just([[0.1]]) | st.just([0.3]),
+                "most": not_number | negative | infinite,
+                "failure_probability": not_probability,
+                "error": not_distance | st.just([0.0]),
+            },
+        )
+        for function in (tacit.theory.densities.sampled_chi_square, tacit.theory.densities.sampled_total_variation)
+    ),
+    *(
+        (
+            function,
             {"successes": 1, "trials": 3, "failure_probability": 0.1},
             {
                 "successes": not_count | st.integers(min_value=4),
@@ -218,6 +272,16 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         {"shift": not_finite_array | st.just([1.0, 2.0, 3.0]), "distance": not_distance},
     ),
     (
+        tacit.theory.estimation.two_point_bayes_error,
+        {"log_odds": [1.0, -2.0], "distance": [0.5, 0.5]},
+        {"log_odds": not_finite_array | st.just([1.0, 2.0, 3.0]), "distance": not_distance},
+    ),
+    (
+        tacit.theory.estimation.two_point_error,
+        {"log_odds": [1.0, -2.0], "total_variation": [0.5, 0.5]},
+        {"log_odds": not_finite_array | st.just([1.0, 2.0, 3.0]), "total_variation": not_share},
+    ),
+    (
         tacit.theory.estimation.gallery_identification,
         {"features": np.eye(2), "sigma": 1.0, "draws": 10, "failure_probability": 0.1, "seed": 0},
         {
@@ -228,17 +292,32 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "seed": not_count,
         },
     ),
+    *[
+        (
+            function,
+            {
+                "features": np.eye(2),
+                "inputs": np.eye(2),
+                "sigma": 1.0,
+                "draws": 10,
+                "failure_probability": 0.1,
+                "seed": 0,
+            },
+            {
+                "features": not_rows,
+                "inputs": not_rows | st.just(np.eye(3)) | st.just(1e200 * np.eye(2)),
+                "sigma": not_positive,
+                "draws": not_count | st.just(0),
+                "failure_probability": not_probability,
+                "seed": not_count,
+            },
+        )
+        for function in (tacit.theory.estimation.gallery_mse, tacit.theory.estimation.gallery_coordinate_mse)
+    ],
     (
-        tacit.theory.estimation.gallery_mse,
-        {"features": np.eye(2), "inputs": np.eye(2), "sigma": 1.0, "draws": 10, "failure_probability": 0.1, "seed": 0},
-        {
-            "features": not_rows,
-            "inputs": not_rows | st.just(np.eye(3)) | st.just(1e200 * np.eye(2)),
-            "sigma": not_positive,
-            "draws": not_count | st.just(0),
-            "failure_probability": not_probability,
-            "seed": not_count,
-        },
+        tacit.theory.confidence.sampled_mean_lower,
+        {"values": [0.2, 0.4], "failure_probability": 0.1},
+        {"values": not_share | st.just([[0.5]]), "failure_probability": not_probability},
     ),
 ]
 
@@ -272,7 +351,14 @@ def test_unusable_values_get_one_clear_line(door, good, name, bad, data):
 
 def test_every_public_door_is_in_the_table():
     doors = {door for door, _, _ in DOORS}
-    modules = (tacit.theory.divergences, tacit.theory.confidence, tacit.theory.estimation, entropy)
+    modules = (
+        tacit.theory.divergences,
+        tacit.theory.quantized,
+        tacit.theory.densities,
+        tacit.theory.confidence,
+        tacit.theory.estimation,
+        entropy,
+    )
     public = {
         function
         for module in modules

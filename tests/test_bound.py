@@ -89,6 +89,14 @@ def test_weights_of_torch_and_a_folder_of_images_will_do(folder):
     assert "over 5 equally likely inputs" in " ".join(finished.stdout.split())
 
 
+def test_one_input_alone_is_seen_against_all(folder):
+    finished = run(
+        folder, "--method", "multi-point,two-point", "--limit", "1", "--report", "one.html", "--json", "one.json"
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads((folder / "one.json").read_text())["detail"]["prior_std"] > 0
+
+
 def test_a_run_killed_at_random_moments_and_resumed_gives_identical_results(folder):
     methods = ("--method", "multi-point,hcr,two-point", "--quiet")
     whole = run(folder, *methods, "--out", "whole", "--json", "whole.json")
@@ -157,6 +165,11 @@ class Evil:
         return os.mkdir, ("pwned",)
 
 
+def test_rounded_noise_is_named_by_its_step(folder):
+    run(folder, "--method", "multi-point", "--limit", "2", "--json", "r.json", noise="quantized:0.25:gaussian:0.5")
+    assert json.loads((folder / "r.json").read_text())["detail"]["noise"] == "Quantized(Gaussian(0.5), 0.25)"
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -181,6 +194,8 @@ class Evil:
         ({"noise": "gaussian"}, "--noise must be gaussian:SIGMA"),
         ({"noise": "cauchy:1"}, "--noise must be gaussian:SIGMA"),
         ({"noise": "gaussian:-1"}, "sigma must be a finite number > 0"),
+        ({"noise": "quantized:0.5"}, "--noise must be gaussian:SIGMA"),
+        ({"noise": "quantized:1e-9:gaussian:1"}, "step must be a finite number"),
     ],
 )
 def test_unusable_files_and_options_are_one_line(folder, options, match):

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from .errors import IncomparableError, InputError, MissingExtraError, NoTheoremError, TacitError
+from .errors import BudgetSpentError, IncomparableError, InputError, MissingExtraError, NoTheoremError, TacitError
 from .guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
 
 __version__ = version("tacit")
@@ -11,6 +11,7 @@ __all__ = [
     "Adversary",
     "Assumption",
     "Attack",
+    "BudgetSpentError",
     "Comparison",
     "Guarantee",
     "IncomparableError",

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import io
-import json
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checked
+from . import checked, kept, readings
+from .engine import Outcomes, opened
 from .errors import InputError, MissingExtraError
-from .files import write_whole
-from .guarantee import Adversary, Comparison, Guarantee, safe_text
+from .guarantee import Comparison, safe_text
 from .report import Figure, Report, figures
 
 _Array = NDArray[np.float64]
@@ -54,6 +52,16 @@ class Task:
     limit: int | None
     seed: int
     feature_error: float
+    engine: str = "local"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Data:
+    """The inputs that are bounded one by one; of all inputs, how much they vary, and the least and greatest entry."""
+
+    inputs: _Array
+    spread: float
+    box: tuple[float, float]
 
 
 def steps(task: Task) -> int:
@@ -73,40 +81,40 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         checked.choice("--method", method, METHODS, remedy="or use all")
     checked.choice("--basis", task.basis, ("pixel", "dct"), remedy="use dct for images")
     gallery = inputs_of(task.data)
-    inputs = gallery[: task.limit]
+    data = _Data(
+        inputs=gallery[: task.limit],
+        spread=readings.prior_std(gallery),
+        box=(float(gallery.min()), float(gallery.max())),
+    )
     features = _model(task.model, task.weights)
-    _claim_folder(task, inputs, features)
-    found: dict[str, list[_Array]] = {method: [] for method in task.methods if method in _PER_INPUT}
+    with opened(task.engine) as outcomes:
+        _claim_folder(task, data, features)
+        bounds = _per_input(task, features, data, noise, outcomes, advance)
     comparisons: list[Comparison] = []
-    for method in found:
-        for number, rows in enumerate(_rows(len(inputs))):
-            advance(f"{method}, inputs {rows.start + 1} to {rows.stop} of {len(inputs)}")
-            path = task.out / f"{method}-{number:05d}.npy"
-            if not path.exists():
-                _save(path, _batch(recon, method, features, inputs, rows, noise, task))
-            found[method].append(_array(path, inputs[rows].shape))
-    bounds = {method: np.concatenate(parts) for method, parts in found.items()}
     for method in task.methods:
         if method in bounds:
-            comparisons.append(
-                Comparison(
-                    guarantee=_median_guarantee(recon, method, bounds[method], inputs, noise, task.feature_error)
-                )
+            guarantee = readings.median_guarantee(
+                method,
+                bounds[method],
+                spread=data.spread,
+                noise=noise,
+                feature_error=task.feature_error,
             )
+            comparisons.append(Comparison(guarantee=guarantee))
         else:
             advance({"identify": "naming the input", "bayes": "rebuilding the input"}[method])
             comparisons.append(_gallery(recon, method, features, gallery, noise, task))
     return Report(
         command="bound",
         title="What nobody can rebuild from these features",
-        summary=_summary(bounds, comparisons, inputs, noise),
+        summary=_summary(bounds, comparisons, data, noise),
         comparisons=tuple(comparisons),
-        figures=_figures(recon, features, bounds, inputs, noise, task),
+        figures=_figures(recon, features, bounds, data, noise, task),
         detail={
-            "inputs": list(inputs.shape),
+            "inputs": list(data.inputs.shape),
             "noise": repr(noise),
             "basis": task.basis,
-            "prior_std": _prior_std(inputs),
+            "prior_std": data.spread,
             "median": {method: float(np.median(values)) for method, values in bounds.items()},
             "folder": str(task.out),
         },
@@ -173,6 +181,9 @@ def _noise(text: str, recon: Any) -> Any:
     kind, _, size = text.partition(":")
     kinds = {"gaussian": recon.Gaussian, "laplace": recon.Laplace, "uniform": recon.Uniform}
     try:
+        if kind == "quantized":
+            step, _, unrounded = size.partition(":")
+            return recon.Quantized(_noise(unrounded, recon), float(step))
         return kinds[kind](float(size))
     except (KeyError, ValueError) as failure:
         if isinstance(failure, InputError):
@@ -180,7 +191,7 @@ def _noise(text: str, recon: Any) -> Any:
         raise InputError(
             "--noise",
             text,
-            requirement="must be gaussian:SIGMA, laplace:SCALE or uniform:WIDTH",
+            requirement="must be gaussian:SIGMA, laplace:SCALE, uniform:WIDTH or quantized:STEP:gaussian:SIGMA",
             remedy="write for example gaussian:1.7",
         ) from None
 
@@ -207,155 +218,109 @@ def _model(text: str, weights: Path | None) -> Any:
     if not isinstance(made, nn.Module):
         raise InputError("MODEL", type(made).__name__, requirement="must return a torch module", remedy=remedy)
     if weights is not None:
-        _load(made, weights)
+        kept.load_weights(made, weights)
     return made.eval()
 
 
-def _load(module: Any, weights: Path) -> None:
-    """Weights from a file that cannot run code: safetensors, or torch's with weights_only."""
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    remedy = "pass the .safetensors or .pt file of a state_dict of this model"
-    try:
-        if weights.suffix == ".safetensors":
-            state = load_file(weights)
-        else:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what torch thinks of a file that it then refuses is no second line
-                state = torch.load(weights, map_location="cpu", weights_only=True)
-        module.load_state_dict(state)
-    except (OSError, RuntimeError, SafetensorError, TypeError, AttributeError, ValueError) as failure:
-        raise InputError(
-            "--weights", f"{weights}: {failure}", requirement="must fit the model", remedy=remedy
-        ) from None
-    except Exception:  # torch raises pickle's own errors for files that are not weights, or try to be more
-        raise InputError("--weights", str(weights), requirement="must hold tensors alone", remedy=remedy) from None
-
-
-def _claim_folder(task: Task, inputs: _Array, features: Any) -> None:
+def _claim_folder(task: Task, data: _Data, features: Any) -> None:
     """Make the output folder, or make sure that it belongs to this very task."""
-    from torch import __version__ as torch_version
-
-    from . import __version__
-
     state = hashlib.sha256()
     for name, tensor in features.state_dict().items():
         state.update(name.encode() + tensor.cpu().numpy().tobytes())
     mark = {
-        "tacit": __version__,
-        "torch": str(torch_version),
-        "model": _digest(Path(task.model.rpartition(":")[0]).read_bytes()),
+        **_versions(),
+        "model": kept.digest(Path(task.model.rpartition(":")[0]).read_bytes()),
         "factory": task.model.rpartition(":")[2],
         "weights": state.hexdigest(),
-        "inputs": _digest(np.ascontiguousarray(inputs).tobytes()),
+        "inputs": kept.digest(np.ascontiguousarray(data.inputs).tobytes()),
+        "box": list(data.box),
         "noise": task.noise,
         "basis": task.basis,
         "seed": task.seed,
         "feature_error": task.feature_error,
         "batch": BATCH,
     }
-    path = task.out / "task.json"
-    try:
-        task.out.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            write_whole(path, (json.dumps(mark, indent=2) + "\n").encode())
-            return
-        before = json.loads(path.read_text())
-    except (OSError, ValueError) as failure:
-        raise InputError(
-            "--out",
-            f"{task.out}: {failure}",
-            requirement="must be a folder that can be written",
-            remedy="choose another",
-        ) from None
-    if before != mark:
-        differing = sorted(key for key in mark if before.get(key) != mark[key])
-        raise InputError(
-            "--out",
-            str(task.out),
-            requirement=f"must belong to the same task, which differs in {', '.join(differing)}",
-            remedy="choose another folder",
-        )
-    if not task.resume:
-        raise InputError(
-            "--out", str(task.out), requirement="must be new without --resume", remedy="add --resume to go on there"
-        )
+    kept.claim(task.out, mark, resume=task.resume)
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _versions() -> dict[str, str]:
+    from torch import __version__ as torch_version
+
+    from . import __version__
+
+    return {"tacit": __version__, "torch": str(torch_version)}
 
 
 def _rows(count: int) -> Iterator[slice]:
     return (slice(first, min(first + BATCH, count)) for first in range(0, count, BATCH))
 
 
-def _batch(recon: Any, method: str, features: Any, inputs: _Array, rows: slice, noise: Any, task: Task) -> _Array:
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """What all batches share, wherever they run."""
+
+    features: Any
+    noise: Any
+    box: tuple[float, float]
+    basis: str
+    seed: int
+    feature_error: float
+    versions: dict[str, str]
+
+
+def _per_input(
+    task: Task, features: Any, data: _Data, noise: Any, outcomes: Outcomes, advance: Callable[[str], None]
+) -> dict[str, _Array]:
+    """The bounds that methods give input by input: from files, and from the engine where there are none yet."""
+    inputs = data.inputs
+    setting = _Setting(
+        features=features,
+        noise=noise,
+        box=data.box,
+        basis=task.basis,
+        seed=task.seed,
+        feature_error=task.feature_error,
+        versions=_versions(),
+    )
+    found: dict[str, dict[int, _Array]] = {method: {} for method in task.methods if method in _PER_INPUT}
+    left = []
+    for method in found:
+        for number, rows in enumerate(_rows(len(inputs))):
+            path = task.out / f"{method}-{number:05d}.npy"
+            named = f"{method}, inputs {rows.start + 1} to {rows.stop} of {len(inputs)}"
+            if path.exists():
+                advance(named)
+                make = partial(_batch, setting, method, inputs[rows], rows.start)
+                found[method][number] = kept.array(path, inputs[rows].shape, make)
+            else:
+                left.append((method, number, rows, path, named))
+    done = outcomes(_batch, setting, [(method, inputs[rows], rows.start) for method, _, rows, _, _ in left])
+    for count, (*_, named) in enumerate(left):
+        advance(named if task.engine == "local" else f"{count} of {len(left)} batches done on {task.engine}")
+        index, values = next(done)
+        method, number, rows, path, _ = left[index]
+        found[method][number] = kept.array(path, inputs[rows].shape, partial(np.asarray, values))
+    return {method: np.concatenate([parts[number] for number in sorted(parts)]) for method, parts in found.items()}
+
+
+def _batch(setting: _Setting, method: str, inputs: _Array, first: int) -> _Array:
+    """The bounds of one method for some inputs, of which the first has this number."""
     import torch
 
-    chosen = torch.tensor(inputs[rows])
-    options = {"basis": task.basis, "feature_error": task.feature_error}
-    if method == "multi-point":
-        return np.asarray(recon.multipoint_bounds(features, chosen, noise, **options).std)
-    if method == "two-point":
-        box = (float(inputs.min()), float(inputs.max()))
-        return np.asarray(recon.two_point_bounds(features, chosen, noise, box=box, **options).rmse)
-    # Each batch has a stream of its own, so that a run that was interrupted draws what it would have drawn.
-    return np.asarray(recon.hcr_bounds(features, chosen, noise, seed=task.seed + rows.start, **options).std)
-
-
-def _save(path: Path, values: _Array) -> None:
-    buffer = io.BytesIO()
-    np.save(buffer, values, allow_pickle=False)
-    write_whole(path, buffer.getvalue())
-
-
-def _array(path: Path, shape: tuple[int, ...]) -> _Array:
-    try:
-        values: _Array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        values = np.zeros(0)
-    if values.shape != shape or np.isnan(values).any():
+    recon, chosen = _reconstruction(), torch.tensor(inputs)
+    if _versions() != setting.versions:
         raise InputError(
-            "a batch of --out", str(path), requirement=f"must hold bounds of shape {shape}", remedy="delete the file"
+            "the packages of a worker", _versions(), requirement=f"must be {setting.versions}", remedy="install those"
         )
-    return values
-
-
-def _prior_std(inputs: _Array) -> float:
-    """How much an entry varies over the inputs, on average."""
-    return float(np.sqrt(np.mean(np.var(inputs, axis=0))))
-
-
-def _median_guarantee(
-    recon: Any, method: str, values: _Array, inputs: _Array, noise: Any, feature_error: float
-) -> Guarantee:
-    spread = safe_text(_prior_std(inputs), toward="nearest", digits=2)
-    half = f"for at least half of the {values[0].size} modes of the {len(values)} inputs (whose own spread is {spread})"
-    # Of an even number the upper of the two middle values: half of all modes have a bound at least as large.
-    median = float(np.sort(values.ravel())[values.size // 2])
+    options: dict[str, Any] = {"basis": setting.basis, "feature_error": setting.feature_error}
+    if method == "multi-point":
+        return np.asarray(recon.multipoint_bounds(setting.features, chosen, setting.noise, **options).std)
     if method == "two-point":
-        return Guarantee(
-            quantity=f"root mean squared error of an estimate, on the worse of two inputs in the data's range, {half}",
-            side="at_least",
-            value=median,
-            adversary=Adversary.ANY,
-            theorem="two-point Bayes risk: tacit.reconstruction.two_point_bounds",
-            assumptions=recon.release_assumptions(noise, feature_error),
-        )
-    return Guarantee(
-        quantity=f"standard deviation of an estimate, {half}",
-        side="at_least",
-        value=median,
-        adversary=Adversary.UNBIASED,
-        theorem={
-            "multi-point": "multi-point Hammersley–Chapman–Robbins: tacit.reconstruction.multipoint_bounds",
-            "hcr": "Hammersley–Chapman–Robbins, the published search: tacit.reconstruction.hcr_bounds",
-        }[method],
-        assumptions=recon.unbiased_assumptions(noise, feature_error),
-    )
+        options["box"] = setting.box
+        return np.asarray(recon.two_point_bounds(setting.features, chosen, setting.noise, **options).rmse)
+    # Each batch has a stream of its own, so that it draws the same wherever and whenever it runs.
+    options["seed"] = setting.seed + first
+    return np.asarray(recon.hcr_bounds(setting.features, chosen, setting.noise, **options).std)
 
 
 def _gallery(recon: Any, method: str, features: Any, inputs: _Array, noise: Any, task: Task) -> Comparison:
@@ -367,15 +332,14 @@ def _gallery(recon: Any, method: str, features: Any, inputs: _Array, noise: Any,
         guarantee = recon.identification_bound(features, rows, noise, **options)
         attack = recon.nearest_candidate(features, rows, noise, guarantee, seed=seed + 1)
     else:
-        guarantee = recon.gallery_bound(features, rows, noise, **options)
-        attack = recon.linear_decoder(features, rows, noise, guarantee, seed=seed + 1)
+        prior = recon.Gallery(rows)
+        guarantee = recon.bayes_bound(features, prior, noise, **options).guarantee()
+        attack = recon.linear_decoder(features, rows, prior, noise, tries=4096, seed=seed + 1)
     return Comparison(guarantee=guarantee, attack=attack)
 
 
-def _summary(
-    bounds: dict[str, _Array], comparisons: Sequence[Comparison], inputs: _Array, noise: Any
-) -> tuple[str, ...]:
-    spread, extent = _prior_std(inputs), float(inputs.max() - inputs.min())
+def _summary(bounds: dict[str, _Array], comparisons: Sequence[Comparison], data: _Data, noise: Any) -> tuple[str, ...]:
+    inputs, extent = data.inputs, data.box[1] - data.box[0]
     sentences = [f"{len(inputs)} inputs of shape {inputs.shape[1:]}, released as features with noise {noise!r}."]
     if "multi-point" in bounds:
         median = float(np.median(bounds["multi-point"]))
@@ -383,7 +347,7 @@ def _summary(
         times = f"more than {int(ratio)} times the inputs' range" if ratio > 1 else "less than the inputs' range"
         sentences.append(
             f"Unbiased estimates of a mode scatter by {times} for half of the modes, where the inputs themselves vary "
-            f"by {spread:.2g}. That says nothing of attackers with prior knowledge, who are biased."
+            f"by {data.spread:.2g}. That says nothing of attackers with prior knowledge, who are biased."
         )
     for comparison in comparisons:
         if comparison.guarantee.adversary.kind == "prior":
@@ -393,24 +357,25 @@ def _summary(
 
 
 def _figures(
-    recon: Any, features: Any, bounds: dict[str, _Array], inputs: _Array, noise: Any, task: Task
+    recon: Any, features: Any, bounds: dict[str, _Array], data: _Data, noise: Any, task: Task
 ) -> tuple[Figure, ...]:
-    made = []
+    made, inputs = [], data.inputs
     if bounds:
-        made.append(_histogram("Bounds over all modes and inputs", bounds, inputs))
+        made.append(_histogram("Bounds over all modes and inputs", bounds, data.spread))
         if task.basis == "dct" and min(inputs.shape[-2:]) > LOWEST:
             lowest = {method: values[..., :LOWEST, :LOWEST] for method, values in bounds.items()}
-            made.append(_histogram(f"The same for the {LOWEST} × {LOWEST} lowest modes", lowest, inputs))
+            made.append(_histogram(f"The same for the {LOWEST} × {LOWEST} lowest modes", lowest, data.spread))
     unbiased = next((bounds[method] for method in ("hcr", "multi-point") if method in bounds), None)
     if unbiased is not None and inputs.ndim == 4 and inputs.shape[1] in (1, 3):
-        rows = {"moved by the bound on unbiased estimates": _allowed(unbiased, inputs, task)}
+        moved = readings.moved_by(unbiased[:SHOWN], inputs[:SHOWN], basis=task.basis, seed=task.seed)
+        rows = {"moved by the bound on unbiased estimates": moved}
         if isinstance(noise, recon.Gaussian):
-            rows["twin: its release differs by less than the noise"] = _twins(recon, features, inputs, noise, task)
-        made.append(_pictures_of(rows, inputs))
+            rows["twin: its release differs by less than the noise"] = _twins(recon, features, data, noise, task)
+        made.append(_pictures_of(rows, data))
     return tuple(made)
 
 
-def _histogram(title: str, bounds: dict[str, _Array], inputs: _Array) -> Figure:
+def _histogram(title: str, bounds: dict[str, _Array], spread: float) -> Figure:
     return Figure(
         title=title,
         caption="Standard deviation of unbiased estimates (multi-point, hcr), root mean squared error of any estimate "
@@ -419,41 +384,26 @@ def _histogram(title: str, bounds: dict[str, _Array], inputs: _Array) -> Figure:
             f"{method}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
             for method, values in bounds.items()
         ),
-        svg=figures.histogram(bounds, marked=(_prior_std(inputs), "spread of the inputs"), x_label="bound, per mode"),
+        svg=figures.histogram(bounds, marked=(spread, "spread of the inputs"), x_label="bound, per mode"),
     )
 
 
-def _twins(recon: Any, features: Any, inputs: _Array, noise: Any, task: Task) -> _Array:
+def _twins(recon: Any, features: Any, data: _Data, noise: Any, task: Task) -> _Array:
     import torch
 
-    box = (float(inputs.min()), float(inputs.max()))
-    chosen = torch.tensor(inputs[:SHOWN])
-    found = recon.twins(features, chosen, noise, box=box, seed=task.seed, feature_error=task.feature_error)
+    chosen = torch.tensor(data.inputs[:SHOWN])
+    found = recon.twins(features, chosen, noise, box=data.box, seed=task.seed, feature_error=task.feature_error)
     return np.asarray(found.inputs)
 
 
-def _allowed(std: _Array, inputs: _Array, task: Task) -> _Array:
-    """The first inputs with every mode moved by its bound, up or down by a coin's toss."""
-    from scipy.fft import dctn, idctn
-
-    count = min(SHOWN, len(inputs))
-    low, high = float(inputs.min()), float(inputs.max())
-    signs = np.random.default_rng(task.seed).choice([-1.0, 1.0], size=inputs[:count].shape)
-    moves = signs * np.minimum(std[:count], 1e3 * (high - low))
-    if task.basis == "pixel":
-        return np.asarray(inputs[:count] + moves)
-    modes = dctn(inputs[:count], norm="ortho", axes=(-2, -1)) + moves
-    return np.asarray(idctn(modes, norm="ortho", axes=(-2, -1)))
-
-
-def _pictures_of(rows: dict[str, _Array], inputs: _Array) -> Figure:
-    low, high = float(inputs.min()), float(inputs.max())
+def _pictures_of(rows: dict[str, _Array], data: _Data) -> Figure:
+    low, high = data.box
 
     def pictures(images: _Array) -> list[_Array]:
         scaled = np.clip((images - low) / (high - low), 0, 1)
         return [image[0] if len(image) == 1 else image.transpose(1, 2, 0) for image in scaled]
 
-    named = {"original": inputs[:SHOWN], **rows}
+    named = {"original": data.inputs[:SHOWN], **rows}
     return Figure(
         title="What this means for an image",
         caption="Moved by the bound: every mode up or down by the toss of a coin, as far as an unbiased estimate of it "

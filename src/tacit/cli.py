@@ -9,12 +9,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import __version__
-from .errors import InputError, TacitError
+from .errors import InputError, MissingExtraError, TacitError
 from .files import write_whole
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+reproduce = typer.Typer(
+    help="Run a published experiment again, with what goes beyond it beside it.", no_args_is_help=True
+)
+app.add_typer(reproduce, name="reproduce")
 
 JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="Write the results as JSON.")]
 ReportPath = Annotated[Path | None, typer.Option("--report", metavar="PATH.html", help="Write a page to look at.")]
@@ -59,7 +64,10 @@ def demo(json: JsonPath = None, report: ReportPath = None, quiet: Quiet = False)
 def bound(
     model: Annotated[str, typer.Argument(metavar="MODEL.py:FACTORY", help="A function that returns the torch module.")],
     data: Annotated[Path, typer.Option("--data", metavar="FILE_OR_FOLDER", help="Inputs: .npy, .npz, or images.")],
-    noise: Annotated[str, typer.Option("--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b or uniform:w.")],
+    noise: Annotated[
+        str,
+        typer.Option("--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b, uniform:w or quantized:s:gaussian:σ"),
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where finished batches are kept.")],
     weights: Annotated[
         Path | None, typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file.")
@@ -73,6 +81,9 @@ def bound(
     feature_error: Annotated[
         float, typer.Option("--feature-error", help="How exact the released features are: 1e-6 for float32.")
     ] = 1e-13,
+    engine: Annotated[
+        str, typer.Option("--engine", help="Where batches run: local, or dask://HOST:PORT of a cluster.")
+    ] = "local",
     resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -94,10 +105,83 @@ def bound(
             limit=limit,
             seed=seed,
             feature_error=feature_error,
+            engine=engine,
         )
         with _progress(study.steps(task), quiet=quiet) as advance:
             result = study.bound(task, advance=advance)
         deliver(result)
+
+
+@app.command()
+def ledger(
+    where: Annotated[
+        str, typer.Argument(metavar="WHERE", help="An SQLite file, or postgresql://USER:PASSWORD@HOST/DATABASE.")
+    ],
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what was spent of a privacy budget, what remains, and that the records are as they were written."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        from .ledger import statement
+
+        deliver(statement(where))
+
+
+@reproduce.command()
+def hcr(
+    net: Annotated[
+        str, typer.Argument(metavar="NET", help="mnist, cifar10, resnet18, swin-t, squeezenet or resnet50.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where weights, batches and results are kept.")],
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", metavar="FILE", help="torchvision's weights: .pth or .safetensors.")
+    ] = None,
+    images: Annotated[int | None, typer.Option("--images", help="Evaluate so many, drawn at random.")] = None,
+    search_images: Annotated[
+        int | None, typer.Option("--search-images", help="Run the published search on the first so many of them.")
+    ] = None,
+    restarts: Annotated[int, typer.Option("--restarts", help="Random starts of the published search.")] = 25,
+    repetitions: Annotated[int, typer.Option("--repetitions", help="Of its least-squares step.")] = 10,
+    device: Annotated[str | None, typer.Option("--device", help="cuda or cpu; a GPU where there is one.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For training, draws, searches and attacks.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Reconstruction bounds of arXiv:2404.02866, beside tighter ones, the prior, and attacks."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        study = _reproduction()
+        task = study.Task(
+            net=net,
+            out=out,
+            data=data,
+            weights=weights,
+            images=images,
+            search_images=search_images,
+            restarts=restarts,
+            repetitions=repetitions,
+            device=device,
+            resume=resume,
+            seed=seed,
+        )
+        with _progress(study.steps(task), quiet=quiet) as advance:
+            result = study.reproduce(task, advance=advance)
+        deliver(result)
+
+
+def _reproduction() -> ModuleType:
+    try:
+        from . import reproduction
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            "tacit reproduce must have torch, got no such package; pip install 'tacit[torch]'"
+        ) from None
+    return reproduction
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@
     ├── InputError              a value, an option or a file that cannot be used (also a ValueError)
     ├── IncomparableError       an attack that says nothing about a guarantee
     ├── NoTheoremError          no proven statement covers what was asked
+    ├── BudgetSpentError        a release that costs more privacy than is left
     └── MissingExtraError       an optional dependency is not installed (also an ImportError)
 
 Every message is one line: what it is about, the value found, what is required, what to do about it.
@@ -50,6 +51,10 @@ class IncomparableError(TacitError):
 
 class NoTheoremError(TacitError):
     """No proven statement covers what was asked."""
+
+
+class BudgetSpentError(TacitError):
+    """A release that costs more privacy than is left."""
 
 
 class MissingExtraError(TacitError, ImportError):

@@ -79,6 +79,65 @@ def test_the_projection_is_public_and_the_same_everywhere(images):
     assert not torch.allclose(one, different)
 
 
+@pytest.fixture
+def digits():
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    return torch.tensor(images / 16).reshape(-1, 1, 8, 8), labels
+
+
+def test_learned_directions_keep_more_than_random_ones(digits):
+    """Of what other inputs vary by, and of what a classifier can tell: learned on the first 800, tried on the rest."""
+    from sklearn.neighbors import NearestCentroid
+
+    images, labels = digits
+    learned = Dithered(nn.Flatten(), Gaussian(0.5), keep=6, public=images[:800])
+    random = Dithered(nn.Flatten(), Gaussian(0.5), keep=6)
+    variances = [float(made.released(images[800:]).var(dim=0).sum()) for made in (learned, random)]
+    assert variances[0] > 3 * variances[1]
+    scores = []
+    for made in (learned, random):
+        released = made(images).numpy()
+        scores.append(NearestCentroid().fit(released[:800], labels[:800]).score(released[800:], labels[800:]))
+    assert scores[0] > scores[1] + 0.1
+    directions = learned.released.learned
+    torch.testing.assert_close(directions.T @ directions, torch.eye(6, dtype=torch.float64), atol=1e-12, rtol=0)
+    flat = images[:800].flatten(1)
+    values = torch.linalg.eigvalsh(torch.cov(flat.T)).flip(0)[:6]
+    torch.testing.assert_close(torch.cov((flat @ directions).T), torch.diag(values), atol=1e-9, rtol=0)
+
+
+def test_learned_directions_are_the_same_every_time_and_travel_with_the_state(digits):
+    images, _ = digits
+    torch.manual_seed(0)
+    features = nn.Sequential(nn.Flatten(), nn.Linear(64, 20))
+    one, other = (Dithered(features, Gaussian(0.5), keep=5, public=images[:100]) for _ in range(2))
+    assert torch.equal(one.released.learned, other.released.learned)
+    torch.manual_seed(1)
+    fresh = nn.Sequential(nn.Flatten(), nn.Linear(64, 20))
+    rows = images[:9].float()
+    for public in (None, images[100:200]):
+        deployed = Dithered(fresh, Gaussian(0.5), keep=5, public=public)
+        assert not torch.allclose(deployed.released(rows), one.released(rows))
+        deployed.load_state_dict(one.state_dict())
+        assert torch.equal(deployed.released(rows), one.released(rows))
+    with pytest.raises(RuntimeError, match="learned"):
+        Dithered(fresh, Gaussian(0.5), keep=6).load_state_dict(one.state_dict())
+    with pytest.raises(RuntimeError, match="learned"):
+        one.load_state_dict(Dithered(fresh, Gaussian(0.5), keep=5).state_dict())
+
+
+def test_the_bounds_apply_to_learned_directions(images):
+    torch.manual_seed(0)
+    features = nn.Sequential(nn.Flatten(), nn.Linear(16, 40))
+    noise = Gaussian(0.5)
+    learned = Dithered(features, noise, keep=14, public=torch.rand(50, 1, 4, 4))
+    assert learned(images).shape == (3, 14)
+    wide_bounds = multipoint_bounds(Dithered(features, noise).released, images, noise).std
+    assert np.all(multipoint_bounds(learned.released, images, noise).std > wide_bounds)
+
+
 @pytest.mark.parametrize(
     ("make", "match"),
     [
@@ -86,6 +145,11 @@ def test_the_projection_is_public_and_the_same_everywhere(images):
         (lambda: Dithered(nn.Identity(), 0.5), "noise must be a noise"),
         (lambda: Dithered(nn.Identity(), Gaussian(1.0), keep=0), "keep must be a whole number"),
         (lambda: Dithered(nn.Identity(), Gaussian(1.0), keep=9)(torch.zeros(2, 4)), "keep must be at most 4"),
+        (lambda: Dithered(nn.Flatten(), Gaussian(1.0), public=torch.rand(9, 4)), "keep must be given with public"),
+        (lambda: Dithered(nn.Flatten(), Gaussian(1.0), keep=5, public=torch.rand(9, 4)), "at most 4, the features"),
+        (lambda: Dithered(nn.Flatten(), Gaussian(1.0), keep=3, public=torch.rand(3, 4)), "at most 2, the directions"),
+        (lambda: Dithered(nn.Flatten(), Gaussian(1.0), keep=1, public=torch.ones(3, 4)), "at most 0, the directions"),
+        (lambda: Dithered(nn.Dropout(), Gaussian(1.0), keep=1, public=torch.rand(3, 4)), "must be in evaluation mode"),
     ],
 )
 def test_unusable_arguments_are_refused(make, match):

@@ -1,9 +1,22 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from tacit import InputError
-from tacit.reconstruction import Gaussian, Laplace, Uniform
+from tacit.reconstruction import (
+    Dithered,
+    Gaussian,
+    Laplace,
+    Quantized,
+    Uniform,
+    hcr_bounds,
+    identification_bound,
+    multipoint_bounds,
+    single_mode_bounds,
+    twins,
+    two_point_bounds,
+)
 
 RNG = np.random.default_rng(0)
 FACTOR, DIAGONAL = RNG.normal(size=(6, 2)), RNG.uniform(0.5, 2.0, size=6)
@@ -44,12 +57,12 @@ def test_product_noise_is_drawn_with_its_deviation(noise, deviation):
 @pytest.mark.parametrize("noise", [Gaussian(0.5), Gaussian(covariance=DENSE), Laplace(0.5), Uniform(9.0)])
 def test_an_error_of_the_shift_is_paid_for(noise):
     shift = torch.tensor(RNG.normal(size=(1, 6)))
-    careful = noise.total_variation(shift, NO_ERROR + 0.1)[0]
+    careful = noise.total_variation(shift, shift, NO_ERROR + 0.1)[0]
     for _ in range(50):
         direction = torch.tensor(RNG.normal(size=(1, 6)))
         moved = shift + 0.1 * direction / direction.norm()
-        assert noise.total_variation(moved, NO_ERROR)[0] <= careful
-        assert noise.chi_square(moved, NO_ERROR)[0] <= noise.chi_square(shift, NO_ERROR + 0.1)[0]
+        assert noise.total_variation(shift, moved, NO_ERROR)[0] <= careful
+        assert noise.chi_square(shift, moved, NO_ERROR)[0] <= noise.chi_square(shift, shift, NO_ERROR + 0.1)[0]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +79,10 @@ def test_an_error_of_the_shift_is_paid_for(noise):
         lambda: Gaussian(covariance=(np.ones((3, 1)), np.ones(2))),
         lambda: Laplace(0.0),
         lambda: Uniform(-1.0),
+        lambda: Quantized(Gaussian(1.0), 1e-6),
+        lambda: Quantized(Gaussian(1.0), float("inf")),
+        lambda: Quantized(Quantized(Gaussian(1.0), 1.0), 1.0),
+        lambda: Quantized(1.0, 1.0),
         lambda: Gaussian(covariance=[1.0, 2.0]).whitened(torch.zeros(1, 3)),
     ],
 )
@@ -74,3 +91,59 @@ def test_noise_that_is_none_is_refused(make):
         make()
     assert "\n" not in str(refusal.value)
     assert "must" in str(refusal.value)
+
+
+SCALARS = [Gaussian(0.5), Laplace(0.5), Uniform(2.0)]
+
+
+@pytest.mark.parametrize("noise", [*SCALARS, Gaussian(covariance=DENSE)])
+@pytest.mark.parametrize("step", [0.05, 0.5, 3.0])
+def test_rounding_gives_nothing_away(noise, step):
+    rounded = Quantized(noise, step)
+    base, shift = torch.tensor(RNG.normal(size=(5, 6))), torch.tensor(0.2 * RNG.normal(size=(5, 6)))
+    error = torch.full((5,), 1e-3, dtype=torch.float64)
+    assert np.all(rounded.chi_square(base, shift, error) <= noise.chi_square(base, shift, error))
+    assert np.all(rounded.total_variation(base, shift, error) <= noise.total_variation(base, shift, error))
+    if step == 3.0 and noise in SCALARS:
+        assert (
+            rounded.total_variation(base, shift, error).mean() < 0.8 * noise.total_variation(base, shift, error).mean()
+        )
+    one = base[:1]  # one row of features for all shifts
+    assert rounded.chi_square(one, shift, error).shape == (5,)
+
+
+@pytest.mark.parametrize("noise", SCALARS)
+def test_rounded_noise_is_the_release_less_the_features(noise):
+    features = torch.tensor(RNG.normal(size=(1000, 4)))
+    released = features + Quantized(noise, 0.7).sample(features, torch.Generator().manual_seed(3))
+    unrounded = features + noise.sample(features, torch.Generator().manual_seed(3))
+    np.testing.assert_allclose(released, 0.7 * np.round(unrounded.numpy() / 0.7), atol=1e-12)
+
+
+def test_bounds_for_gaussian_noise_hold_after_rounding():
+    torch.manual_seed(0)
+    network, images = nn.Sequential(nn.Flatten(), nn.Linear(16, 20)), torch.rand(3, 1, 4, 4)
+    plain, rounded = Gaussian(0.5), Quantized(Gaussian(0.5), 1.0)
+    np.testing.assert_array_equal(
+        multipoint_bounds(network, images, plain).std, multipoint_bounds(network, images, rounded).std
+    )
+    for bounds in (single_mode_bounds, hcr_bounds, two_point_bounds):
+        options = {"restarts": 2, "repetitions": 2} if bounds is hcr_bounds else {}
+        found, base = (bounds(network, images[:1], noise, **options) for noise in (rounded, plain))
+        name = "rmse" if bounds is two_point_bounds else "std"
+        assert np.all(getattr(found, name) >= getattr(base, name) * (1 - 1e-9)) or bounds is hcr_bounds
+        assert "Quantized(Gaussian(0.5), 1)" in " ".join(found.guarantee(0, (0, 1, 2)).assumed(checked_by="caller"))
+    gained = single_mode_bounds(network, images[:1], rounded).std / single_mode_bounds(network, images[:1], plain).std
+    assert np.median(gained) > 1.1  # a step of two σ hides a quarter of the information
+    statement = identification_bound(network, images, rounded, draws=1000)
+    assert statement.value == identification_bound(network, images, plain, draws=1000).value
+    assert twins(network, images[:1], rounded, steps=5).distance <= 1
+
+
+def test_the_step_says_how_fine_a_release_is():
+    assert Gaussian(0.5).grid == 0.5 / 2**16
+    rounded = Quantized(Laplace(0.5), 0.25)
+    assert (rounded.grid, rounded.size, rounded.standard) == (0.25, 0.5, "uniform")
+    released = Dithered(nn.Identity(), rounded)(torch.full((1000, 3), 0.3)) / 0.25
+    assert torch.equal(released, released.round())
+    assert len(released.unique()) < 100

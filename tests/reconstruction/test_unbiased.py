@@ -1,6 +1,8 @@
 """Bounds on unbiased estimators against what is known exactly, and against each other."""
 
 import copy
+import itertools
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -123,6 +125,46 @@ def test_blocks_of_modes_are_valid_and_less_tight():
     assert parts.max() < whole.max()
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """Every look at the clock takes a second: one at the start, then one for every block after the first pass."""
+    ticks = itertools.count()
+    monkeypatch.setattr("tacit.reconstruction.unbiased.monotonic", lambda: float(next(ticks)))
+
+
+@pytest.mark.usefixtures("clock")
+def test_more_time_gives_larger_bounds_and_never_too_large_ones():
+    """Of 400 modes, 100 fit: a pass of 64s, a pass of 100s (4 blocks), then random hundreds."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(400, 420))
+    inputs = torch.rand(1, 1, 20, 20)
+    j = jacobian(network, inputs[0]) @ cosine_modes(20).T
+    truth = 0.5 * np.sqrt(np.diag(np.linalg.inv(j.T @ j))).reshape(1, 1, 20, 20)
+    untimed = multipoint_bounds(network, inputs, NOISE, memory=4e6).std
+    found = [multipoint_bounds(network, inputs, NOISE, memory=4e6, seconds=time).std for time in (0.5, 2.5, 5.5, 30)]
+    for less, more in itertools.pairwise(found):
+        assert np.all(more >= less)
+        assert np.mean(more > less) > 0.2
+    assert np.all(found[0] > 0)
+    assert np.mean(found[0] < untimed) > 0.9
+    assert np.all(found[2] >= untimed)
+    assert np.all(found[-1] <= truth * (1 + 1e-9))
+    assert np.median(found[-1] / found[0]) > 1.02
+
+
+@pytest.mark.usefixtures("clock")
+def test_time_is_not_spent_once_all_modes_have_been_in_one_block():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(100, 110))
+    inputs = torch.rand(3, 1, 10, 10)
+    heard = []
+    found = multipoint_bounds(network, inputs, NOISE, seconds=1e9, advance=heard.append).std
+    np.testing.assert_allclose(found, multipoint_bounds(network, inputs, NOISE).std, rtol=1e-9)
+    assert heard == [3]
+    with pytest.raises(InputError, match="seconds must be a finite number > 0"):
+        multipoint_bounds(network, inputs, NOISE, seconds=0)
+
+
 def test_at_a_pooling_tie_the_local_limit_is_too_low_and_the_certified_bound_is_right():
     """(max(x, y), x + y) at x = y: exchanging the two releases the same, so no unbiased estimate of x exists.
 
@@ -165,6 +207,14 @@ def test_the_quotient_is_below_the_true_variance_of_an_unbiased_estimator_at_a_k
     assert 0 < found.item() <= 0.5
 
 
+@pytest.fixture(params=["jacobians kept", "matrix-free"])
+def products(request, monkeypatch):
+    """Both ways of multiplying by a Jacobian."""
+    if request.param == "matrix-free":
+        monkeypatch.setattr(import_module("tacit.reconstruction.perturbation"), "_JACOBIAN_BYTES", {"cpu": 0})
+
+
+@pytest.mark.usefixtures("products")
 def test_algorithm_1_agrees_with_its_dense_twin(network, images):
     """ε = J⁺z for the last shift, by dense least squares."""
     double = network.double()
@@ -182,6 +232,27 @@ def test_algorithm_1_agrees_with_its_dense_twin(network, images):
         assert np.linalg.norm(outside) <= 1e-5 * np.linalg.norm(found[row].numpy())
 
 
+@pytest.mark.usefixtures("products")
+def test_several_starts_of_an_input_do_not_see_one_another(images):
+    """Some stop early and are set aside: an input whose features are all zero, and one of low rank."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20), nn.ReLU(), nn.Linear(20, 18)).double()
+    points = torch.cat([images.double(), -images.double(), torch.zeros(1, 1, 4, 4).double()])
+    start = 1e-3 * torch.randn(7, 4, 18, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    start[6, 1] = 0
+    together = perturbation(network, points, start, repetitions=3)
+    assert together.shape == (7, 4, 1, 4, 4)
+    for column in range(4):
+        alone = perturbation(network, points, start[:, column], repetitions=3)
+        torch.testing.assert_close(together[:, column], alone, rtol=1e-6, atol=1e-12)
+
+
+def test_starts_that_do_not_fit_are_refused(images):
+    with pytest.raises(InputError, match="the shape of start"):
+        perturbation(nn.Flatten(), images, torch.zeros(2, 16), repetitions=1)
+
+
+@pytest.mark.usefixtures("products")
 def test_the_published_bound_is_the_same_for_an_example_alone(images):
     torch.manual_seed(0)
     network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20), nn.Tanh())

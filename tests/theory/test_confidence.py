@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.theory.confidence import binomial_lower, binomial_upper, bounded_mean_lower, bounded_mean_upper
+from tacit.theory.confidence import (
+    binomial_lower,
+    binomial_upper,
+    bounded_mean_lower,
+    bounded_mean_upper,
+    sampled_mean_lower,
+)
 
 mp.mp.dps = 30
 SLACK = 1e-6
@@ -92,3 +98,45 @@ def test_nothing_seen_and_everything_seen():
     assert bounded_mean_lower(0, count=5, failure_probability=0.01) == 0
     assert bounded_mean_upper(1, count=5, failure_probability=0.01) == 1
     assert bounded_mean_upper(0, count=5, failure_probability=0.01) == pytest.approx(1 - 0.01 ** (1 / 5))
+
+
+def naive_sampled_lower(values, alpha):
+    """The same bets, one value at a time, and a plain search."""
+    bets, mean_sum, square_sum, log = [], 0.5, 0.25, np.log(1 / alpha)
+    variance = 0.25
+    for t, x in enumerate(values, start=1):
+        bets.append(min(np.sqrt(2 * log / (len(values) * variance)), 0.75))
+        mean_sum += x
+        square_sum += (x - mean_sum / (t + 1)) ** 2
+        variance = square_sum / (t + 1)
+    grid = np.linspace(0, 1, 2001)
+    wealth = [sum(np.log1p(b * (x - m)) for b, x in zip(bets, values, strict=True)) for m in grid]
+    return max((m for m, w in zip(grid, wealth, strict=True) if w >= log), default=0.0)
+
+
+def test_the_betting_limit_agrees_with_its_naive_twin():
+    values = np.random.default_rng(0).beta(2, 5, size=200)
+    found = sampled_mean_lower(values, failure_probability=0.01)
+    assert found == pytest.approx(naive_sampled_lower(values, 0.01), abs=1e-3)
+
+
+def test_the_betting_limit_misses_no_more_often_than_stated():
+    """2 000 runs at α = 0.1 miss at most 200 times on average; more than 300 happens with probability < 1e-11."""
+    rng = np.random.default_rng(1)
+    misses = 0
+    for _ in range(2000):
+        values = rng.choice([0.0, 0.3, 1.0], p=[0.5, 0.4, 0.1], size=60)
+        misses += sampled_mean_lower(values, failure_probability=0.1) > 0.22
+    assert 10 < misses < 300
+
+
+def test_the_betting_limit_is_about_as_tight_as_a_known_variance_allows():
+    values = np.random.default_rng(2).uniform(0.4, 0.6, size=10_000)
+    lost = values.mean() - sampled_mean_lower(values, failure_probability=0.001)
+    assert lost < 1.5 * np.sqrt(2 * np.log(1000) / 10_000) * values.std()
+    assert lost < 0.5 * (values.mean() - bounded_mean_lower(values.mean(), count=10_000, failure_probability=0.001))
+
+
+def test_values_that_are_all_zero_have_the_limit_zero():
+    assert sampled_mean_lower(np.zeros(10), failure_probability=0.01) == 0
+    assert sampled_mean_lower(np.ones(3), failure_probability=1e-9) == 0

@@ -15,10 +15,13 @@ from scipy import integrate, stats
 
 from tacit.theory.divergences import gaussian_chi_square, gaussian_total_variation
 from tacit.theory.estimation import (
+    gallery_coordinate_mse,
     gallery_identification,
     gallery_mse,
     hcr_variance,
+    two_point_bayes_error,
     two_point_bayes_mse,
+    two_point_error,
     two_point_mse,
     two_point_success,
 )
@@ -195,3 +198,49 @@ def test_huge_noise_leaves_guessing():
 def test_noise_too_small_to_compute_with_is_refused():
     with pytest.raises(ValueError, match="raise it: so little noise hides nothing"):
         gallery_identification([[0.0], [1e9]], sigma=1e-9, draws=10, failure_probability=0.1, seed=0)
+
+
+@given(st.floats(-30, 30), st.floats(1e-3, 20))
+def test_the_error_of_telling_two_inputs_apart_is_that_of_the_likelihood_ratio_test(log_odds, distance):
+    """∫ min(w f₀, (1 − w) f₁), cut at the point where the two cross, in 30 digits."""
+    odds, d = mp.mpf(log_odds), mp.mpf(distance)
+    w = 1 / (1 + mp.exp(-odds))
+    crossing = d / 2 + odds / d  # f₀ is centred at 0, f₁ at d
+    exact = w * mp.ncdf(-crossing) + (1 - w) * mp.ncdf(crossing - d)
+    bound = mp.mpf(float(two_point_bayes_error(log_odds, distance=distance)))
+    assert exact * (1 - mp.mpf(10) ** -9) - mp.mpf(10) ** -300 <= bound <= exact
+
+
+@given(st.floats(-30, 30), st.floats(0, 5))
+def test_total_variation_gives_less_than_the_exact_error_and_all_of_it_at_even_odds(log_odds, distance):
+    variation = gaussian_total_variation(distance)
+    any_noise = two_point_error(log_odds, total_variation=variation)
+    assert any_noise <= two_point_bayes_error(log_odds, distance=distance) * (1 + 1e-8)
+    assert two_point_error(0.0, total_variation=variation) == pytest.approx((1 - variation) / 2, rel=1e-8)
+
+
+@given(st.floats(-700, 700), st.fractions(0, 1))
+def test_the_error_by_total_variation_is_rounded_down(log_odds, variation):
+    rarer = 1 / (1 + mp.exp(abs(mp.mpf(log_odds))))
+    exact = rarer * (1 - mp.mpf(float(variation)))
+    bound = mp.mpf(float(two_point_error(log_odds, total_variation=float(variation))))
+    assert exact * (1 - mp.mpf(10) ** -9) <= bound <= exact
+
+
+@pytest.mark.parametrize("distance", [0.0, 1e-9, 1e-7])
+def test_inputs_that_hardly_differ_are_guessed_by_their_odds(distance):
+    rarer = 1 / (1 + math.exp(2.0))
+    bound = two_point_bayes_error([-2.0, 2.0], distance=distance)
+    assert np.all(bound <= rarer)
+    assert np.all(bound > rarer * (1 - 2e-6))
+
+
+def test_the_error_in_each_coordinate_is_its_posterior_variance():
+    """Two candidates with releases d apart: a share mmse(d²/4) of each coordinate's variance remains."""
+    features, inputs = [[0.0], [1.5]], [[0.0, 1.0, 5.0], [1.0, 1.0, 2.0]]
+    options = {"sigma": 1.0, "draws": 400_000, "failure_probability": RARE, "seed": 3}
+    found = gallery_coordinate_mse(features, inputs, **options)
+    truth = two_point_bayes_mse([1.0, 0.0, 3.0], distance=1.5)
+    assert np.all(found <= truth)
+    assert np.all(found >= 0.985 * truth)
+    assert np.mean(found) <= gallery_mse(features, inputs, **options) * 1.02

@@ -1,12 +1,15 @@
 """How well can anyone rebuild an input from its noisy features? The only room that imports torch."""
 
-from .anyone import TwoPointBounds, gallery_bound, identification_bound, two_point_bounds
-from .attacks import linear_decoder, nearest_candidate
+from .anyone import TwoPointBounds, identification_bound, two_point_bounds
+from .attacks import gradient_inversion, learned_decoder, linear_decoder, nearest_candidate, trained_decoder
+from .bayes import BayesBounds, bayes_bound
 from .calibration import Calibration, calibrate
 from .dithered import Dithered
 from .local import LocalLimit, local_limit
-from .noise import Gaussian, Laplace, Noise, Uniform
+from .noise import Gaussian, Laplace, Noise, Quantized, Uniform
+from .other_noise import Density, Sampled
 from .perturbation import perturbation
+from .priors import Gallery, Mixture, Prior
 from .twins import Twins, twins
 from .unbiased import (
     UnbiasedBounds,
@@ -18,20 +21,29 @@ from .unbiased import (
 )
 
 __all__ = [
+    "BayesBounds",
     "Calibration",
+    "Density",
     "Dithered",
+    "Gallery",
     "Gaussian",
     "Laplace",
     "LocalLimit",
+    "Mixture",
     "Noise",
+    "Prior",
+    "Quantized",
+    "Sampled",
     "Twins",
     "TwoPointBounds",
     "UnbiasedBounds",
     "Uniform",
+    "bayes_bound",
     "calibrate",
-    "gallery_bound",
+    "gradient_inversion",
     "hcr_bounds",
     "identification_bound",
+    "learned_decoder",
     "linear_decoder",
     "local_limit",
     "multipoint_bounds",
@@ -39,6 +51,7 @@ __all__ = [
     "perturbation",
     "release_assumptions",
     "single_mode_bounds",
+    "trained_decoder",
     "twins",
     "two_point_bounds",
     "unbiased_assumptions",

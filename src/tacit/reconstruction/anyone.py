@@ -17,9 +17,10 @@ from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import at_least, at_most, down, up
 from ..theory.divergences import gaussian_total_variation
-from ..theory.estimation import gallery_identification, gallery_mse, two_point_bayes_mse, two_point_mse
+from ..theory.estimation import gallery_identification, two_point_bayes_mse, two_point_mse
 from .basis import BasisLike, basis_of
-from .noise import Gaussian, Noise, required_gaussian
+from .noise import Noise, gaussian_of, required_gaussian
+from .priors import gallery_description
 from .release import FEATURE_ERROR, Release, as_array, opened
 from .unbiased import mode_error, release_assumptions, shift_error
 
@@ -52,6 +53,7 @@ class TwoPointBounds:
             adversary=Adversary.ANY,
             theorem="two-point Bayes risk: theory.estimation",
             assumptions=release_assumptions(self.noise, self.feature_error),
+            failure_probability=self.noise.failure_probability,
             detail={"change": change},
         )
 
@@ -133,10 +135,13 @@ def _best_change(
             change = as_array(((moved - flat) * directions).sum(dim=1))
             lost = mode_error(moved - flat)
             certain = np.maximum(change - lost, 0.0)
-            if isinstance(noise, Gaussian):
-                found = two_point_bayes_mse(certain, distance=noise.distance(shifts, error))
-            else:
-                found = two_point_mse(certain, total_variation=noise.total_variation(shifts, error))
+            gaussian = gaussian_of(noise)
+            found = np.zeros(len(certain))
+            if gaussian is not None:
+                found = two_point_bayes_mse(certain, distance=gaussian.distance(shifts, error))
+            if gaussian is not noise:
+                variation = noise.total_variation(base, shifts, error)
+                found = np.maximum(found, two_point_mse(certain, total_variation=variation))
             better = found > best
             best, best_change = np.where(better, found, best), np.where(better, change, best_change)
             best_size = torch.where(torch.as_tensor(better, device=size.device), size, best_size)
@@ -155,7 +160,7 @@ def identification_bound(
     feature_error: float = FEATURE_ERROR,
 ) -> Guarantee:
     """The greatest probability with which anyone names the released one of the candidates, all equally likely."""
-    gallery = _Gallery.opened(features, candidates, noise, feature_error)
+    gallery = GalleryRelease.opened(features, candidates, noise, feature_error)
     computed = gallery_identification(
         gallery.whitened, sigma=1.0, draws=draws, failure_probability=failure_probability, seed=seed
     )
@@ -171,45 +176,8 @@ def identification_bound(
     )
 
 
-@at_least
-def gallery_bound(
-    features: Callable[[Any], Any],
-    candidates: object,
-    noise: Noise,
-    *,
-    draws: int = 20_000,
-    failure_probability: float = 0.001,
-    seed: int = 0,
-    feature_error: float = FEATURE_ERROR,
-) -> Guarantee:
-    """The share of the candidates' variance that remains after the release, at least, whoever rebuilds the input.
-
-    The prior is the gallery itself: the released input is one of the candidates, all equally likely.
-    """
-    gallery = _Gallery.opened(features, candidates, noise, feature_error)
-    inputs = as_array(gallery.release.inputs).reshape(len(gallery.whitened), -1)
-    variance = float(np.mean(np.var(inputs, axis=0))) * (1 + 1e-12)
-    if not variance > 0:
-        raise InputError("candidates", variance, requirement="must differ from one another", remedy="pass others")
-    computed = gallery_mse(
-        gallery.whitened, inputs, sigma=1.0, draws=draws, failure_probability=failure_probability, seed=seed
-    )
-    # The best estimate stays inside the candidates' hull, where no squared error exceeds the squared diameter; the
-    # laws of the releases differ by the total variation, and so do the mean errors, times that.
-    diameter_squared = 4 * float(np.max(np.sum((inputs - inputs.mean(axis=0)) ** 2, axis=1))) * (1 + 1e-9)
-    error = computed - gallery.total_variation * diameter_squared / inputs.shape[1]
-    return gallery.guarantee(
-        quantity="mean squared error of the rebuilt input, as a share of the candidates' variance",
-        side="at_least",
-        value=max(0.0, error / variance * (1 - 1e-12)),
-        theorem="the best estimate is the posterior mean: theory.estimation.gallery_mse",
-        failure_probability=failure_probability,
-        detail={"draws": draws, "seed": seed, "variance": variance},
-    )
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Gallery:
+class GalleryRelease:
     """Known candidates, their whitened features, and how far, in total variation, a true release may be from them."""
 
     release: Release
@@ -218,19 +186,21 @@ class _Gallery:
     total_variation: float
 
     @staticmethod
-    def opened(features: Callable[[Any], Any], candidates: object, noise: Noise, feature_error: float) -> _Gallery:
+    def opened(
+        features: Callable[[Any], Any], candidates: object, noise: Noise, feature_error: float
+    ) -> GalleryRelease:
         gaussian = required_gaussian(noise, "bounds over a gallery")
         release = opened(features, candidates, feature_error=feature_error)
         clean = release.features(release.inputs)
         whitened = gaussian.whitened(clean)
         moved = release.error * clean.norm(dim=1) / gaussian.size + gaussian.rounding * whitened.norm(dim=1)
         variation = float(gaussian_total_variation(float(moved.max()) * (1 + 1e-9)))
-        return _Gallery(release=release, noise=noise, whitened=as_array(whitened), total_variation=variation)
+        return GalleryRelease(release=release, noise=noise, whitened=as_array(whitened), total_variation=variation)
 
     def guarantee(self, *, detail: dict[str, Any], **statement: Any) -> Guarantee:
         count = len(self.whitened)
         return Guarantee(
-            adversary=Adversary.PRIOR.scoped(f"{count} equally likely inputs that the adversary holds"),
+            adversary=Adversary.PRIOR.scoped(gallery_description(self.release.inputs)),
             assumptions=(
                 Assumption(
                     text=f"the released input is one of the {count} candidates, each equally likely",

@@ -1,19 +1,28 @@
-"""Real adversaries, to show how tight the bounds are. Each holds the gallery that the bound's prior names."""
+"""Real adversaries, to show how tight the bounds are.
+
+Those that rebuild inputs are biased: no bound on unbiased estimators speaks of them. Each is compared with a bound for
+the prior that its held-out inputs are drawn from, or stands by itself.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
+from scipy import stats
+from torch import Tensor, nn
 
 from .. import checked
-from ..guarantee import Attack, Guarantee
+from ..errors import InputError
+from ..guarantee import Adversary, Attack, Guarantee
 from ..theory.confidence import binomial_lower, binomial_upper, bounded_mean_lower, bounded_mean_upper
-from .noise import Noise
-from .release import as_array, opened
+from .bayes import REMAINING
+from .noise import Noise, required_gaussian
+from .priors import Gallery, Mixture
+from .release import Release, as_array, opened, plain_attention
 
 _CONFIDENCE = "use 0.999"
 
@@ -50,52 +59,260 @@ def nearest_candidate(
 
 def linear_decoder(
     features: Callable[[Any], Any],
-    candidates: object,
+    known: object,
+    held_out: object,
     noise: Noise,
-    guarantee: Guarantee,
     *,
-    draws: int = 20_000,
+    tries: int = 2000,
     confidence: float = 0.999,
     seed: int = 0,
 ) -> Attack:
-    """Rebuilds the input by the best linear map from noisy features, cut off at the inputs' range.
+    """Rebuilds held-out inputs by the linear map from noisy features that is best for the known ones.
 
-    Fitted on the gallery itself and tried on fresh releases of it; against `gallery_bound`.
+    `held_out` is inputs, or a prior of which `tries` inputs are drawn; then the attack is compared with `bayes_bound`.
     """
-    release = opened(features, candidates)
-    clean = release.features(release.inputs)
-    inputs = release.inputs.reshape(len(clean), -1)
+    release, trial = _both(features, known, held_out, tries, seed)
+    decode = _linear_map(release, noise, seed)
+    method = f"linear decoder fitted to {len(release.inputs)} inputs"
+    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+
+
+def learned_decoder(
+    features: Callable[[Any], Any],
+    known: object,
+    held_out: object,
+    noise: Noise,
+    *,
+    tries: int = 2000,
+    confidence: float = 0.999,
+    epochs: int = 30,
+    width: int = 1024,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Attack:
+    """Rebuilds held-out inputs by a network trained on noisy features of the known ones.
+
+    `held_out` is inputs, or a prior of which `tries` inputs are drawn; then the attack is compared with `bayes_bound`.
+    `advance` hears which epoch is done.
+    """
+    release, trial = _both(features, known, held_out, tries, seed)
+    decode = _learned_map(release, noise, epochs, width, seed, advance)
+    method = f"network trained on {len(release.inputs)} inputs"
+    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+
+
+def trained_decoder(
+    features: Callable[[Any], Any],
+    known: object,
+    noise: Noise,
+    *,
+    epochs: int = 30,
+    width: int = 1024,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Callable[[Tensor], Tensor]:
+    """The map of `learned_decoder` from released features, one a row, to rebuilt inputs: for pictures."""
+    release = opened(features, known)
+    decode = _learned_map(release, noise, epochs, width, seed, advance)
+    return lambda released: decode(released.to(release.inputs).flatten(1)).reshape(-1, *release.shape)
+
+
+def gradient_inversion(
+    features: Callable[[Any], Any],
+    prior: Mixture,
+    held_out: object,
+    noise: Noise,
+    *,
+    tries: int = 2000,
+    confidence: float = 0.999,
+    steps: int = 300,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Attack:
+    """Rebuilds held-out inputs as the most probable ones, given the release and a prior, found by gradient descent.
+
+    Gaussian noise and differentiable features. `held_out` is inputs, or a prior of which `tries` inputs are drawn; then
+    the attack is compared with `bayes_bound`. `advance` hears how many held-out inputs are done.
+    """
+    gaussian = required_gaussian(noise, "gradient inversion")
+    steps = checked.whole("steps", steps, at_least=1, remedy="use 300")
+    release = opened(features, prior.sample(8, seed=seed))
+    trial = _held_out(release, held_out, tries, seed)
+    start = prior.means.mean(dim=0).to(release.inputs)
+    rate = 0.1 * math.sqrt(float(prior.variances.mean()))
+
+    def decode(released: Tensor) -> Tensor:
+        found = []
+        for chunk in released.split(256):
+            target = gaussian.whitened(chunk)
+            guess = start.expand(len(chunk), -1).clone().requires_grad_()
+            optimiser = torch.optim.Adam([guess], lr=rate)
+            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+            for _ in range(steps):
+                with plain_attention():
+                    ours = release.function(guess.reshape(-1, *release.shape)).flatten(1)
+                distance = (gaussian.whitened(ours) - target).square().sum(dim=1) / 2
+                loss = (distance - prior.log_density(guess)).sum()
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                schedule.step()
+            found.append(guess.detach())
+            advance(sum(map(len, found)))
+        return torch.cat(found)
+
+    method = f"gradient descent to the most probable input, {steps} steps"
+    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trial:
+    """Inputs that the attack has not seen, the variance that its error is a share of, and whom it stands for."""
+
+    inputs: Tensor
+    variance: float
+    adversary: Adversary
+
+
+def _both(
+    features: Callable[[Any], Any], known: object, held_out: object, tries: int, seed: int
+) -> tuple[Release, _Trial]:
+    release = opened(features, known)
+    if len(release.inputs) < 2:
+        raise InputError("the rows of known", len(release.inputs), requirement="must be 2 or more", remedy="pass more")
+    return release, _held_out(release, held_out, tries, seed)
+
+
+def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Trial:
+    adversary = Adversary.PRIOR.scoped("the held-out inputs")
+    remedy = "pass 30 inputs or more that the attack has not seen, or a prior"
+    values, variance = held_out, None
+    if isinstance(held_out, Gallery | Mixture):
+        # Another stream than the bound's, and than that of the noise below.
+        drawn = held_out.sample(checked.whole("tries", tries, at_least=30, remedy="use 2000"), seed=seed + 3)
+        values, variance = drawn, float(held_out.variances.mean())
+        adversary = Adversary.PRIOR.scoped(held_out.description)
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    array = checked.array("held_out", values, remedy=remedy)
+    if array.shape[1:] != release.shape or len(array) < 30:
+        raise InputError(
+            "the shape of held_out", array.shape, requirement=f"must be (30 or more, *{release.shape})", remedy=remedy
+        )
+    return _Trial(
+        inputs=torch.tensor(array, dtype=torch.float64, device=release.inputs.device),
+        variance=variance if variance is not None else float(array.reshape(len(array), -1).var(axis=0).mean()),
+        adversary=adversary,
+    )
+
+
+def _linear_map(release: Release, noise: Noise, seed: int) -> Callable[[Tensor], Tensor]:
+    """The linear map from released features to inputs with the least mean squared error on the known ones."""
+    clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
     centre, mean = clean.mean(dim=0), inputs.mean(dim=0)
     spread = clean - centre
     # E‖noise‖² per feature is estimated from draws, so that any noise will do.
-    generator = torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
-    sampled = noise.sample(torch.zeros(4096, clean.shape[1], dtype=torch.float64), generator).to(clean.device)
+    sampled = noise.sample(torch.zeros(4096, clean.shape[1], dtype=torch.float64), _generator(seed)).to(clean.device)
     covariance = spread.T @ spread / len(clean) + torch.diag(sampled.square().mean(dim=0))
-    decoder = torch.linalg.solve(covariance, spread.T @ (inputs - mean) / len(clean))
-    truth, noisy, _ = _draws(clean, noise, draws, seed + 1)
-    low, high = inputs.amin(dim=0), inputs.amax(dim=0)
-    rebuilt = torch.clamp((noisy - centre) @ decoder + mean, low, high)
-    # Errors lie between 0 and the squared range of the inputs, averaged over their entries.
-    most = float((high - low).square().mean())
-    shares = as_array((rebuilt - inputs[truth]).square().mean(dim=1)) / most
-    variance = float(np.mean(np.var(as_array(inputs), axis=0)))
-    unsure = 1 - checked.probability("confidence", confidence, remedy=_CONFIDENCE)
-    mean_share = float(min(shares.mean(), 1.0))
+    matrix = torch.linalg.solve(covariance, spread.T @ (inputs - mean) / len(clean))
+    return lambda released: (released - centre) @ matrix + mean
+
+
+def _learned_map(
+    release: Release, noise: Noise, epochs: int, width: int, seed: int, advance: Callable[[int], None]
+) -> Callable[[Tensor], Tensor]:
+    """The linear map plus a network that learns what it leaves over, with fresh noise in every epoch."""
+    epochs = checked.whole("epochs", epochs, at_least=1, remedy="use 30")
+    width = checked.whole("width", width, at_least=1, remedy="use 1024")
+    linear = _linear_map(release, noise, seed)
+    clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
+    generator = _generator(seed + 1, clean.device)
+    centre = clean.mean(dim=0)
+    noisy = clean + noise.sample(clean, generator)
+    scale = (noisy - centre).square().mean(dim=0).sqrt()
+    leftover = float((inputs - linear(noisy)).square().mean().sqrt()) or 1.0
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        last = nn.Linear(width, inputs.shape[1])
+        first = (nn.Linear(clean.shape[1], width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
+    network = nn.Sequential(*first, last).to(clean.device)
+    batch = min(256, len(clean))
+    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-3, total_steps=epochs * math.ceil(len(clean) / batch))
+
+    def correction(released: Tensor) -> Tensor:
+        return leftover * network(((released - centre) / scale).float())
+
+    for epoch in range(epochs):
+        order = torch.randperm(len(clean), generator=generator, device=clean.device)
+        for rows in order.split(batch):
+            released = clean[rows] + noise.sample(clean[rows], generator)
+            target = (inputs[rows] - linear(released)).float()
+            loss = (correction(released) - target).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+        advance(epoch + 1)
+
+    def decode(released: Tensor) -> Tensor:
+        with torch.no_grad():
+            return linear(released) + correction(released).double()
+
+    return decode
+
+
+def _rebuilding(
+    release: Release,
+    trial: _Trial,
+    noise: Noise,
+    decode: Callable[[Tensor], Tensor],
+    method: str,
+    confidence: float,
+    seed: int,
+) -> Attack:
+    """What a decoder achieves on fresh releases of the held-out inputs.
+
+    Guesses are cut off at the range of the inputs that the release was opened with. Where the held-out inputs lie
+    inside it, so do all errors, and the interval is exact; elsewhere it is Student's, which is approximate.
+    """
+    sure = checked.probability("confidence", confidence, remedy=_CONFIDENCE)
+    truth, known = trial.inputs.flatten(1), release.inputs.flatten(1)
+    low, high = known.amin(dim=0), known.amax(dim=0)
+    clean = release.features(trial.inputs)
+    guess = decode(clean + noise.sample(clean, _generator(seed + 2, clean.device)))
+    inside = bool(((low <= truth) & (truth <= high)).all())
+    errors = as_array(((guess.clamp(low, high) if inside else guess) - truth).square().mean(dim=1))
+    mean, count = float(errors.mean()), len(errors)
+    if inside:
+        most = float((high - low).square().mean()) * (1 + 1e-9)
+        share = min(mean / most, 1.0)
+        least = bounded_mean_lower(share, count=count, failure_probability=(1 - sure) / 2) * most
+        greatest = bounded_mean_upper(share, count=count, failure_probability=(1 - sure) / 2) * most
+    else:
+        half = float(stats.t.ppf((1 + sure) / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
+        least, greatest = max(0.0, mean - half), mean + half
     return Attack(
-        quantity=guarantee.quantity,
-        value=mean_share * most / variance,
-        low=bounded_mean_lower(mean_share, count=draws, failure_probability=unsure / 2) * most / variance,
-        high=bounded_mean_upper(mean_share, count=draws, failure_probability=unsure / 2) * most / variance,
-        confidence=confidence,
-        adversary=guarantee.adversary,
-        method="best linear decoder fitted on the candidates",
+        quantity=REMAINING,
+        value=mean / trial.variance,
+        low=min(least, mean) / trial.variance,
+        high=max(greatest, mean) / trial.variance,
+        confidence=sure,
+        adversary=trial.adversary,
+        method=method if inside else f"{method} (interval approximate, Student's)",
     )
+
+
+def _generator(seed: object, device: torch.device | str = "cpu") -> torch.Generator:
+    return torch.Generator(device).manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
 
 
 def _draws(clean: Tensor, noise: Noise, draws: object, seed: object) -> tuple[Tensor, Tensor, Tensor]:
     """Which candidate, its noisy release, and all clean features."""
     count = checked.whole("draws", draws, at_least=1, remedy="use 20000")
-    generator = torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    generator = _generator(seed)
     truth = torch.randint(len(clean), (count,), generator=generator).to(clean.device)
     chosen = clean[truth]
     return truth, chosen + noise.sample(chosen.cpu(), generator).to(clean.device), clean

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Sequence
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,26 +19,34 @@ from .. import checked
 from ..errors import InputError
 from ..guarantee import Guarantee
 from .anyone import identification_bound
+from .bayes import bayes_bound
 from .noise import Gaussian
-from .release import as_array, exact, opened
+from .priors import Gallery
+from .release import FEATURE_ERROR, as_array, exact, opened
 
 _Array = NDArray[np.float64]
+
+GOALS = ("accuracy", "identification", "remaining")
+REFINEMENTS = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calibration:
-    """The noise chosen, its guarantee, and the whole curve: noise, accuracy, and the proven limit on naming an input.
+    """The noise chosen, what is proven about it, and the whole curve, by increasing noise.
 
-    All limits of the curve hold together, except with the failure probability of the guarantee: choosing after
-    looking has been paid for. Accuracies are measured, not proven.
+    `identification` and `remaining` are the guarantees of the noise chosen; `identification_upper` and
+    `remaining_lower` are the same limits for all of `sigmas`. All of them hold together, except with the failure
+    probability that the guarantees state: choosing after looking is paid for. Accuracies are measured, not proven.
     """
 
     noise: Gaussian
-    guarantee: Guarantee
     accuracy: float
+    identification: Guarantee
+    remaining: Guarantee
     sigmas: _Array
     accuracies: _Array
-    limits: _Array
+    identification_upper: _Array
+    remaining_lower: _Array
 
 
 def calibrate(
@@ -45,76 +55,123 @@ def calibrate(
     inputs: Any,
     labels: Any,
     *,
-    accuracy: float | None = None,
-    identification: float | None = None,
+    target: Mapping[str, float],
     sigmas: Sequence[float] | None = None,
     draws: int = 10_000,
     failure_probability: float = 0.001,
     seed: int = 0,
+    feature_error: float = FEATURE_ERROR,
 ) -> Calibration:
-    """The most noise that keeps an `accuracy`, or the least that keeps everyone from naming an input.
+    """The noise for one target, and the trade-off that it was chosen from.
 
-    `head` turns features into class scores; `inputs` are the candidates that an adversary holds, with their `labels`.
-    Give one target: `accuracy`, or `identification`, the greatest probability of naming the input that is allowed.
-    Without `sigmas`, sixteen from 1/16 to 16 times the features' root mean square are tried.
+    `{"accuracy": 0.9}`: the most noise that keeps it. `{"identification": 0.1}`: the least with which nobody names the
+    input more often. `{"remaining": 0.5}`: the least that leaves this share of the inputs' variance, whoever rebuilds
+    them. `head` turns features into class scores; `inputs` are the candidates that an adversary holds, with `labels`.
+    Without `sigmas`, sixteen from 1/16 to 16 times the features' root mean square are tried, then four between the
+    two next to the target, with draws of their own and a share of the failure probability set aside before. If what
+    is deployed computes in float32, pass `feature_error=1e-6`.
     """
-    if (accuracy is None) == (identification is None):
-        raise InputError(
-            "accuracy and identification",
-            (accuracy, identification),
-            requirement="must be given one at a time",
-            remedy="write accuracy=0.9 or identification=0.1",
-        )
-    target = checked.probability(
-        "accuracy" if identification is None else "identification",
-        accuracy if identification is None else identification,
-        remedy="use a share such as 0.9",
-    )
-    release = opened(features, inputs)
+    goal, value = _goal(target)
+    failure = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
+    seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
+    release = opened(features, inputs, feature_error=feature_error)
     clean = release.features(release.inputs)
     truth = _labels(labels, clean)
+    refinements = REFINEMENTS if sigmas is None else 0
     if sigmas is None:
         size = float(clean.square().mean().sqrt())
         sigmas = (size * np.geomspace(1 / 16, 16, 16)).tolist()
-    tried = sorted(checked.number("each of sigmas", sigma, above=0, remedy="use 1.0") for sigma in sigmas)
-    if not tried:
+    grid = [checked.number("each of sigmas", sigma, above=0, remedy="use 1.0") for sigma in sigmas]
+    if not grid:
         raise InputError("sigmas", sigmas, requirement="must not be empty", remedy="leave it out")
-    scores = _in_float64(head)
-    measured, guarantees = [], []
-    for sigma in tried:
-        measured.append(_accuracy(clean, scores, truth, Gaussian(sigma), draws, seed))
-        guarantees.append(
-            identification_bound(
-                features,
-                inputs,
-                Gaussian(sigma),
-                draws=draws,
-                failure_probability=failure_probability / len(tried),
-                seed=seed,
-            )
+    scores, candidates = _in_float64(head), Gallery(inputs)
+    share = failure / (2 * (len(grid) + refinements))
+
+    def trial(sigma: float, seed: int) -> _Trial:
+        noise = Gaussian(sigma)
+        options: dict[str, Any] = {
+            "draws": draws,
+            "failure_probability": share,
+            "seed": seed,
+            "feature_error": feature_error,
+        }
+        return _Trial(
+            sigma=sigma,
+            accuracy=_accuracy(clean, scores, truth, noise, draws, seed),
+            identification=identification_bound(features, inputs, noise, **options),
+            remaining=bayes_bound(features, candidates, noise, basis="pixel", **options).guarantee(),
         )
-    limits = [guarantee.value for guarantee in guarantees]
-    if identification is None:
-        good = [index for index, value in enumerate(measured) if value >= target]
-        best, limit = (good[-1] if good else None), max(measured)
-    else:
-        good = [index for index, value in enumerate(limits) if value <= target]
-        best, limit = (good[0] if good else None), min(limits)
-    if best is None:
+
+    trials = sorted((trial(sigma, seed) for sigma in grid), key=_sigma)
+    for number in range(refinements):
+        ends = _next_to(trials, goal, value)
+        if ends is None:
+            break
+        # What was seen decides where this one lies, so it must not be seen again: its draws are new.
+        trials = sorted([*trials, trial(math.sqrt(ends[0] * ends[1]), seed + 1 + number)], key=_sigma)
+    good = [one for one in trials if one.meets(goal, value)]
+    if not good:
+        reached = [one.reached(goal) for one in trials]
+        best = min(reached) if goal == "identification" else max(reached)
         raise InputError(
-            "accuracy" if identification is None else "identification",
-            target,
-            requirement=f"must be within reach: the best of the {len(tried)} noises tried gives {limit:.3g}",
-            remedy="lower the accuracy, allow more identification, or try other sigmas",
+            goal,
+            value,
+            requirement=f"must be within reach: the best of the {len(trials)} noises tried gives {best:.3g}",
+            remedy="ask for less, or try other sigmas",
         )
+    chosen = good[-1] if goal == "accuracy" else good[0]
     return Calibration(
-        noise=Gaussian(tried[best]),
-        guarantee=dataclasses.replace(guarantees[best], failure_probability=failure_probability),
-        accuracy=measured[best],
-        sigmas=np.array(tried),
-        accuracies=np.array(measured),
-        limits=np.array(limits),
+        noise=Gaussian(chosen.sigma),
+        accuracy=chosen.accuracy,
+        identification=dataclasses.replace(chosen.identification, failure_probability=failure),
+        remaining=dataclasses.replace(chosen.remaining, failure_probability=failure),
+        sigmas=np.array([one.sigma for one in trials]),
+        accuracies=np.array([one.accuracy for one in trials]),
+        identification_upper=np.array([one.identification.value for one in trials]),
+        remaining_lower=np.array([one.remaining.value for one in trials]),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trial:
+    """One noise and what it gives."""
+
+    sigma: float
+    accuracy: float
+    identification: Guarantee
+    remaining: Guarantee
+
+    def reached(self, goal: str) -> float:
+        found = getattr(self, goal)
+        return found.value if isinstance(found, Guarantee) else float(found)
+
+    def meets(self, goal: str, value: float) -> bool:
+        return self.reached(goal) <= value if goal == "identification" else self.reached(goal) >= value
+
+
+def _sigma(trial: _Trial) -> float:
+    return trial.sigma
+
+
+def _next_to(trials: Sequence[_Trial], goal: str, value: float) -> tuple[float, float] | None:
+    """The neighbours between which the target is met no more, or met at last; the chosen noise is one of them."""
+    pairs = [
+        (one.sigma, other.sigma)
+        for one, other in itertools.pairwise(trials)
+        if one.meets(goal, value) == (goal == "accuracy") != other.meets(goal, value)
+    ]
+    if not pairs:
+        return None
+    return pairs[-1] if goal == "accuracy" else pairs[0]
+
+
+def _goal(target: object) -> tuple[str, float]:
+    remedy = 'write target={"accuracy": 0.9}'
+    if not isinstance(target, Mapping) or len(target) != 1:
+        raise InputError("target", target, requirement=f"must hold one of {', '.join(GOALS)}", remedy=remedy)
+    [(goal, value)] = target.items()
+    goal = checked.choice("the name of target", goal, GOALS, remedy=remedy)
+    return goal, checked.probability(goal, value, remedy="use a share such as 0.9")
 
 
 def _labels(labels: Any, clean: Tensor) -> Tensor:

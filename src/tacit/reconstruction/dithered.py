@@ -14,19 +14,31 @@ from torch import Tensor, nn
 from .. import checked
 from ..errors import InputError
 from .noise import Noise
+from .release import opened
+
+_VANISHING = 1e-9  # of the largest singular value
 
 
 class Dithered(nn.Module):
     """Releases noisy features: `Dithered(features, noise)(inputs)`.
 
     The noise comes from the operating system's entropy, afresh at every call, and takes no seed. What is released is
-    rounded to 2⁻¹⁶ of the noise's size, because the low bits of floating-point sums betray the features under the
-    noise. `keep` limits how many numbers are released: the features are first projected onto that many fixed random
-    directions, which are public. `released` is the function under the noise: pass it to the bounds.
+    rounded to the noise's `grid`, 2⁻¹⁶ of its size unless it is `Quantized`, because the low bits of floating-point
+    sums betray the features under the noise. `keep` limits how many numbers are released: the features are first
+    projected onto that many fixed random directions, or, with `public` inputs, onto the principal directions of their
+    features. The directions are public, and part of the state_dict if they were learned: learned from private inputs
+    they would be a release of their own, which no bound here covers. `released` is the function under the noise: pass
+    it to the bounds.
     """
 
     def __init__(
-        self, features: Callable[[Tensor], Tensor], noise: Noise, *, keep: int | None = None, projection_seed: int = 0
+        self,
+        features: Callable[[Tensor], Tensor],
+        noise: Noise,
+        *,
+        keep: int | None = None,
+        public: object = None,
+        projection_seed: int = 0,
     ) -> None:
         super().__init__()
         if not callable(features):
@@ -36,39 +48,69 @@ class Dithered(nn.Module):
         if not hasattr(noise, "shaped"):
             raise InputError("noise", noise, requirement="must be a noise of this room", remedy="use Gaussian(sigma)")
         self.noise = noise
-        self.released = _Projected(features, keep, projection_seed)
+        self.released = _Projected(features, keep, public, projection_seed)
 
     def forward(self, inputs: Tensor) -> Tensor:
         features = self.released(inputs).detach()
         noise = self.noise.shaped(_standard(self.noise.standard, tuple(features.shape)))
         exact = features.to("cpu", torch.float64) + noise
-        grid = self.noise.size / 2**16
+        grid = self.noise.grid
         return (grid * torch.round(exact / grid)).to(features.device)
 
 
 class _Projected(nn.Module):
     """Features, flattened, and projected onto `keep` orthonormal directions if that is asked for."""
 
-    def __init__(self, features: Callable[[Tensor], Tensor], keep: int | None, seed: int) -> None:
+    learned: Tensor | None
+
+    def __init__(
+        self, features: Callable[[Tensor], Tensor], keep: int | None, public: object = None, seed: int = 0
+    ) -> None:
         super().__init__()
         self.features = features
         self.keep = None if keep is None else checked.whole("keep", keep, at_least=1, remedy="use fewer than features")
         self.seed = checked.whole("projection_seed", seed, at_least=0, remedy="use 0")
-        self._directions: Tensor | None = None  # made from the seed when the number of features is known
+        if public is not None and self.keep is None:
+            raise InputError("keep", None, requirement="must be given with public", remedy="say how many to release")
+        learned = None if public is None or self.keep is None else _principal(features, public, self.keep)
+        self.register_buffer("learned", learned)
+        self._random: Tensor | None = None  # made from the seed when the number of features is known
 
     def forward(self, inputs: Tensor) -> Tensor:
         flat = self.features(inputs).flatten(1)
         if self.keep is None:
             return flat
-        if self._directions is None:
-            if self.keep > flat.shape[1]:
-                raise InputError(
-                    "keep", self.keep, requirement=f"must be at most {flat.shape[1]}, the features", remedy="lower it"
-                )
+        if self.learned is not None:
+            return flat @ self.learned.to(flat)
+        if self._random is None:
+            _check_keep(self.keep, flat.shape[1], "the features")
             generator = torch.Generator().manual_seed(self.seed)
             random = torch.randn(flat.shape[1], self.keep, generator=generator, dtype=torch.float64)
-            self._directions = torch.linalg.qr(random)[0]
-        return flat @ self._directions.to(flat)
+            self._random = torch.linalg.qr(random)[0]
+        return flat @ self._random.to(flat)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        """Directions learned elsewhere are taken over: the public inputs need not be at hand where it is deployed."""
+        found = state_dict.get(f"{prefix}learned")
+        if self.learned is None and found is not None and found.shape[1:] == (self.keep,):
+            self.learned = torch.empty_like(found)
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
+
+def _principal(features: Callable[[Tensor], Tensor], public: object, keep: int) -> Tensor:
+    """The directions in which the features of public inputs vary most, one a column, each with a sign of its own."""
+    release = opened(features, public)
+    clean = release.features(release.inputs)
+    _check_keep(keep, clean.shape[1], "the features")
+    _, sizes, directions = torch.linalg.svd(clean - clean.mean(dim=0), full_matrices=False)
+    _check_keep(keep, int((sizes > _VANISHING * sizes[0]).sum()), "the directions in which public features vary")
+    largest = directions.gather(1, directions.abs().argmax(dim=1, keepdim=True))
+    return (directions * largest.sign())[:keep].T.contiguous()
+
+
+def _check_keep(keep: int, most: int, what: str) -> None:
+    if keep > most:
+        raise InputError("keep", keep, requirement=f"must be at most {most}, {what}", remedy="lower it")
 
 
 def _standard(kind: str, shape: tuple[int, ...]) -> Tensor:

@@ -1,12 +1,13 @@
 """The noise of a release: what it costs an adversary, and how to draw it.
 
 A noise says how far apart two releases lie whose features differ by a shift z (rows of features):
-the chi-square divergence and the total variation, both rounded up.
+the chi-square divergence and the total variation, both rounded up. More kinds are in `other_noise`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,10 +18,13 @@ from torch import Tensor
 from .. import checked
 from ..errors import InputError, NoTheoremError
 from ..numerics import up
-from ..theory import divergences
+from ..theory import divergences, quantized
 from .release import as_array
 
 _Array = NDArray[np.float64]
+
+FINENESS = 2**16
+"""Releases are rounded to this share of the noise's size, unless the noise itself says otherwise."""
 
 
 class Noise(Protocol):
@@ -29,12 +33,21 @@ class Noise(Protocol):
     rounding: float
     """Relative error of the length of a whitened shift."""
 
-    def chi_square(self, shift: Tensor, error: Tensor) -> _Array:
-        """The chi-square divergence for each row, rounded up, for any shift within `error` of the one given."""
+    failure_probability: float
+    """With which any of the values that it ever gives may be wrong: 0 unless they come from draws."""
+
+    assumptions: tuple[str, ...]
+    """What the caller states of the noise, beside its law."""
+
+    def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
+        """The chi-square divergence for each row, rounded up.
+
+        It holds for any features and any shift of them that lie within `error`, in norm, of `base` and of `shift`.
+        """
         ...
 
-    def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
-        """The total variation for each row, rounded up, for any shift within `error` of the one given."""
+    def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
+        """The total variation for each row, rounded up, as far as `chi_square` holds."""
         ...
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
@@ -47,6 +60,11 @@ class Noise(Protocol):
     @property
     def size(self) -> float:
         """The least scale of the noise in any feature."""
+        ...
+
+    @property
+    def grid(self) -> float:
+        """The step to which a release is rounded."""
         ...
 
     def shaped(self, standard: Tensor) -> Tensor:
@@ -65,6 +83,8 @@ class Gaussian:
     """
 
     standard = "normal"
+    failure_probability = 0.0
+    assumptions: tuple[str, ...] = ()
 
     def __init__(self, sigma: float | None = None, *, covariance: Any = None) -> None:
         if (sigma is None) == (covariance is None):
@@ -155,21 +175,25 @@ class Gaussian:
         return stretched * self._root.to(standard)
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        return _sample(self, features, generator)
+        return sample_of(self, features, generator)
 
     @property
     def size(self) -> float:
         return self._least_scale
+
+    @property
+    def grid(self) -> float:
+        return self.size / FINENESS
 
     def distance(self, shift: Tensor, error: Tensor) -> _Array:
         """√(zᵀΣ⁻¹z) for each row, rounded up, for any shift z within `error` of the one given."""
         length = self.whitened(shift).norm(dim=-1) + error / self._least_scale
         return up(as_array(length), relative=self.rounding + 2 * shift.shape[-1] * 2.0**-52)
 
-    def chi_square(self, shift: Tensor, error: Tensor) -> _Array:
+    def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         return divergences.gaussian_chi_square(self.distance(shift, error))
 
-    def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
+    def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         return divergences.gaussian_total_variation(self.distance(shift, error))
 
     @property
@@ -191,6 +215,8 @@ class Laplace:
 
     rounding = 0.0
     standard = "uniform"
+    failure_probability = 0.0
+    assumptions: tuple[str, ...] = ()
 
     def __init__(self, scale: float) -> None:
         self.scale = checked.number("scale", scale, above=0, remedy="give the scale of the noise")
@@ -198,24 +224,28 @@ class Laplace:
     def __repr__(self) -> str:
         return f"Laplace({self.scale:g})"
 
-    def chi_square(self, shift: Tensor, error: Tensor) -> _Array:
+    def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         return divergences.laplace_chi_square(_lengthened(shift, error), scale=self.scale)
 
-    def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
+    def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         return divergences.laplace_total_variation(_lengthened(shift, error), scale=self.scale)
 
     def shaped(self, standard: Tensor) -> Tensor:
         return -self.scale * standard.sign() * torch.log1p(-2 * standard.abs())
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        return _sample(self, features, generator)
+        return sample_of(self, features, generator)
 
     @property
     def size(self) -> float:
         return self.scale
 
+    @property
+    def grid(self) -> float:
+        return self.size / FINENESS
+
     def whitened(self, shift: Tensor) -> Tensor:
-        raise _not_gaussian(self, shift)
+        raise not_gaussian(self, shift)
 
 
 class Uniform:
@@ -226,6 +256,8 @@ class Uniform:
 
     rounding = 0.0
     standard = "uniform"
+    failure_probability = 0.0
+    assumptions: tuple[str, ...] = ()
 
     def __init__(self, width: float) -> None:
         self.width = checked.number("width", width, above=0, remedy="give the width of the noise")
@@ -233,28 +265,108 @@ class Uniform:
     def __repr__(self) -> str:
         return f"Uniform({self.width:g})"
 
-    def chi_square(self, shift: Tensor, error: Tensor) -> _Array:
+    def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         """Infinite wherever the release moves at all: some outputs rule one input out."""
         return np.where(_lengthened(shift, error).any(axis=-1), np.inf, 0.0)
 
-    def total_variation(self, shift: Tensor, error: Tensor) -> _Array:
+    def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         return divergences.uniform_total_variation(_lengthened(shift, error), width=self.width)
 
     def shaped(self, standard: Tensor) -> Tensor:
         return self.width * standard
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        return _sample(self, features, generator)
+        return sample_of(self, features, generator)
 
     @property
     def size(self) -> float:
         return self.width
 
+    @property
+    def grid(self) -> float:
+        return self.size / FINENESS
+
     def whitened(self, shift: Tensor) -> Tensor:
-        raise _not_gaussian(self, shift)
+        raise not_gaussian(self, shift)
 
 
-def _sample(noise: Noise, features: Tensor, generator: torch.Generator) -> Tensor:
+class Quantized:
+    """Another noise, after which every feature is rounded to the nearest multiple of `step`.
+
+    Whatever is proven for the noise holds after rounding too. The divergences of Gaussian(sigma), Laplace and Uniform
+    noise are smaller for it, by as much as the bins hide.
+    """
+
+    def __init__(self, noise: Noise, step: float) -> None:
+        if isinstance(noise, Quantized) or not hasattr(noise, "shaped"):
+            raise InputError(
+                "noise", noise, requirement="must be an unrounded noise of this room", remedy="use Gaussian(sigma)"
+            )
+        self.noise = noise
+        remedy = "give the step that the release is rounded to; low bits leak through a finer one"
+        self.step = checked.number("step", step, at_least=noise.grid, remedy=remedy)
+        self.rounding = noise.rounding
+        self.standard = noise.standard
+        self.failure_probability = noise.failure_probability
+        rounded = f"the sum of features and noise is rounded to the nearest multiple of {self.step:g}, counted from 0"
+        self.assumptions = (*noise.assumptions, rounded)
+
+    def __repr__(self) -> str:
+        return f"Quantized({self.noise!r}, {self.step:g})"
+
+    def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
+        """The lesser of the noise's own value and the one from the chances of the bins."""
+        found = self.noise.chi_square(base, shift, error)
+        return (
+            found
+            if self._law is None
+            else np.minimum(found, self._binned(quantized.quantized_chi_square, base, shift, error))
+        )
+
+    def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
+        """The lesser of the noise's own value and the one from the chances of the bins."""
+        found = self.noise.total_variation(base, shift, error)
+        if self._law is None:
+            return found
+        return np.minimum(found, self._binned(quantized.quantized_total_variation, base, shift, error))
+
+    def shaped(self, standard: Tensor) -> Tensor:
+        """The noise before rounding; to round, there must be features."""
+        return self.noise.shaped(standard)
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        """The rounded release less the features."""
+        exact = features.to(torch.float64)
+        noisy = exact + self.noise.sample(exact, generator)
+        return (self.step * torch.round(noisy / self.step) - exact).to(features)
+
+    @property
+    def size(self) -> float:
+        return self.noise.size
+
+    @property
+    def grid(self) -> float:
+        return self.step
+
+    def whitened(self, shift: Tensor) -> Tensor:
+        return self.noise.whitened(shift)
+
+    @property
+    def _law(self) -> tuple[str, float] | None:
+        """Kind and size of the noise, where the chances of bins are known."""
+        noise = self.noise
+        if isinstance(noise, Gaussian):
+            return None if noise.sigma is None else ("gaussian", noise.sigma)
+        kinds = {Laplace: "laplace", Uniform: "uniform"}
+        return (kinds[type(noise)], noise.size) if type(noise) in kinds else None
+
+    def _binned(self, theorem: Callable[..., _Array], base: Tensor, shift: Tensor, error: Tensor) -> _Array:
+        kind, size = self._law or ("", 0.0)
+        return theorem(as_array(base), as_array(shift), kind=kind, size=size, step=self.step, error=as_array(error))
+
+
+def sample_of(noise: Noise, features: Tensor, generator: torch.Generator) -> Tensor:
+    """Noise for features like these, made of pseudo-random standard numbers."""
     draw = torch.randn if noise.standard == "normal" else torch.rand
     standard = draw(features.shape, generator=generator, dtype=torch.float64, device=generator.device)
     return noise.shaped(standard if noise.standard == "normal" else standard - 0.5).to(features)
@@ -269,16 +381,24 @@ def _skew(matrix: _Array) -> float:
     return float(np.abs(matrix - matrix.T).max() / max(np.abs(matrix).max(), 1e-300))
 
 
+def gaussian_of(noise: Noise) -> Gaussian | None:
+    """The Gaussian noise whose bounds hold for this one: itself, or the one that is then rounded."""
+    unrounded = noise.noise if isinstance(noise, Quantized) else noise
+    return unrounded if isinstance(unrounded, Gaussian) else None
+
+
 def required_gaussian(noise: Noise, purpose: str) -> Gaussian:
-    """The noise, if it is Gaussian; for any other no theorem here covers the purpose."""
-    if isinstance(noise, Gaussian):
-        return noise
+    """The Gaussian noise of a release; for any other no theorem here covers the purpose."""
+    gaussian = gaussian_of(noise)
+    if gaussian is not None:
+        return gaussian
     raise NoTheoremError(
         f"{purpose} must have Gaussian noise, got {noise!r}; use two_point_bounds, or release with Gaussian noise"
     )
 
 
-def _not_gaussian(noise: object, shift: Tensor) -> NoTheoremError:
+def not_gaussian(noise: object, shift: Tensor) -> NoTheoremError:
+    """The refusal of whitened shifts."""
     return NoTheoremError(
         f"many test points at once must have Gaussian noise, got {noise!r} for {shift.shape[-1]} features; "
         "use hcr_bounds or two_point_bounds, or release with Gaussian noise"

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, for many examples at once."""
+"""Algorithm 1 of the paper, for many examples and starts at once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import torch
 from torch import Tensor
 
 from .. import checked
-from .lsqr import minimum_norm_solutions
+from ..errors import InputError
+from .lsqr import Product, Products, minimum_norm_solutions
 from .release import plain_attention
+
+_JACOBIAN_BYTES = {"cpu": 5e8, "cuda": 1.6e10}
+_JACOBIAN_ROWS = {"cpu": 1024, "cuda": 8192}
 
 
 def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tensor, *, repetitions: int) -> Tensor:
@@ -20,24 +24,79 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
     start. In exact arithmetic the first repetition gives ε = J⁺z and a shift JJ⁺z, from which the second finds the
     same direction again: repetitions change nothing but rounding, the early stop of LSQR, and what the model's
     curvature does. Examples are independent systems: each has its own LSQR, with its own stopping tests.
+
+    `start` has the shape (inputs, features), or (inputs, starts, features) for several starts of each input; the result
+    has the shape of the inputs, with the starts as a second axis where there are several. Products with J are
+    derivatives of the model; J itself is made only where that of all inputs fits into memory, which is faster.
     """
     checked.whole("repetitions", repetitions, at_least=1, remedy="use 10")
-    shape = inputs.shape
+    if start.ndim not in (2, 3) or len(start) != len(inputs):
+        raise InputError(
+            "the shape of start",
+            tuple(start.shape),
+            requirement=f"must be ({len(inputs)}, features) or ({len(inputs)}, starts, features)",
+            remedy="pass one row an input",
+        )
+    starts = start if start.ndim == 3 else start[:, None]
+    point = inputs.reshape(len(inputs), -1)
+    count = starts.shape[1]
 
     def flat(rows: Tensor) -> Tensor:
-        return features(rows.reshape(shape).clone()).reshape(len(rows), -1)  # a first layer may work in place
+        return features(rows.reshape(len(rows), *inputs.shape[1:]).clone()).reshape(len(rows), -1)
 
-    point = inputs.reshape(len(inputs), -1)
-    length = start.norm(dim=1, keepdim=True)
-    shift, change = start, torch.zeros_like(point)
+    length = starts.norm(dim=2, keepdim=True)
     with plain_attention():
-        base, transposed = torch.func.vjp(flat, point)[:2]
+        with torch.no_grad():
+            base = flat(point)
+        size = point.shape[1] * starts.shape[2] * len(point) * point.element_size()
+        fits = size <= _JACOBIAN_BYTES[point.device.type]
+        products = _of_jacobians(_jacobians(flat, point)) if fits else _matrix_free(flat, point, count)
+        shift, change = starts, torch.zeros(len(point), count, point.shape[1]).to(point)
         for _ in range(repetitions):
-            scale = shift.norm(dim=1, keepdim=True)
+            scale = shift.norm(dim=2, keepdim=True)
             target = shift * (length / torch.where(scale == 0, torch.ones_like(scale), scale))
-            change = minimum_norm_solutions(
-                lambda v: torch.func.jvp(flat, (point,), (v,))[1], lambda w: transposed(w)[0], target
-            )
+            change = minimum_norm_solutions(products, target)
             with torch.no_grad():
-                shift = flat(point + change) - base
+                moved = (point[:, None] + change).flatten(0, 1)
+                shift = flat(moved).reshape(len(point), count, -1) - base[:, None]
+    shape = (len(inputs), *inputs.shape[1:]) if start.ndim == 2 else (len(inputs), count, *inputs.shape[1:])
     return change.detach().reshape(shape)
+
+
+def _matrix_free(flat: Product, point: Tensor, count: int) -> Products:
+    """Products with the Jacobians at each point, `count` vectors for each, by forward and backward derivatives."""
+
+    def products(chosen: Tensor) -> tuple[Product, Product]:
+        points = point[chosen].repeat_interleave(count, dim=0)
+        back = torch.func.vjp(flat, points)[1]
+
+        def forward(v: Tensor) -> Tensor:
+            return torch.func.jvp(flat, (points,), (v.flatten(0, 1),))[1].detach().reshape(*v.shape[:2], -1)
+
+        def transposed(u: Tensor) -> Tensor:
+            return back(u.flatten(0, 1))[0].detach().reshape(*u.shape[:2], -1)
+
+        return forward, transposed
+
+    return products
+
+
+def _of_jacobians(jacobians: Tensor) -> Products:
+    def products(chosen: Tensor) -> tuple[Product, Product]:
+        kept = jacobians if len(chosen) == len(jacobians) else jacobians[chosen]
+        return lambda v: v @ kept, lambda u: u @ kept.transpose(1, 2)
+
+    return products
+
+
+def _jacobians(flat: Product, point: Tensor) -> Tensor:
+    """The transposed Jacobian at each point: (points, entries of an input, features)."""
+    entries = point.shape[1]
+    at_once = max(1, _JACOBIAN_ROWS[point.device.type] // len(point))
+    found = []
+    for chunk in torch.arange(entries, device=point.device).split(at_once):
+        tangents = torch.nn.functional.one_hot(chunk, entries).to(point).repeat(len(point), 1)
+        points = point.repeat_interleave(len(chunk), dim=0)
+        rows = torch.func.jvp(flat, (points,), (tangents,))[1].detach()
+        found.append(rows.reshape(len(point), len(chunk), -1))
+    return torch.cat(found, dim=1)

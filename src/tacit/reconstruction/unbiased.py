@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from .release import FEATURE_ERROR, Release, as_array, opened
 _Array = NDArray[np.float64]
 
 REGULARISATION = 1e-8
+_FIRST_BLOCK = 64  # modes, where time is limited
 _SQUARE_TENSORS = 9  # of test points × test points, that the quotient holds at once
 
 
@@ -53,6 +55,7 @@ class UnbiasedBounds:
             adversary=Adversary.UNBIASED,
             theorem=self.theorem,
             assumptions=unbiased_assumptions(self.noise, self.feature_error),
+            failure_probability=self.noise.failure_probability,
         )
 
 
@@ -66,6 +69,7 @@ def release_assumptions(noise: Noise, feature_error: float = FEATURE_ERROR) -> t
     """What every bound of this room rests on."""
     return (
         Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
+        *(Assumption(text=text, checked_by="caller") for text in noise.assumptions),
         Assumption(
             text="released numbers are rounded far above their low bits, which floating-point noise leaks through",
             checked_by="caller",
@@ -88,6 +92,7 @@ def multipoint_bounds(
     basis: BasisLike = "dct",
     steps: Sequence[float] | None = None,
     memory: float = 4e9,
+    seconds: float | None = None,
     feature_error: float = FEATURE_ERROR,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
@@ -97,33 +102,53 @@ def multipoint_bounds(
     errors spoil less. `memory` (bytes) limits the work: where the matrices of all test points do not fit, modes
     are taken in blocks, each with the block's own test points, which is as valid and less tight. `advance` hears how
     many inputs are done.
+
+    With `seconds`, small blocks come first, then larger ones up to the largest that fits, then blocks of modes drawn
+    afresh, until the time is spent or all modes have been in one block; each mode keeps its best bound. The first pass
+    is always finished, and a block that has begun. Every result is a bound; how large it is depends on the time.
+    `advance` then hears of the first pass.
     """
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps if steps is not None else (1e-3,) if release.error < 1e-10 else (0.01, 0.1, 1.0))
+    if seconds is not None:
+        seconds = checked.number("seconds", seconds, above=0, remedy="leave it out for one pass")
+    deadline = math.inf if seconds is None else monotonic() + seconds
     width = release.features(release.inputs[:1]).shape[1]
-    block, at_once = _fitting(modes.size, width, memory)
     variance = torch.zeros(len(release.inputs), modes.size, dtype=torch.float64, device=release.inputs.device)
-    for first in range(0, len(release.inputs), at_once):
-        chosen = release.inputs[first : first + at_once]
-        base = release.features(chosen)
-        for start in range(0, modes.size, block):
-            stop = min(start + block, modes.size)
-            vectors = modes.vectors(torch.arange(start, stop, device=chosen.device))
-            part = variance[first : first + at_once, start:stop]
-            for step in sizes:
-                moves = _moved(release, chosen, step * vectors) - base[:, None]
-                shifts = noise.whitened(moves)
-                error = release.error * (2 * base.norm(dim=1) + moves.norm(dim=2).amax(dim=1)) / noise.size
-                found = multipoint_variance(
-                    shifts,
-                    step=step,
-                    feature_error=error * (1 + 1e-9) + noise.rounding * shifts.norm(dim=2).amax(dim=1),
-                    input_error=_input_error(chosen, step),
-                    regularisation=REGULARISATION,
-                )
-                torch.maximum(part, found, out=part)
-        advance(first + len(chosen))
+    for number, (order, block, at_once) in enumerate(_passes(modes.size, width, memory, timed=seconds is not None)):
+        for first in range(0, len(release.inputs), at_once):
+            chosen = release.inputs[first : first + at_once]
+            base = release.features(chosen)
+            for group in order.to(chosen.device).split(block):
+                if number > 0 and monotonic() >= deadline:
+                    return _multipoint(release, modes, noise, variance)
+                best, vectors = variance[first : first + at_once], modes.vectors(group)
+                for step in sizes:
+                    found = _block_variance(release, noise, chosen, base, vectors, step)
+                    best[:, group] = torch.maximum(best[:, group], found)
+            if number == 0:
+                advance(first + len(chosen))
+    return _multipoint(release, modes, noise, variance)
+
+
+def _block_variance(
+    release: Release, noise: Noise, inputs: Tensor, base: Tensor, vectors: Tensor, step: float
+) -> Tensor:
+    """Of the modes with these vectors, each a test point for all of them."""
+    moves = _moved(release, inputs, step * vectors) - base[:, None]
+    shifts = noise.whitened(moves)
+    error = release.error * (2 * base.norm(dim=1) + moves.norm(dim=2).amax(dim=1)) / noise.size
+    return multipoint_variance(
+        shifts,
+        step=step,
+        feature_error=error * (1 + 1e-9) + noise.rounding * shifts.norm(dim=2).amax(dim=1),
+        input_error=_input_error(inputs, step),
+        regularisation=REGULARISATION,
+    )
+
+
+def _multipoint(release: Release, modes: Basis, noise: Noise, variance: Tensor) -> UnbiasedBounds:
     return _result(release, modes, noise, as_array(variance), "multi-point Hammersley–Chapman–Robbins (Barankin)")
 
 
@@ -188,12 +213,15 @@ def hcr_bounds(
     for first in range(0, len(release.inputs), at_once):
         chosen = release.inputs[first : first + at_once]
         repeated = chosen.repeat_interleave(restarts, dim=0)
-        base = release.features(repeated)
+        base = release.features(chosen).repeat_interleave(restarts, dim=0)
         start = noise.sample(base.cpu(), generator).to(base.device) * (size / math.sqrt(base.shape[1]))
         found = perturbation(
-            release.search, repeated.to(release.precision), start.to(release.precision), repetitions=repetitions
+            release.search,
+            chosen.to(release.precision),
+            start.to(release.precision).reshape(len(chosen), restarts, -1),
+            repetitions=repetitions,
         )
-        moved = repeated + found.to(torch.float64)
+        moved = repeated + found.to(torch.float64).flatten(0, 1)
         shifts = release.features(moved) - base
         changes = np.abs(as_array(modes.to_modes(moved - repeated).reshape(len(moved), -1)))
         lost = mode_error(moved - repeated)[:, None]
@@ -213,7 +241,7 @@ def _moved(release: Release, inputs: Tensor, changes: Tensor) -> Tensor:
 
 def _chi_square(release: Release, noise: Noise, shifts: Tensor, base: Tensor) -> _Array:
     """The divergence of each shift, lengthened by what the error of the features allows."""
-    return noise.chi_square(shifts, shift_error(release, shifts, base))
+    return noise.chi_square(base, shifts, shift_error(release, shifts, base))
 
 
 def shift_error(release: Release, shifts: Tensor, base: Tensor) -> Tensor:
@@ -238,17 +266,28 @@ def _steps(steps: Sequence[float]) -> list[float]:
     return [checked.number("each of steps", step, above=0, remedy="use 1e-3") for step in steps]
 
 
-def _fitting(modes: int, width: int, memory: object) -> tuple[int, int]:
-    """How many modes a block, and how many inputs at once, so that the tensors stay below `memory` bytes."""
+def _passes(modes: int, width: int, memory: object, *, timed: bool) -> Iterator[tuple[Tensor, int, int]]:
+    """An order of the modes, how many of them a block takes, and how many inputs at once: `memory` bytes hold those.
+
+    One pass; or, where time is limited, small blocks, larger ones, and without end the largest in random orders, unless
+    that holds all modes.
+    """
     most = checked.number("memory", memory, at_least=1e6, remedy="give bytes, e.g. 4e9")
 
     def need(block: int) -> float:
         return 8.0 * block * (_SQUARE_TENSORS * block + 4 * width + 2 * modes)
 
-    block = modes
-    while block > 1 and need(block) > most:
-        block = math.ceil(block / 2)
-    return block, max(1, int(most // need(block)))
+    largest, order = modes, torch.arange(modes)
+    while largest > 1 and need(largest) > most:
+        largest = math.ceil(largest / 2)
+    block = _FIRST_BLOCK if timed else largest
+    while block < largest:
+        yield order, block, max(1, int(most // need(block)))
+        block *= 4
+    yield order, largest, max(1, int(most // need(largest)))
+    generator = torch.Generator().manual_seed(0)
+    while timed and largest < modes:
+        yield torch.randperm(modes, generator=generator), largest, max(1, int(most // need(largest)))
 
 
 def _result(release: Release, modes: Basis, noise: Noise, variance: _Array, theorem: str) -> UnbiasedBounds:

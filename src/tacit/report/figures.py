@@ -89,7 +89,8 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str], x_label: 
         for (name, found), colour in zip(positive.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
             shares = np.full(len(found), 1 / max(1, len(found)))
             axes.hist(found, bins=edges, weights=shares, histtype="step", color=colour, label=name, linewidth=1.6)
-        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
+        axes.locator_params(axis="y", steps=[1, 2, 5, 10])
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
         axes.set_xlabel(x_label)
         axes.set_ylabel("share of modes")
         figure.legend(loc="outside upper left", ncols=2)

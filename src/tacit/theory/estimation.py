@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from .. import checked
 from ..errors import InputError
-from ..numerics import LIBRARY, at_least, at_most, down, up
+from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, up
 from .confidence import bounded_mean_lower, bounded_mean_upper
 
 
@@ -106,6 +107,47 @@ def _binary_mmse(d: NDArray[np.float64]) -> NDArray[np.float64]:
     return down(result.reshape(d.shape), relative=1e-12)
 
 
+@at_least
+def two_point_error(log_odds: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np.float64]:
+    r"""Least probability of error of anyone who tells which of two inputs was released, for any noise.
+
+    Statement.   P(wrong) ≥ min(w, 1 − w)(1 − TV), w = 1/(1 + exp(−log_odds)) the first input's prior probability.
+    Assumptions. total_variation is no less than that of the two releases (caller).
+    Direction.   Valid for every noise, exact at even odds; rounded down.
+    Reference.   docs/proofs/estimation.md.
+    """
+    odds = checked.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
+    variation = checked.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
+    odds, variation = _same_shape("log_odds", odds, "total_variation", variation)
+    rarer: NDArray[np.float64] = special.expit(-np.abs(odds))
+    return np.maximum(down(rarer * down(1 - variation), relative=SPECIAL), 0.0)[()]
+
+
+@at_least
+def two_point_bayes_error(log_odds: ArrayLike, *, distance: ArrayLike) -> NDArray[np.float64]:
+    r"""Least probability of error of anyone who tells which of two inputs was released, for Gaussian noise.
+
+    Statement.   P(wrong) ≥ w Φ(−d/2 − l/d) + (1 − w) Φ(−d/2 + l/d), l = log_odds, w = 1/(1 + exp(−l)) the first
+                 input's prior probability; min(w, 1 − w) at d = 0. It is the error of the likelihood-ratio test.
+    Assumptions. Noise N(0, σ²I) (caller); distance = ‖a′ − a‖/σ ≥ 0 and finite (checked).
+    Direction.   Exact, rounded down; a distance below 1e-6 is taken as `two_point_error` takes it.
+    Reference.   Neyman and Pearson 1933; docs/proofs/estimation.md.
+    """
+    odds = checked.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
+    d = checked.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
+    odds, d = _same_shape("log_odds", odds, "distance", d)
+    size, near = np.abs(odds), d < 1e-6
+    safe = np.where(near, 1.0, d)
+    with np.errstate(over="ignore"):
+        tilt = size / safe
+    rarer: NDArray[np.float64] = special.expit(-size)
+    error: NDArray[np.float64] = special.expit(size) * special.ndtr(-safe / 2 - tilt) + rarer * special.ndtr(
+        -safe / 2 + tilt
+    )
+    coin = rarer * (1 - np.where(near, d, 0.0))  # TV = 2Φ(d/2) − 1 < d
+    return np.maximum(down(np.where(near, coin, error), relative=SPECIAL), 0.0)[()]
+
+
 @at_most
 def gallery_identification(
     features: ArrayLike, *, sigma: float, draws: int, failure_probability: float, seed: int
@@ -142,17 +184,8 @@ def gallery_mse(
     Direction.   Rounded down; the rounding errors of the posterior are bounded and subtracted.
     Reference.   docs/proofs/estimation.md; `bounded_mean_lower`.
     """
-    a = _candidates("features", features)
-    theta = _candidates("inputs", inputs)
-    if len(a) != len(theta):
-        raise InputError(
-            "inputs", len(theta), requirement=f"must have one row for each of {len(a)} candidates", remedy="match them"
-        )
+    a, theta = _gallery(features, inputs)
     n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
-    if np.abs(theta).max() > 1e150:
-        raise InputError("inputs", float(np.abs(theta).max()), requirement="must be below 1e150", remedy="rescale them")
-    # Covariances do not depend on the origin; inputs around their mean keep the cancellation below small.
-    theta = theta - theta.mean(axis=0)
     coordinates = int(theta.shape[1])
     squares = np.sum(theta * theta, axis=1)
     if not squares.any():
@@ -167,6 +200,46 @@ def gallery_mse(
     mean = down(total / n / most, relative=1e-12) if total else 0.0
     limit = bounded_mean_lower(max(mean, 0.0), count=n, failure_probability=failure_probability)
     return max(down(limit * most / coordinates, relative=1e-9), 0.0)
+
+
+@at_least
+def gallery_coordinate_mse(
+    features: ArrayLike, inputs: ArrayLike, *, sigma: float, draws: int, failure_probability: float, seed: int
+) -> NDArray[np.float64]:
+    r"""Least mean squared error in each coordinate of anyone who rebuilds one of N known, equally likely inputs.
+
+    Statement.   As `gallery_mse`, coordinate by coordinate: E Var(θ_Ij | X). All p of them hold together, except
+                 with probability failure_probability.
+    Assumptions. Those of `gallery_mse`.
+    Direction.   Rounded down; the rounding errors of the posterior are bounded and subtracted.
+    Reference.   docs/proofs/estimation.md; `bounded_mean_lower`.
+    """
+    a, theta = _gallery(features, inputs)
+    n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
+    alpha = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
+    squares = theta * theta
+    most: NDArray[np.float64] = up(squares.max(axis=0), relative=1e-9)
+    total = np.zeros(theta.shape[1])
+    for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed, width=2 * theta.shape[1]):
+        variance = posterior @ squares - (posterior @ theta) ** 2
+        rounding = 16 * len(theta) * np.finfo(float).eps
+        total += np.sum(np.maximum(variance - most * (4 * error + rounding), 0.0), axis=0)
+    shares: NDArray[np.float64] = np.maximum(down(total / n / np.where(most > 0, most, 1.0), relative=1e-12), 0.0)
+    limits = [bounded_mean_lower(float(s), count=n, failure_probability=alpha / len(shares)) for s in shares]
+    return np.maximum(down(np.array(limits) * most, relative=1e-9), 0.0)
+
+
+def _gallery(features: ArrayLike, inputs: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Features and inputs, a candidate a row; inputs around their mean, which keeps cancellation small."""
+    a = _candidates("features", features)
+    theta = _candidates("inputs", inputs)
+    if len(a) != len(theta):
+        raise InputError(
+            "inputs", len(theta), requirement=f"must have one row for each of {len(a)} candidates", remedy="match them"
+        )
+    if np.abs(theta).max() > 1e150:
+        raise InputError("inputs", float(np.abs(theta).max()), requirement="must be below 1e150", remedy="rescale them")
+    return a, theta - theta.mean(axis=0)
 
 
 def _posteriors(

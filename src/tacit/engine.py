@@ -1,0 +1,142 @@
+"""Where batches run: here, one after another, or on a Dask cluster that runs already, in any order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from itertools import islice
+from typing import Any
+
+from .errors import InputError, MissingExtraError, TacitError
+
+TIMEOUT = 5.0
+"""Seconds to wait for a scheduler's answer."""
+RETRIES = 2
+"""How often a batch that failed is tried again; a worker's death is mended by Dask itself, and does not count."""
+AHEAD = 64
+"""Batches, at the least, that a cluster is handed before the first is done; all of them may not fit its scheduler."""
+
+Job = tuple[Any, ...]
+Outcomes = Callable[[Callable[..., Any], Any, Sequence[Job]], Iterator[tuple[int, Any]]]
+"""From a function, what all its jobs share, and the jobs: number and function(shared, *job) of each that is done."""
+
+
+@contextlib.contextmanager
+def opened(engine: str) -> Iterator[Outcomes]:
+    """What runs jobs on this engine, `local` or `dask://HOST:PORT`; a cluster must answer before anything is run."""
+    if engine == "local":
+        yield _here
+        return
+    address = _address(engine)
+    try:
+        import dask
+        import distributed
+    except ImportError:
+        raise MissingExtraError(
+            f"--engine {engine} must have Dask, got no such package; pip install 'tacit[dask]'"
+        ) from None
+    _reach(engine, address)
+    # What all jobs share is sent once, on purpose; Dask would warn of its size.
+    with (
+        _own_words(),
+        dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}),
+        distributed.Client(address, timeout=TIMEOUT, set_as_default=False) as client,
+    ):
+        yield lambda function, shared, jobs: _there(engine, client, function, shared, jobs)
+
+
+def _address(engine: str) -> str:
+    found = re.fullmatch(r"dask://([^\s/:@\[\]]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", engine)
+    if found is None or not 0 < int(found[2]) < 2**16:
+        raise InputError(
+            "--engine", engine, requirement="must be local or dask://HOST:PORT", remedy="give the scheduler's address"
+        )
+    return f"tcp://{found[1]}:{found[2]}"
+
+
+def _reach(engine: str, address: str) -> None:
+    """A client waits without end for a server that is no scheduler and says nothing; this does not."""
+    from distributed.comm.core import connect
+
+    async def greeting() -> None:
+        async with asyncio.timeout(TIMEOUT):
+            connection = await connect(address, timeout=TIMEOUT)
+        await connection.close()
+
+    try:
+        asyncio.run(greeting())
+    except Exception:  # a server that is no scheduler may answer with anything
+        raise InputError(
+            "--engine",
+            engine,
+            requirement=f"must name a Dask scheduler that answers within {TIMEOUT:g} seconds",
+            remedy="start it with `dask scheduler`, or use --engine local",
+        ) from None
+
+
+@contextlib.contextmanager
+def _own_words() -> Iterator[None]:
+    """Dask's client tells at length what is told here in a line."""
+    logger = logging.getLogger("distributed.client")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _here(function: Callable[..., Any], shared: Any, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+    return ((number, function(shared, *job)) for number, job in enumerate(jobs))
+
+
+def _there(
+    engine: str, client: Any, function: Callable[..., Any], shared: Any, jobs: Sequence[Job]
+) -> Iterator[tuple[int, Any]]:
+    from distributed import as_completed
+    from distributed.protocol import pickle
+
+    numbers: dict[Any, int] = {}
+
+    # Sent by value, with bytes alone: a worker that cannot read a message dies of it, one that lacks a package while
+    # it runs this says so.
+    def run(shared: bytes, job: bytes) -> Any:
+        from distributed.protocol import pickle
+
+        function, arguments = pickle.loads(job)
+        return function(pickle.loads(shared), *arguments)
+
+    def submitted() -> Iterator[Any]:
+        for number, job in enumerate(jobs):
+            future = client.submit(run, held, pickle.dumps((function, job)), pure=False, retries=RETRIES)
+            numbers[future] = number
+            yield future
+
+    try:
+        # A task's result, which Dask makes again, not scattered data, which dies with the worker that holds it.
+        held = client.submit(bytes, pickle.dumps(shared), pure=False, retries=RETRIES)
+        ahead, more = max(AHEAD, 2 * sum(client.nthreads().values())), submitted()
+        done = as_completed(islice(more, ahead), loop=client.loop)
+        for future in done:
+            yield numbers.pop(future), future.result()
+            done.update(islice(more, 1))
+    except TacitError:
+        raise
+    except CancelledError:
+        raise InputError(
+            "--engine",
+            engine,
+            requirement="must be there until all batches are done",
+            remedy="start it again and go on with --resume",
+        ) from None
+    except Exception as failure:  # whatever the workers ran into
+        raise InputError(
+            f"--engine {engine}",
+            failure,
+            requirement="must run the batches",
+            remedy="give its workers this tacit, torch and the model's packages, and go on with --resume",
+        ) from None

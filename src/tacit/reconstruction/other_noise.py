@@ -1,0 +1,242 @@
+"""Noise of any law: known by its density in one feature, or only by draws and a joint density."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .. import checked
+from ..errors import InputError, NoTheoremError
+from ..numerics import up
+from ..theory.densities import (
+    Cells,
+    DensityTable,
+    bounded_ratio_total_variation,
+    density_chi_square,
+    density_total_variation,
+    sampled_chi_square,
+    sampled_total_variation,
+)
+from .noise import FINENESS, not_gaussian, sample_of
+from .release import as_array
+
+_Array = NDArray[np.float64]
+
+_FARTHEST = 1.0
+"""In units of 1/slope: beyond this a mean over draws is not trusted."""
+
+_AT_ONCE = 2**22
+"""Numbers that are held in memory together while draws are shifted."""
+
+_LOG_ERROR = 1e-12
+"""Error granted to the caller's log-density, for each unit of 1 + |log p|."""
+
+
+class Density:
+    """Independent noise in every feature, of any density: a frozen distribution of scipy.stats, symmetric or not.
+
+    You state that |d/dx log p| ≤ slope everywhere and |d²/dx² log p| ≤ curvature away from the `kinks`; what visibly
+    breaks that is refused. No slope is large enough for tails like a Gaussian's, which has a class of its own. The
+    first bound asked for takes some seconds, in which a table is made.
+    """
+
+    rounding = 0.0
+    standard = "uniform"
+    failure_probability = 0.0
+
+    def __init__(self, distribution: Any, *, slope: float, curvature: float, kinks: Sequence[float] = ()) -> None:
+        self._cells = Cells.of(distribution, slope=slope, curvature=curvature, kinks=kinks)
+        self.distribution = distribution
+        self.slope, self.curvature, self.kinks = self._cells.slope, self._cells.curvature, tuple(kinks)
+        where = f" away from {', '.join(f'{kink:g}' for kink in self.kinks)}" if self.kinks else ""
+        self.assumptions: tuple[str, ...] = (
+            f"|d/dx log p| of the noise's density is at most {self.slope:g}, |d²/dx² log p| {self.curvature:g}{where}",
+            "its logpdf is right to 1e-12, its cdf and sf to 1e-10",
+        )
+
+    def __repr__(self) -> str:
+        law = getattr(getattr(self.distribution, "dist", None), "name", type(self.distribution).__name__)
+        given = [f"{value:g}" for value in getattr(self.distribution, "args", ())]
+        given += [f"{name}={value:g}" for name, value in getattr(self.distribution, "kwds", {}).items()]
+        return f"Density({law}({', '.join(given)}), slope={self.slope:g}, curvature={self.curvature:g})"
+
+    def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
+        return density_chi_square(as_array(shift), table=self._table, error=as_array(error))
+
+    def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
+        return density_total_variation(as_array(shift), table=self._table, error=as_array(error))
+
+    def shaped(self, standard: Tensor) -> Tensor:
+        # The ends of the unit interval, which 53 bits reach by chance, have no finite quantile.
+        share = np.clip(as_array(standard) + 0.5, 2.0**-54, 1 - 2.0**-53)
+        return torch.as_tensor(self.distribution.ppf(share)).to(standard)
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        return sample_of(self, features, generator)
+
+    @property
+    def size(self) -> float:
+        return 1 / self.slope
+
+    @property
+    def grid(self) -> float:
+        return self.size / FINENESS
+
+    def whitened(self, shift: Tensor) -> Tensor:
+        raise not_gaussian(self, shift)
+
+    @cached_property
+    def _table(self) -> DensityTable:
+        return self._cells.table()
+
+
+class Sampled:
+    """Noise known by draws and a joint log-density alone, `log_density(rows)`, up to a constant: one value a row.
+
+    `draw(count, generator)` returns that many rows, drawn with a NumPy generator. You state that
+    |log p(x − z) − log p(x)| ≤ slope·‖z‖. Divergences are means over fresh draws, with an upper confidence limit. All
+    that one object ever gives hold together, except with `failure_probability`; a copy of it, or another with the same
+    seed, draws the same, and may fail where it did.
+    """
+
+    rounding = 0.0
+    standard = "uniform"
+
+    def __init__(
+        self,
+        log_density: Callable[[_Array], Any],
+        draw: Callable[[int, np.random.Generator], Any],
+        *,
+        slope: float,
+        draws: int = 20_000,
+        failure_probability: float = 0.001,
+        seed: int = 0,
+    ) -> None:
+        for name, value in (("log_density", log_density), ("draw", draw)):
+            if not callable(value):
+                raise InputError(name, value, requirement="must be a function", remedy="pass a callable")
+        self.log_density, self.draw = log_density, draw
+        self.slope = checked.number("slope", slope, above=0, remedy="give the greatest ‖gradient of log p‖")
+        self.draws = checked.whole("draws", draws, at_least=1, remedy="use 20000")
+        remedy = "use a small probability such as 0.001"
+        self.failure_probability = checked.probability("failure_probability", failure_probability, remedy=remedy)
+        self._generator = np.random.default_rng(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+        self._evaluated = 0
+        self.assumptions: tuple[str, ...] = (
+            f"|log p(x − z) − log p(x)| of the noise's density is at most {self.slope:g}·‖z‖; it is right to 1e-12",
+            "draws of the noise have that density, and pseudo-random ones behave as independent",
+        )
+
+    def __repr__(self) -> str:
+        return f"Sampled(slope={self.slope:g}, draws={self.draws})"
+
+    def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
+        """Refused where a shift exceeds 1/slope: there a few draws decide the mean."""
+        most = self._most(shift, error)
+        if most.max() > _FARTHEST:
+            raise NoTheoremError(
+                f"slope times the length of a shift of the features must be at most {_FARTHEST:g} for noise known by "
+                f"draws, got {most.max():.4g}; use smaller steps, or Density for independent noise"
+            )
+        return self._limits(sampled_chi_square, as_array(shift), as_array(error), most)
+
+    def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
+        """For shifts beyond 1/slope, what the slope alone says."""
+        most = self._most(shift, error)
+        found = np.atleast_1d(bounded_ratio_total_variation(most))
+        near = most <= _FARTHEST
+        allowed = np.broadcast_to(as_array(error), most.shape)
+        found[near] = self._limits(sampled_total_variation, as_array(shift)[near], allowed[near], most[near])
+        return found
+
+    def shaped(self, standard: Tensor) -> Tensor:
+        raise NoTheoremError(
+            f"noise made of the operating system's entropy must have a known transform, got {self!r} for "
+            f"{standard.shape[-1]} features; draw it yourself from a secure source, or use Density"
+        )
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        seed = int(torch.randint(2**62, (1,), generator=generator, device=generator.device))
+        count, width = features.shape
+        return torch.as_tensor(self._drawn(count, width, np.random.default_rng(seed))).to(features)
+
+    @property
+    def size(self) -> float:
+        return 1 / self.slope
+
+    @property
+    def grid(self) -> float:
+        return self.size / FINENESS
+
+    def whitened(self, shift: Tensor) -> Tensor:
+        raise not_gaussian(self, shift)
+
+    def _most(self, shift: Tensor, error: Tensor) -> _Array:
+        """slope·‖z‖ for each row, rounded up, for any shift z within `error`."""
+        length = np.linalg.norm(as_array(shift), axis=-1) + as_array(error)
+        return np.where(length == 0, 0.0, up(self.slope * length, relative=1e-12 + shift.shape[-1] * 2.0**-52))
+
+    def _limits(self, theorem: Callable[..., float], shifts: _Array, errors: _Array, most: _Array) -> _Array:
+        """One limit a row, many rows from the same fresh draws: their shifts were chosen before any was drawn."""
+        found = np.zeros(len(shifts))
+        errors = np.broadcast_to(errors, most.shape)
+        for rows in _slices(len(shifts), self.draws):
+            before, after = self._log_densities(shifts[rows])
+            for index, logs in zip(range(rows.start, rows.stop), after, strict=True):
+                if most[index] == 0:
+                    continue
+                self._evaluated += 1
+                found[index] = theorem(
+                    logs - before,
+                    most=float(most[index]),
+                    failure_probability=self.failure_probability * 6 / (math.pi * self._evaluated) ** 2 * (1 - 1e-12),
+                    error=self.slope * errors[index] * (1 + 1e-12) + _LOG_ERROR * (2 + np.abs(before) + np.abs(logs)),
+                )
+        return found
+
+    def _log_densities(self, shifts: _Array) -> tuple[_Array, _Array]:
+        """log p of fresh draws, and of the draws less each shift."""
+        before, after = np.zeros(self.draws), np.zeros((len(shifts), self.draws))
+        for part in _slices(self.draws, shifts.shape[1]):
+            drawn = self._drawn(part.stop - part.start, shifts.shape[1], self._generator)
+            before[part] = self._logs(drawn)
+            for row, shift in zip(after, shifts, strict=True):
+                row[part] = self._logs(drawn - shift)
+        return before, after
+
+    def _drawn(self, count: int, width: int, generator: np.random.Generator) -> _Array:
+        rows = checked.array("what draw returns", self.draw(count, generator), remedy="return one row a draw")
+        if rows.shape != (count, width):
+            raise InputError(
+                "the shape of what draw returns",
+                rows.shape,
+                requirement=f"must be {(count, width)}, one row a draw and one column a feature",
+                remedy="draw noise for these features",
+            )
+        return rows
+
+    def _logs(self, rows: _Array) -> _Array:
+        values = checked.array(
+            "what log_density returns", self.log_density(rows), remedy="return finite numbers, one a row"
+        )
+        if values.shape != (len(rows),):
+            raise InputError(
+                "the shape of what log_density returns",
+                values.shape,
+                requirement=f"must be {(len(rows),)}",
+                remedy="return one value a row",
+            )
+        return values
+
+
+def _slices(count: int, width: int) -> list[slice]:
+    """Rows of that width, so many at a time as memory may hold."""
+    at_once = max(1, _AT_ONCE // width)
+    return [slice(first, min(first + at_once, count)) for first in range(0, count, at_once)]

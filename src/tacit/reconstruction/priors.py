@@ -1,0 +1,266 @@
+"""What an adversary knows before the release: a stated prior, the same in the bound and in the attack beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .. import checked
+from ..errors import InputError
+from .release import as_array
+
+_Array = NDArray[np.float64]
+
+_MOST_ENTRIES = 8192
+_LARGEST_LOG_ERROR = 1e-3
+_UNIT = 2.0**-53
+
+
+class Gallery:
+    """The input is one of the given ones, all equally likely."""
+
+    def __init__(self, inputs: object) -> None:
+        self.inputs = _inputs("inputs", inputs)
+        self.shape = tuple(self.inputs.shape[1:])
+        self.description = (
+            f"{len(self.inputs)} equally likely inputs that the adversary holds ({fingerprint(self.inputs)})"
+        )
+        self.variances = self.inputs.flatten(1).var(dim=0, correction=0)
+        if not float(self.variances.sum()) > 0:
+            raise InputError("inputs", 0.0, requirement="must differ from one another", remedy="pass others")
+
+    def sample(self, count: int, *, seed: int) -> Tensor:
+        """Inputs drawn from the prior, one a row."""
+        return self.inputs[torch.randint(len(self.inputs), (count,), generator=_generator(seed))]
+
+
+class Mixture:
+    """The input has a Gaussian-mixture density: one Gaussian, several, or one around every input of a gallery.
+
+    `means` has one row a component; `spread` is the standard deviation of all entries of every component, or a lower
+    triangular factor L of the covariance LLᵀ, or one such factor a component.
+    """
+
+    def __init__(
+        self, means: object, spread: Any, *, weights: object = None, shape: tuple[int, ...], description: str
+    ) -> None:
+        self.means = torch.tensor(checked.array("means", means, dimensions=2, remedy="pass one component a row"))
+        self.shape = shape
+        words = checked.text("description", description, remedy="say where the prior comes from")
+        count, entries = self.means.shape
+        if math.prod(shape) != entries:
+            raise InputError("shape", shape, requirement=f"must hold {entries} entries", remedy="pass an input's shape")
+        given = np.full(count, 1 / count) if weights is None else weights
+        shares = checked.array("weights", given, at_least=0, dimensions=1, remedy="leave them out")
+        if len(shares) != count or abs(shares.sum() - 1) > 1e-9:
+            raise InputError("weights", shares.sum(), requirement=f"must be {count} that sum to 1", remedy="scale them")
+        self._log_weights = torch.log(torch.tensor(shares / shares.sum()))
+        self.description = f"{words} ({fingerprint(self.means, torch.tensor(spread), self._log_weights)})"
+        self._jitter: float | None = None
+        if np.ndim(spread) == 0:
+            self._jitter = checked.number("spread", spread, above=0, remedy="give a standard deviation")
+        else:
+            self._set_factors(spread, count, entries)
+
+    def _set_factors(self, spread: Any, count: int, entries: int) -> None:
+        factors = torch.tensor(checked.array("spread", spread, remedy="pass a number or triangular factors"))
+        factors = factors[None] if factors.ndim == 2 else factors
+        diagonal = torch.diagonal(factors, dim1=-2, dim2=-1)
+        if factors.ndim != 3 or factors.shape[1:] != (entries, entries) or len(factors) not in (1, count):
+            raise InputError(
+                "the shape of spread",
+                tuple(factors.shape),
+                requirement=f"must be ({entries}, {entries}), or that for each of {count} components",
+                remedy="pass Cholesky factors",
+            )
+        if bool((diagonal <= 0).any()) or bool((factors != factors.tril()).any()):
+            raise InputError(
+                "spread",
+                float(diagonal.min()),
+                requirement="must be lower triangular with a positive diagonal",
+                remedy="pass Cholesky factors",
+            )
+        self._factors = factors
+        self._log_volume = diagonal.log().sum(dim=1)
+        self._condition = max(float(torch.linalg.cond(factor)) for factor in factors)
+
+    @classmethod
+    def fitted(cls, public: object, *, components: int = 1, shrinkage: float = 0.05, seed: int = 0) -> Mixture:
+        """Fitted to public inputs: their mean and covariance, or the mixture that expectation maximisation finds.
+
+        Every covariance is drawn by `shrinkage` towards a multiple of the identity, so that it can be inverted.
+        """
+        inputs = _inputs("public", public)
+        flat = as_array(inputs.flatten(1))
+        share = checked.probability("shrinkage", shrinkage, remedy="use 0.05")
+        number = checked.whole("components", components, at_least=1, remedy="use 1")
+        if flat.shape[1] > _MOST_ENTRIES:
+            raise InputError(
+                "the entries of an input",
+                flat.shape[1],
+                requirement=f"must be at most {_MOST_ENTRIES} for a covariance",
+                remedy="use Mixture.around(gallery, jitter=…)",
+            )
+        if number == 1:
+            weights, means, covariances = (
+                np.ones(1),
+                flat.mean(axis=0)[None],
+                np.atleast_2d(np.cov(flat.T, bias=True))[None],
+            )
+        else:
+            from sklearn.mixture import GaussianMixture
+
+            found = GaussianMixture(number, random_state=seed, reg_covar=share * flat.var(), tol=1e-2)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of not converging: any mixture is a prior, once it is stated
+                found.fit(flat)
+            weights, means, covariances = found.weights_, found.means_, found.covariances_
+        eye = np.eye(flat.shape[1])
+        factors = [
+            np.linalg.cholesky((1 - share) * covariance + share * max(np.trace(covariance) / len(eye), 1e-12) * eye)
+            for covariance in covariances
+        ]
+        kind = "a Gaussian" if number == 1 else f"a mixture of {number} Gaussians"
+        return cls(
+            means,
+            np.stack(factors),
+            weights=weights,
+            shape=tuple(inputs.shape[1:]),
+            description=f"{kind} fitted to {len(flat)} public inputs (shrinkage {share:g}, seed {seed})",
+        )
+
+    @classmethod
+    def around(cls, gallery: object, *, jitter: float) -> Mixture:
+        """One of the gallery's inputs, equally likely, plus N(0, jitter²) in every entry."""
+        inputs = _inputs("gallery", gallery)
+        return cls(
+            as_array(inputs.flatten(1)),
+            jitter,
+            shape=tuple(inputs.shape[1:]),
+            description=f"{len(inputs)} equally likely inputs that the adversary holds, each entry moved by a "
+            f"Gaussian of standard deviation {jitter:g}",
+        )
+
+    @property
+    def variances(self) -> Tensor:
+        """The variance of every entry."""
+        inner: Tensor | float
+        if self._jitter is not None:
+            inner = self._jitter**2
+        else:
+            each = self._factors.square().sum(dim=2)
+            inner = (self._weights[:, None] * each.expand(len(self.means), -1)).sum(dim=0)
+        return inner + self._between().square().sum(dim=0)
+
+    def covariances(self) -> list[Tensor]:
+        """The covariance of the whole mixture, and, of several components, the mean covariance inside one."""
+        if self._jitter is not None:
+            inside = self._jitter**2 * torch.eye(self.means.shape[1], dtype=torch.float64)
+        else:
+            weights = self._weights if len(self._factors) > 1 else torch.ones(1, dtype=torch.float64)
+            inside = sum(w * factor @ factor.T for w, factor in zip(weights, self._factors, strict=True))
+        between = self._between()
+        return [inside + between.T @ between, inside] if len(self.means) > 1 else [inside]
+
+    def sample(self, count: int, *, seed: int) -> Tensor:
+        """Inputs drawn from the prior, one a row."""
+        return self.drawn(count, _generator(seed))
+
+    def drawn(self, count: int, generator: torch.Generator) -> Tensor:
+        """The next inputs of a stream."""
+        chosen = torch.multinomial(self._weights, count, replacement=True, generator=generator)
+        standard = torch.randn(count, self.means.shape[1], generator=generator, dtype=torch.float64)
+        if self._jitter is not None:
+            moves = self._jitter * standard
+        elif len(self._factors) == 1:
+            moves = standard @ self._factors[0].T
+        else:
+            moves = torch.empty_like(standard)
+            for component, factor in enumerate(self._factors):
+                moves[chosen == component] = standard[chosen == component] @ factor.T
+        return (self.means[chosen] + moves).reshape(count, *self.shape)
+
+    def log_density(self, inputs: Tensor) -> Tensor:
+        """The logarithm of the density, up to one constant, of each row; differentiable."""
+        return torch.logsumexp(self._log_parts(inputs.flatten(1))[0], dim=1)
+
+    def log_odds(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        """log π(first) − log π(second), row by row, and how far rounding may have taken each of them."""
+        logs, error = [], torch.zeros(len(first), dtype=torch.float64, device=first.device)
+        for rows in (first, second):
+            parts, errors = self._log_parts(rows.flatten(1))
+            logs.append(torch.logsumexp(parts, dim=1))
+            # A logarithm of a sum moves by its terms' errors, weighed by their shares; 2 pays for second order.
+            error = error + 2 * (torch.softmax(parts, dim=1) * errors).sum(dim=1) + 1e-12
+        if not bool((error < _LARGEST_LOG_ERROR).all()):
+            raise InputError(
+                "the rounding error of the prior's log-density",
+                float(error.max()),
+                requirement=f"must be below {_LARGEST_LOG_ERROR:g}",
+                remedy="raise the jitter or the shrinkage",
+            )
+        return logs[0] - logs[1], error
+
+    def _log_parts(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """For each row and component the logarithm of weight times density, up to one constant, and its error."""
+        means, weights = self.means.to(rows.device), self._log_weights.to(rows.device)
+        entries = rows.shape[1]
+        if self._jitter is not None:
+            centre = means.mean(dim=0)
+            rows, means = (rows - centre) / self._jitter, (means - centre) / self._jitter
+            sizes = rows.square().sum(dim=1)[:, None] + means.square().sum(dim=1)
+            return weights - (sizes - 2 * rows @ means.T) / 2, 4 * (entries + 8) * _UNIT * sizes
+        parts, squares = [], []
+        for component, mean in enumerate(means):
+            factor = self._factors[component % len(self._factors)].to(rows.device)
+            solved = torch.linalg.solve_triangular(factor, (rows - mean).T, upper=False)
+            squares.append(solved.square().sum(dim=0))
+            parts.append(weights[component] - squares[-1] / 2 - self._log_volume[component % len(self._factors)])
+        # A triangular solve errs by p·√p·u·κ of the solution's norm (Higham 2002, theorem 8.5), and the difference
+        # before it by u·κ.
+        relative = 4 * entries * math.sqrt(entries) * _UNIT * self._condition
+        return torch.stack(parts, dim=1), relative * torch.stack(squares, dim=1)
+
+    @property
+    def _weights(self) -> Tensor:
+        return self._log_weights.exp()
+
+    def _between(self) -> Tensor:
+        """Rows whose Gram matrix is the covariance of the components' means."""
+        return self._weights.sqrt()[:, None] * (self.means - self._weights @ self.means)
+
+
+Prior = Gallery | Mixture
+
+
+def gallery_description(inputs: Tensor) -> str:
+    """What is known of an input that is one of these."""
+    return f"{len(inputs)} equally likely inputs that the adversary holds ({fingerprint(inputs)})"
+
+
+def fingerprint(*parts: Tensor) -> str:
+    """Tells one prior from another, so that a bound on one is not compared with an attack on another."""
+    content = hashlib.sha256()
+    for part in parts:
+        content.update(np.ascontiguousarray(as_array(part)).tobytes())
+    return content.hexdigest()[:8]
+
+
+def _inputs(name: str, inputs: object) -> Tensor:
+    values = inputs.detach().cpu().numpy() if isinstance(inputs, Tensor) else inputs
+    remedy = "pass one input a row, two or more"
+    array = checked.array(name, values, remedy=remedy)
+    if array.ndim < 2 or len(array) < 2:
+        raise InputError(f"the shape of {name}", array.shape, requirement="must have two rows or more", remedy=remedy)
+    return torch.tensor(array, dtype=torch.float64)
+
+
+def _generator(seed: object) -> torch.Generator:
+    return torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))

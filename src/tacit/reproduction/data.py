@@ -1,0 +1,163 @@
+"""The data sets of the paper, from a folder, normalised as it says."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checked
+from ..errors import InputError
+from .networks import IMAGENET_MEAN, IMAGENET_STD
+
+_Array = NDArray[np.float64]
+
+SIDE = 91
+"""Of the ImageNet images, in pixels, before the networks upsample them."""
+
+_PICTURES = (".webp", ".png", ".jpg", ".jpeg")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Data:
+    """Evaluated images with their labels, and images that an adversary may learn from; all normalised.
+
+    `mean` and `std` undo the normalisation. `known` is in float32; its labels are there where a network is trained.
+    """
+
+    images: _Array
+    labels: NDArray[np.int64]
+    known: NDArray[np.float32]
+    known_labels: NDArray[np.int64]
+    mean: _Array
+    std: _Array
+
+    def pictures(self, images: _Array) -> list[_Array]:
+        """Images as they are looked at: between 0 and 1, grey or with the colours last."""
+        seen = np.clip(images * self.std + self.mean, 0, 1)
+        return [image[0] if len(image) == 1 else image.transpose(1, 2, 0) for image in seen]
+
+
+def data_folder(given: Path | None) -> Path:
+    """Where the data are: as given, or the environment variable TACIT_DATA."""
+    named = given or (Path(os.environ["TACIT_DATA"]) if os.environ.get("TACIT_DATA") else None)
+    if named is None or not named.is_dir():
+        raise InputError(
+            "--data",
+            None if named is None else str(named),
+            requirement="must be a folder, or the environment variable TACIT_DATA name one",
+            remedy="put mnist/*.gz, cifar10.npz or imagenet/*.png there",
+        )
+    return named
+
+
+def data_of(name: str, folder: Path, *, images: int | None, seed: int) -> Data:
+    """The evaluated images of one experiment: all, or so many drawn at random without replacement."""
+    if name == "mnist":
+        return _small(_mnist(folder / "mnist"), images, seed, mean=0.1307, std=0.3081)
+    if name == "cifar10":
+        return _small(_cifar10(folder / "cifar10.npz"), images, seed, mean=0.5, std=0.5)
+    return _imagenet(folder / "imagenet", images, seed)
+
+
+def _small(arrays: tuple[Any, Any, Any, Any], images: int | None, seed: int, *, mean: float, std: float) -> Data:
+    known, known_labels, tested, labels = arrays
+    chosen = _chosen(len(tested), images, seed)
+    return Data(
+        images=(tested[chosen] / 255 - mean) / std,
+        labels=labels[chosen].astype(np.int64),
+        known=((known / np.float32(255) - np.float32(mean)) / np.float32(std)).astype(np.float32),
+        known_labels=known_labels.astype(np.int64),
+        mean=np.full((tested.shape[1], 1, 1), mean),
+        std=np.full((tested.shape[1], 1, 1), std),
+    )
+
+
+def _chosen(available: int, images: int | None, seed: int) -> NDArray[np.int64]:
+    count = available if images is None else checked.whole("--images", images, at_least=2, remedy="leave it out")
+    if count > available:
+        raise InputError(
+            "--images", count, requirement=f"must be at most {available}, all there are", remedy="lower it"
+        )
+    return np.sort(np.random.default_rng(seed).permutation(available)[:count])
+
+
+def _mnist(folder: Path) -> tuple[Any, Any, Any, Any]:
+    names = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
+    known, known_labels, tested, labels = (_idx(folder / f"{name}-ubyte.gz") for name in names)
+    return known[:, None], known_labels, tested[:, None], labels
+
+
+def _idx(path: Path) -> NDArray[np.uint8]:
+    try:
+        raw = gzip.decompress(path.read_bytes())
+        shape = [int.from_bytes(raw[4 + 4 * axis : 8 + 4 * axis], "big") for axis in range(raw[3])]
+        return np.frombuffer(raw, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
+    except (OSError, EOFError, ValueError, IndexError):
+        raise _unusable(path, "must be MNIST's gzipped IDX file", "put MNIST's four .gz files there") from None
+
+
+def _cifar10(path: Path) -> tuple[Any, Any, Any, Any]:
+    remedy = "save x_train, y_train, x_test, y_test there (images as rows of height × width × 3, 0 to 255)"
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            known, known_labels, tested, labels = (archive[key] for key in ("x_train", "y_train", "x_test", "y_test"))
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+        raise _unusable(path, "must hold CIFAR-10", remedy) from None
+    if not all(images.ndim == 4 and images.shape[1:] == (32, 32, 3) for images in (known, tested)):
+        raise _unusable(path, "must hold images of 32 × 32 × 3", remedy)
+    return known.transpose(0, 3, 1, 2), known_labels.ravel(), tested.transpose(0, 3, 1, 2), labels.ravel()
+
+
+def pictures_in(folder: Path) -> list[Path]:
+    """The image files of a folder, in order; their names begin with the class index."""
+    remedy = "put ImageNet images there, named by class index, e.g. 0207_golden_retriever.png"
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _PICTURES) if folder.is_dir() else []
+    if len(paths) < 2:
+        raise _unusable(folder, "must hold two images or more", remedy)
+    for path in paths:
+        if not re.match(r"\d+", path.name):
+            raise _unusable(path, "must have a name that begins with the class index", remedy)
+    return paths
+
+
+def _imagenet(folder: Path, images: int | None, seed: int) -> Data:
+    paths = pictures_in(folder)
+    chosen = _chosen(len(paths), images, seed)
+    mean, std = (np.array(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
+    everything = (np.stack([_picture(path) for path in paths]) - mean) / std
+    rest = np.setdiff1d(np.arange(len(paths)), chosen)
+    return Data(
+        images=everything[chosen],
+        labels=np.array([int(re.match(r"\d+", paths[index].name)[0]) for index in chosen]),  # type: ignore[index]
+        known=everything[rest].astype(np.float32),
+        known_labels=np.zeros(0, np.int64),
+        mean=mean,
+        std=std,
+    )
+
+
+def _picture(path: Path) -> _Array:
+    """The middle square of an image, with anti-aliasing, between 0 and 1, colours first."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as picture:
+            colours = picture.convert("RGB")
+    except (OSError, UnidentifiedImageError, ValueError):
+        raise _unusable(path, "must be an image", "delete the file or mend it") from None
+    side = min(colours.size)
+    left, top = ((length - side) // 2 for length in colours.size)
+    box = (left, top, left + side, top + side)
+    return np.asarray(colours.resize((SIDE, SIDE), Image.Resampling.BILINEAR, box=box)).transpose(2, 0, 1) / 255.0
+
+
+def _unusable(path: Path, requirement: str, remedy: str) -> InputError:
+    return InputError("the data", str(path), requirement=requirement, remedy=remedy)

@@ -1,0 +1,100 @@
+"""Results as files that a documentation folder can hold: JSON, Markdown, and figures as SVG."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..files import write_whole
+from ..guarantee import decoded, safe_text
+from ..report import Report
+
+FIGURES = ("published", "lowest", "multi-point", "images")
+_COLUMNS = {
+    "network": "",
+    "images": "evaluated; in brackets those of the published search where they are fewer",
+    "σ": "of the Gaussian noise",
+    "accuracy": "without → with dithering; in brackets the published numbers",
+    "published search": "median standard deviation of unbiased estimates per mode, at the two perturbation sizes",
+    "multi-point": "the same, by the multi-point bound",
+    "prior": "standard deviation of the images themselves",
+    "named": "greatest probability of naming the released one of the images; in brackets what an attack reached",
+    "remains": "least share of the variance that remains, whoever rebuilds an image drawn from a Gaussian like the "
+    "training set; in brackets what the best linear decoder leaves",
+    "rebuilt": "mean squared error of a decoder on images it never saw, as a share of their variance",
+}
+
+
+def write_results(report: Report, folder: Path, *, name: str) -> None:
+    """results.json, results.md and the figures NAME-….svg."""
+    write_whole(folder / "results.json", report.to_json().encode())
+    for suffix, figure in zip(FIGURES, report.figures, strict=True):
+        write_whole(folder / f"{name}-{suffix}.svg", figure.svg.encode())
+    write_whole(folder / "results.md", (f"{table([report.detail['row']])}\n{_section(report, name)}").encode())
+    write_whole(folder / "section.md", _section(report, name).encode())
+
+
+def collect(folders: Sequence[Path], destination: Path) -> Path:
+    """One page with one table, DESTINATION/index.md, from the output folders of several runs, and their figures."""
+    rows, sections = [], []
+    destination.mkdir(parents=True, exist_ok=True)
+    for folder in folders:
+        try:
+            rows.append(decoded(json.loads((folder / "results.json").read_text()))["detail"]["row"])
+            sections.append((folder / "section.md").read_text())
+        except (OSError, ValueError, KeyError):
+            raise InputError(
+                "folder", str(folder), requirement="must be one of a finished run", remedy="finish it with --resume"
+            ) from None
+        for figure in sorted(folder.glob("*.svg")):
+            shutil.copyfile(figure, destination / figure.name)
+    page = destination / "index.md"
+    write_whole(page, "\n".join(["# Results\n", table(rows), *sections]).encode())
+    return page
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows of several reports as one Markdown table, with a line on each of its columns."""
+    lines = [f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
+    lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
+    lines += ["", *(f"- *{name}*: {meaning}" for name, meaning in _COLUMNS.items() if meaning)]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    searched = "" if row["search_images"] == row["images"] else f" ({row['search_images']})"
+    accuracy = f"{_percent(row['accuracy'])} → {_percent(row['dithered'])} %"
+    if row["published_accuracy"] is not None:
+        accuracy += f" ({_percent(row['published_accuracy'])} → {_percent(row['published_dithered'])})"
+    sizes = [size for size in row["median"] if "/" in size]
+    named = safe_text(row["naming_limit"], toward="up")
+    return [
+        row["net"],
+        f"{row['images']}{searched}",
+        f"{row['sigma']:.3g}",
+        accuracy,
+        ", ".join(f"{safe_text(row['median'][size], toward='down', digits=2)} (at {size})" for size in sizes),
+        safe_text(row["median"]["multi-point"], toward="down", digits=2),
+        f"{row['prior_std']:.2g}",
+        f"{named} ({row['naming_attack']:.3g})",
+        ""
+        if row["remaining"] is None
+        else f"{safe_text(row['remaining'], toward='down', digits=2)} ({row['remaining_attack']:.2g})",
+        "" if row["decoder"] is None else f"{row['decoder']:.2g}",
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _section(report: Report, name: str) -> str:
+    row = report.detail["row"]
+    lines = [f"## {row['net']}", "", *(f"{sentence}\n" for sentence in report.summary)]
+    for suffix, figure in zip(FIGURES, report.figures, strict=True):
+        lines += [f"**{figure.title}.** {figure.caption}", "", f"![{figure.alternative}]({name}-{suffix}.svg)", ""]
+    return "\n".join(lines)

@@ -1,0 +1,212 @@
+"""`tacit bound --engine dask://…` on a real cluster: the numbers of a local run, whatever dies on the way."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from distributed import Client, LocalCluster
+from safetensors.torch import save_file
+from torch import nn
+
+from tacit import InputError
+from tacit.bound import Task, bound
+from tacit.engine import opened
+
+# A class of the file's own, which workers cannot import, and slow enough to be killed in the middle.
+MODEL = """
+import time
+from torch import nn
+
+class Network(nn.Sequential):
+    def forward(self, x):
+        time.sleep(PAUSE)
+        return super().forward(x)
+
+def features():
+    return Network(nn.Flatten(), nn.Linear(16, 12), nn.ReLU(), nn.Linear(12, 10))
+"""
+# With one thread, as Dask starts workers, sums are added in the same order here and there.
+ALIKE = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as running:
+        yield running
+
+
+@pytest.fixture
+def engine(cluster):
+    return cluster.scheduler_address.replace("tcp://", "dask://")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 12), nn.ReLU(), nn.Linear(12, 10))
+    for name, pause in (("quick.py", 0), ("slow.py", 0.03)):
+        (tmp_path / name).write_text(MODEL.replace("PAUSE", str(pause)))
+    save_file(network.state_dict(), tmp_path / "weights.safetensors")
+    np.save(tmp_path / "data.npy", np.random.default_rng(0).uniform(size=(22, 4, 4)))
+    return tmp_path
+
+
+def command(*extra, out="out", model="quick.py", method="multi-point", noise="gaussian:0.5"):
+    return [
+        *(sys.executable, "-m", "tacit", "bound", f"{model}:features", "--weights", "weights.safetensors"),
+        *("--data", "data.npy", "--noise", noise, "--method", method, "--out", out, "--quiet", *extra),
+    ]
+
+
+def run(folder, *extra, environment=ALIKE, **options):
+    start = command(*extra, **options)
+    return subprocess.run(start, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def in_process(folder, monkeypatch):
+    """`tacit bound` without a new process, and with one thread, as workers have."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    monkeypatch.chdir(folder)
+
+    def run_here(out, *, model="quick.py", methods=("multi-point",), **options):
+        files = {"model": f"{model}:features", "weights": folder / "weights.safetensors", "data": folder / "data.npy"}
+        setting = {"noise": "gaussian:0.5", "basis": "dct", "limit": None, "seed": 0, "feature_error": 1e-13}
+        bound(Task(**files, **{**setting, "resume": False, **options}, methods=methods, out=folder / out))
+        return batches(folder / out)
+
+    yield run_here
+    torch.set_num_threads(before)
+
+
+def batches(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.npy")}
+
+
+def wait_for(what):
+    deadline = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_cluster_gives_the_numbers_of_a_local_run_to_the_bit(in_process, engine):
+    options = {"limit": 5, "methods": ("multi-point", "hcr", "two-point")}
+    here, there = in_process("here", **options), in_process("there", engine=engine, **options)
+    assert len(here) == 3 * 2
+    assert there == here
+
+
+def test_a_worker_may_die(folder, in_process, cluster, engine):
+    whole = in_process("whole")
+    start = command("--engine", engine, model="slow.py")
+    with subprocess.Popen(start, cwd=folder, env=ALIKE, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: batches(folder / "out"))
+        with Client(cluster, set_as_default=False) as client:
+            victim = next(iter(client.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+        assert len(batches(folder / "out")) < 6
+        _, complaint = running.communicate(timeout=120)
+    assert (running.returncode, complaint) == (0, "")
+    assert batches(folder / "out") == whole
+    with pytest.raises(ProcessLookupError):
+        os.kill(victim, 0)
+
+
+def test_a_run_that_was_killed_goes_on_there_or_here(folder, in_process, engine):
+    whole = in_process("whole", model="slow.py")
+    with subprocess.Popen(command("--engine", engine, model="slow.py"), cwd=folder, env=ALIKE) as running:
+        wait_for(lambda: batches(folder / "out"))
+        running.send_signal(signal.SIGKILL)
+    done = {path: path.stat().st_mtime_ns for path in (folder / "out").glob("*.npy")}
+    assert 0 < len(done) < 6
+    assert in_process("out", model="slow.py", engine=engine, resume=True) == whole
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+    (folder / "out" / "multi-point-00003.npy").unlink()
+    assert in_process("out", model="slow.py", resume=True) == whole
+
+
+def test_results_come_as_they_are_done_and_are_told_apart(engine):
+    def late(pause, number):
+        time.sleep(pause if number == 0 else 0)
+        return 10 * number
+
+    for name in (engine, "local"):
+        with opened(name) as outcomes:
+            found = list(outcomes(late, 1.0, [(number,) for number in range(200)]))
+        assert sorted(found) == [(number, 10 * number) for number in range(200)]
+        assert (found[0][0] == 0) == (name == "local")
+
+
+def assert_one_line(finished, match):
+    assert finished.returncode == 2, finished
+    assert finished.stderr.startswith("tacit: error: "), finished.stderr
+    assert finished.stderr.count("\n") == 1
+    assert match in finished.stderr
+
+
+@pytest.mark.parametrize(
+    "address", ["dask", "dask://", "dask://host", "dask://host:port", "dask://host:99999", "ray://host:1", "Local"]
+)
+def test_an_engine_of_another_kind_is_refused(address):
+    with pytest.raises(InputError, match="--engine must be local or dask://HOST:PORT"), opened(address):
+        pass
+
+
+def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_no_folder(folder):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        mute = f"dask://127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(InputError, match="must name a Dask scheduler that answers within 5 seconds"), opened(mute):
+            pass
+        assert time.monotonic() - began < 10
+    assert_one_line(run(folder, "--engine", "dask://127.0.0.1:1"), "must name a Dask scheduler that answers")
+    assert not (folder / "out").exists()
+
+
+def test_what_goes_wrong_on_a_worker_is_one_line(folder, engine):
+    assert_one_line(run(folder, "--engine", engine, noise="laplace:1"), "must have Gaussian noise")
+
+
+def test_workers_that_lack_a_package_are_one_line(engine, tmp_path, monkeypatch):
+    (tmp_path / "absent.py").write_text("def half(shared, number):\n    return number / 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    from absent import half
+
+    with pytest.raises(InputError, match="must run the batches, got ModuleNotFoundError"), opened(engine) as outcomes:
+        list(outcomes(half, None, [(1,)]))
+
+
+def reachable(port):
+    with contextlib.closing(socket.socket()) as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = str(free.getsockname()[1])
+    start = [sys.executable, "-m", "dask", "scheduler", "--port", port, "--no-dashboard"]
+    with subprocess.Popen(start, cwd=tmp_path, stderr=subprocess.DEVNULL) as scheduler:
+        wait_for(lambda: reachable(int(port)))
+        with opened(f"dask://127.0.0.1:{port}") as outcomes:
+            done = outcomes(max, 0, [(1,), (2,)])
+            threading.Timer(1.0, scheduler.kill).start()
+            with pytest.raises(InputError, match="must be there until all batches are done"):
+                next(done)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_without_dask_the_extra_is_named(folder):
+    (folder / "bare").mkdir()
+    (folder / "bare" / "distributed.py").write_text("raise ImportError")
+    finished = run(folder, "--engine", "dask://host:1", environment=dict(ALIKE, PYTHONPATH=str(folder / "bare")))
+    assert_one_line(finished, "pip install 'tacit[dask]'")

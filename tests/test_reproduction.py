@@ -1,0 +1,290 @@
+"""The published experiments in small: real digits where there are any, the paper's networks, kills and resumptions."""
+
+import gzip
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from tacit import cli
+from tacit.errors import InputError
+from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds
+from tacit.reproduction import Task, collect, hcr, networks, reproduce, steps
+from tacit.reproduction.data import Data, data_of
+
+DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+KNOWN, TESTED = 320, 40
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """A data folder with the first few digits of MNIST."""
+    if not (DATA / "mnist").is_dir():
+        pytest.skip(f"no MNIST in {DATA}; set TACIT_DATA to a folder that holds mnist/*.gz")
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "mnist").mkdir()
+    for kind, count in (("train", KNOWN), ("t10k", TESTED)):
+        for name, header, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
+            file = f"mnist/{kind}-{name}-ubyte.gz"
+            raw = gzip.decompress((DATA / file).read_bytes())
+            short = raw[:4] + count.to_bytes(4, "big") + raw[8 : header + count * size]
+            (folder / file).write_bytes(gzip.compress(short))
+    return folder
+
+
+def task(folder, out, **options):
+    small = {"images": 3, "search_images": 2, "restarts": 1, "repetitions": 1, "device": "cpu"}
+    return Task(net="mnist", data=folder, out=out, **{**small, **options})
+
+
+@pytest.fixture(scope="module")
+def finished(digits, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    said = []
+    report = reproduce(task(digits, out), advance=said.append)
+    return out, report, said
+
+
+def test_a_small_run_reports_everything(finished, digits):
+    out, report, said = finished
+    row = report.detail["row"]
+    assert (row["images"], row["search_images"], row["inputs"], row["features"]) == (3, 2, 784, 784)
+    assert row["least_gain"] >= 1
+    assert row["median"]["multi-point"] > row["median"]["1/200"] > 0
+    assert row["median"]["1/200"] == pytest.approx(row["median"]["1/1000"], rel=0.5)
+    assert (row["published_accuracy"], row["published_dithered"]) == (0.979, 0.951)
+    assert [comparison.guarantee.adversary.kind for comparison in report.comparisons] == [*["unbiased"] * 3, "prior"]
+    assert not report.contradicted
+    assert len(said) == steps(task(digits, out))
+    assert json.loads((out / "results.json").read_text())["detail"]["row"]["sigma"] == row["sigma"]
+    assert {path.name for path in out.glob("*.svg")} == {
+        f"mnist-{name}.svg" for name in ("published", "lowest", "multi-point", "images")
+    }
+    assert all(path.stat().st_size < 300_000 for path in out.glob("*.svg"))
+    assert "| MNIST | 3 (2) |" in (out / "results.md").read_text()
+
+
+def test_sigma_is_the_root_mean_square_of_the_features(finished, digits):
+    out, report, _ = finished
+    network = networks.mnist()
+    from safetensors.torch import load_file
+
+    network.load_state_dict(load_file(out / "weights.safetensors"))
+    images = torch.tensor(data_of("mnist", digits, images=3, seed=0).images, dtype=torch.float64)
+    with torch.no_grad():
+        features = network.double().features(images)
+    assert report.detail["row"]["sigma"] == pytest.approx(float(features.square().mean().sqrt()), rel=1e-9)
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_a_run_killed_before_every_step_and_resumed_gives_identical_results(finished, digits, tmp_path):
+    whole, report, said = finished
+    for number in range(hcr.SETTINGS["mnist"].epochs, len(said)):
+        doomed = said[number]
+
+        def dying(beginning, doomed=doomed):
+            if beginning == doomed:
+                raise Killed
+
+        with pytest.raises(Killed):
+            reproduce(task(digits, tmp_path / "parts", resume=True), advance=dying)
+    again = reproduce(task(digits, tmp_path / "parts", resume=True))
+    assert again.comparisons == report.comparisons
+    assert {**again.detail, "folder": ""} == {**report.detail, "folder": ""}
+    for path in whole.glob("*.npy"):
+        assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes()
+
+
+def never(*_, **__):
+    raise AssertionError
+
+
+def test_a_finished_run_repeats_nothing_and_belongs_to_its_task(finished, digits, tmp_path, monkeypatch):
+    shutil.copytree(finished[0], tmp_path / "out")
+    for name in ("_train", "_measured", "hcr_bounds", "multipoint_bounds", "identification_bound"):
+        monkeypatch.setattr(hcr, name, never)
+    assert reproduce(task(digits, tmp_path / "out", resume=True)).comparisons == finished[1].comparisons
+    with pytest.raises(InputError, match="must be new without --resume"):
+        reproduce(task(digits, tmp_path / "out"))
+    with pytest.raises(InputError, match="differs in images, restarts, seed"):
+        reproduce(task(digits, tmp_path / "out", resume=True, seed=1, restarts=3))
+
+
+def test_a_decoder_rebuilds_digits_that_it_never_saw(digits, tmp_path):
+    data = data_of("mnist", digits, images=None, seed=0)
+    run = hcr._Run(
+        task=task(digits, tmp_path),
+        setting=hcr.SETTINGS["mnist"],
+        data=data,
+        network=networks.mnist(),
+        noise=Gaussian(0.1),
+    )
+    found = hcr._rebuilding(run)
+    assert found.images == TESTED
+    assert 0 < found.attack.value < 1
+    assert found.shown.shape == (3, 1, 28, 28)
+    few = hcr._Run(**{**vars(run), "data": data_of("mnist", digits, images=20, seed=0)})
+    assert hcr._rebuilding(few) is None
+
+
+def test_a_decoder_of_very_many_features_looks_where_the_known_images_lie(digits, tmp_path, monkeypatch):
+    data = data_of("mnist", digits, images=None, seed=0)
+    run = hcr._Run(
+        task=task(digits, tmp_path),
+        setting=hcr.SETTINGS["mnist"],
+        data=data,
+        network=networks.mnist(),
+        noise=Gaussian(0.1),
+    )
+    monkeypatch.setattr(hcr, "WIDEST_DECODED", 100)
+    known = data.images[:12]
+    part = hcr._decoded(run, known)
+    clean, seen = (module.double()(torch.tensor(known)) for module in (run.features, part))
+    assert seen.shape == (12, 12)
+    whole = torch.cdist(clean, clean)
+    assert torch.allclose(torch.cdist(seen, seen), whole, atol=1e-6)
+
+
+def test_pages_of_several_runs_become_one(finished, tmp_path):
+    out, _, _ = finished
+    page = collect([out, out], tmp_path / "results").read_text()
+    assert page.count("\n| MNIST |") == 2
+    assert "![" in page
+    assert (tmp_path / "results" / "mnist-images.svg").exists()
+    with pytest.raises(InputError, match="must be one of a finished run"):
+        collect([tmp_path], tmp_path / "results")
+
+
+def unloaded(_):
+    """Weights as they come."""
+
+
+@pytest.mark.parametrize(
+    ("make", "features"),
+    [
+        (networks.resnet18, 25_088),
+        (networks.swin_t, 37_632),
+        (networks.squeezenet, 86_528),
+        (networks.resnet50, 100_352),
+    ],
+)
+def test_the_networks_of_imagenet_release_what_the_paper_says(make, features):
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit[vision]'")
+    torch.manual_seed(0)
+    network = make(unloaded).eval()
+    image, change = torch.randn(2, 1, 3, 91, 91)
+    released, moved = torch.func.jvp(network.features, (image,), (change,))
+    assert released.shape == (1, features)
+    assert network.head(released).shape == (1, 1000)
+    # The search multiplies by the Jacobian and by its transpose: both must be there, and belong together.
+    other = torch.randn(1, features)
+    back = torch.func.vjp(network.features, image)[1](other)[0]
+    forward, backward = float((moved * other).sum().detach()), float((change * back).sum().detach())
+    assert forward == pytest.approx(backward, rel=0.02, abs=0.01 * float((moved.norm() * other.norm()).detach()))
+
+
+def test_the_networks_of_the_small_sets_release_what_the_paper_says():
+    assert networks.mnist().features(torch.zeros(1, 1, 28, 28)).shape == (1, 784)
+    assert networks.cifar10().features(torch.zeros(1, 3, 32, 32)).shape == (1, 3072)
+    assert networks.cifar10()(torch.zeros(1, 3, 32, 32)).shape == (1, 10)
+
+
+def test_the_multipoint_bound_beats_the_search_on_a_small_image_of_squeezenet():
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit[vision]'")
+    torch.manual_seed(0)
+    features = networks.squeezenet(unloaded).eval().features
+    images = np.random.default_rng(0).normal(size=(1, 3, 2, 2))
+    noise = Gaussian(0.1)
+    published = hcr_bounds(features, images, noise, size=1 / 500, restarts=1, repetitions=1).std
+    assert np.all(multipoint_bounds(features, images, noise).std >= published)
+    assert published.min() > 0
+
+
+def test_keras_sees_pixels_as_it_was_trained_to():
+    colours = torch.tensor([0.2, 0.4, 0.6])[:, None, None]
+    mean, std = (torch.tensor(values)[:, None, None] for values in (networks.IMAGENET_MEAN, networks.IMAGENET_STD))
+    seen = networks._KerasPixels()(((colours - mean) / std)[None])[0, :, 0, 0]
+    assert seen.tolist() == pytest.approx([255 * 0.6 - 103.939, 255 * 0.4 - 116.779, 255 * 0.2 - 123.68], abs=1e-3)
+
+
+def test_resnet50_is_the_one_of_keras():
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit[vision]'")
+    network = networks.resnet50(unloaded)
+    blocks = [part for part in network.modules() if type(part).__name__ == "Bottleneck"]
+    assert [part.conv1.stride[0] for part in blocks if part.downsample is not None] == [1, 2, 2, 2]
+    assert {part.conv2.stride for part in blocks} == {(1, 1)}
+    assert {part.eps for part in network.modules() if isinstance(part, nn.BatchNorm2d)} == {1e-3}
+
+
+def test_images_of_a_folder_become_91_pixels_wide_with_their_class(tmp_path):
+    (tmp_path / "imagenet").mkdir()
+    for name, size in (("0207_dog.png", (300, 200)), ("3_shark.webp", (100, 100)), ("999.jpg", (91, 120))):
+        Image.new("RGB", size, (124, 116, 104)).save(tmp_path / "imagenet" / name)
+    data = data_of("resnet18", tmp_path, images=None, seed=0)
+    assert data.images.shape == (3, 3, 91, 91)
+    assert data.labels.tolist() == [207, 3, 999]
+    assert np.abs(data.images).max() < 0.05
+    assert data_of("resnet18", tmp_path, images=2, seed=0).known.shape == (1, 3, 91, 91)
+    assert isinstance(data, Data)
+
+
+def test_cifar_images_lie_between_minus_one_and_one(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, size=(5, 32, 32, 3), dtype=np.uint8)
+    labels = np.arange(5, dtype=np.uint8)
+    np.savez(tmp_path / "cifar10.npz", x_train=pixels, y_train=labels, x_test=pixels, y_test=labels)
+    data = data_of("cifar10", tmp_path, images=3, seed=0)
+    assert data.images.shape == (3, 3, 32, 32)
+    assert -1 <= data.images.min() < data.images.max() <= 1
+    assert data.images[0, 1, 2, 3] == pytest.approx(pixels[data.labels[0], 2, 3, 1] / 127.5 - 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (("mnist",), "TACIT_DATA"),
+        (("mnist", "--data", "nowhere"), "--data must be a folder"),
+        (("mnist", "--data", "."), "must be MNIST's gzipped IDX file"),
+        (("cifar10", "--data", "."), "must hold CIFAR-10"),
+        (("cifar10", "--data", "evil"), "must hold CIFAR-10"),
+        (("resnet18", "--data", "."), "must hold two images or more"),
+        (("resnet18", "--data", "unnamed"), "must have a name that begins with the class index"),
+        (("resnet18", "--data", "pictures"), "--weights must be a file of torchvision's weights for ResNet-18"),
+        (("squeezenet", "--data", "pictures"), "squeezenet1_1.safetensors"),
+        (("swin-t", "--data", "pictures", "--weights", "nowhere.pth"), "--weights must be a file"),
+        (("vgg",), "NET must be one of"),
+        (("mnist", "--data", "digits", "--images", "41"), "--images must be at most 40"),
+        (("mnist", "--data", "digits", "--images", "1"), "--images must be a whole number"),
+        (("mnist", "--data", "digits", "--images", "4", "--search-images", "0"), "--search-images must be"),
+        (("mnist", "--data", "digits", "--images", "4", "--restarts", "0"), "--restarts must be"),
+        (("mnist", "--data", "digits", "--images", "4", "--seed", "-1"), "--seed must be"),
+        (("mnist", "--data", "digits", "--images", "4", "--device", "tpu"), "--device must be one of"),
+        (("mnist", "--data", "digits", "--images", "4", "--weights", "x.pth"), "--weights must not be given"),
+    ],
+)
+def test_what_is_missing_is_one_line(arguments, match, tmp_path, monkeypatch, capsys, request):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    if "digits" in arguments:
+        (tmp_path / "digits").symlink_to(request.getfixturevalue("digits"))
+    for folder, names in (("pictures", ("1.png", "2.png")), ("unnamed", ("dog.png", "cat.png"))):
+        (tmp_path / folder / "imagenet").mkdir(parents=True)
+        for name in names:
+            Image.new("RGB", (8, 8)).save(tmp_path / folder / "imagenet" / name)
+    (tmp_path / "evil").mkdir()
+    np.savez(tmp_path / "evil" / "cifar10.npz", x_train=np.array([{}], dtype=object))
+    with pytest.raises(SystemExit) as end:
+        cli.main(["reproduce", "hcr", *arguments, "--out", "out"])
+    output = capsys.readouterr()
+    assert (end.value.code, output.out) == (2, "")
+    assert output.err.startswith("tacit: error: ")
+    assert output.err.count("\n") == 1
+    assert match in output.err
