@@ -13,7 +13,7 @@ from ..errors import InputError
 from .lsqr import Product, Products, minimum_norm_solutions
 from .release import plain_attention
 
-_JACOBIAN_BYTES = {"cpu": 5e8, "cuda": 1.6e10}
+_JACOBIAN_BYTES = {"cpu": 5e8, "cuda": 3.2e10}
 _JACOBIAN_ROWS = {"cpu": 1024, "cuda": 8192}
 
 
@@ -27,7 +27,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
 
     `start` has the shape (inputs, features), or (inputs, starts, features) for several starts of each input; the result
     has the shape of the inputs, with the starts as a second axis where there are several. Products with J are
-    derivatives of the model; J itself is made only where that of all inputs fits into memory, which is faster.
+    derivatives of the model; J itself is made only where it fits into memory, which is faster.
     """
     checked.whole("repetitions", repetitions, at_least=1, remedy="use 10")
     if start.ndim not in (2, 3) or len(start) != len(inputs):
@@ -38,8 +38,19 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
             remedy="pass one row an input",
         )
     starts = start if start.ndim == 3 else start[:, None]
-    point = inputs.reshape(len(inputs), -1)
-    count = starts.shape[1]
+    size = inputs[0].numel() * starts.shape[2] * inputs.element_size()  # of one Jacobian
+    kept = int(_JACOBIAN_BYTES[inputs.device.type] // size)
+    groups = zip(inputs.split(kept or len(inputs)), starts.split(kept or len(inputs)), strict=True)
+    found = torch.cat([_changes(features, *group, repetitions, keep_jacobians=kept > 0) for group in groups])
+    count = () if start.ndim == 2 else starts.shape[1:2]
+    return found.reshape(len(inputs), *count, *inputs.shape[1:])
+
+
+def _changes(
+    features: Callable[[Any], Tensor], inputs: Tensor, starts: Tensor, repetitions: int, *, keep_jacobians: bool
+) -> Tensor:
+    """The change of each input for each of its starts: (inputs, starts, entries)."""
+    point, count = inputs.flatten(1), starts.shape[1]
 
     def flat(rows: Tensor) -> Tensor:
         return features(rows.reshape(len(rows), *inputs.shape[1:]).clone()).reshape(len(rows), -1)
@@ -48,10 +59,8 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
     with plain_attention():
         with torch.no_grad():
             base = flat(point)
-        size = point.shape[1] * starts.shape[2] * len(point) * point.element_size()
-        fits = size <= _JACOBIAN_BYTES[point.device.type]
-        products = _of_jacobians(_jacobians(flat, point)) if fits else _matrix_free(flat, point, count)
-        shift, change = starts, torch.zeros(len(point), count, point.shape[1]).to(point)
+        products = _of_jacobians(_jacobians(flat, point)) if keep_jacobians else _matrix_free(flat, point, count)
+        shift, change = starts, starts[..., :0]
         for _ in range(repetitions):
             scale = shift.norm(dim=2, keepdim=True)
             target = shift * (length / torch.where(scale == 0, torch.ones_like(scale), scale))
@@ -59,8 +68,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
             with torch.no_grad():
                 moved = (point[:, None] + change).flatten(0, 1)
                 shift = flat(moved).reshape(len(point), count, -1) - base[:, None]
-    shape = (len(inputs), *inputs.shape[1:]) if start.ndim == 2 else (len(inputs), count, *inputs.shape[1:])
-    return change.detach().reshape(shape)
+    return change.detach()
 
 
 def _matrix_free(flat: Product, point: Tensor, count: int) -> Products:
