@@ -15,7 +15,7 @@ demo: $(VENV)/base ## prove, attack and report on bundled digits; writes build/d
 	$(BIN)/tacit demo --report build/demo.html --json build/demo.json
 
 test: $(VENV)/work ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/work ## lint, types, import directions
 	$(BIN)/ruff check .

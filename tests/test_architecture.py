@@ -30,6 +30,18 @@ MAY_IMPORT = {
     "entropy": {"errors", "checked"},
     "theory": {"errors", "checked", "numerics"},
     "reconstruction": {"errors", "checked", "guarantee", "numerics", "theory"},
+    "learning": {
+        "checked",
+        "engine",
+        "entropy",
+        "errors",
+        "files",
+        "guarantee",
+        "kept",
+        "ledger",
+        "numerics",
+        "theory",
+    },
     "report": {"errors", "checked", "guarantee", "__init__"},
     "ledger": {"checked", "errors", "files", "guarantee", "report"},
     "demo": {"checked", "guarantee", "numerics", "report", "theory"},
@@ -48,7 +60,8 @@ MAY_IMPORT = {
         "report",
         "__init__",
     },
-    "cli": {"__init__", "errors", "files", "report", "demo", "ledger", "bound", "reproduction"},
+    "plan": {"errors", "guarantee", "learning", "report"},
+    "cli": {"__init__", "errors", "files", "report", "demo", "ledger", "bound", "plan", "reproduction"},
     "__init__": {"errors", "guarantee"},
     "__main__": {"cli"},
 }
@@ -59,12 +72,15 @@ APPLIED = {f"tacit.reconstruction.{name}" for name in ("unbiased", "anyone", "tw
 ONLY_IN = {
     "matplotlib": {"report"},
     "jinja2": {"report"},
-    "sklearn": {"demo", "reconstruction"},
+    "sklearn": {"demo", "learning", "reconstruction"},
     "opendp": {"entropy"},
     "sqlalchemy": {"ledger"},
     "sqlite3": {"ledger"},
     "dask": {"engine"},
     "distributed": {"engine"},
+    "joblib": {"learning"},
+    "ray": {"learning"},
+    "skops": {"learning"},
     "typer": {"cli"},
     "rich": {"cli"},
     "torch": {"reconstruction", "bound", "kept", "reproduction"},
@@ -167,7 +183,7 @@ def test_everything_public_has_a_docstring():
     modules = [import_module(f"tacit.{name}") for name in MAY_IMPORT if name not in ("__init__", "__main__")]
     modules += [
         import_module(f"tacit.{package}.{info.name}")
-        for package in ("theory", "report", "reconstruction", "reproduction")
+        for package in ("theory", "report", "reconstruction", "learning", "reproduction")
         for info in pkgutil.iter_modules([str(SOURCE / package)])
     ]
     for module in modules:

@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tacit.learning
+import tacit.theory.accounting
 import tacit.theory.confidence
 import tacit.theory.densities
 import tacit.theory.divergences
 import tacit.theory.estimation
+import tacit.theory.learnability
 import tacit.theory.quantized
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo, entropy
-from tacit.report import Figure, Report
+from tacit.report import Figure, Report, Table
 
 
 class Unprintable:
@@ -76,6 +79,36 @@ TABLE = tacit.theory.densities.DensityTable(
     total_variations=np.ones(2),
     small=np.ones((2, 4)),
 )
+
+not_counts = not_array | st.sampled_from([[1, 2], [[1.0, 2.0]], [[True]], 3, [[[1]]]])
+ACCOUNTING = {
+    "epsilon": not_number | negative | infinite | st.just(1e5),
+    "delta": not_probability,
+    "failure_probability": not_probability,
+    "step_epsilon": not_positive,
+    "scale": not_positive | st.just(1e-5),
+    "sigma": not_positive | st.just(2.0**41),
+    "test_sigma": not_positive,
+    "ratio": not_positive | st.just(1e3),
+    "agreement": not_number | st.floats(max_value=0.5) | st.floats(min_value=1, exclude_min=True),
+    "distance": not_count,
+    "threshold": not_count,
+    "tests": not_count,
+    **dict.fromkeys(("steps", "refusals", "queries", "answers"), not_count | st.just(0)),
+}
+not_error = not_number | infinite | negative | st.floats(min_value=1, exclude_min=True)
+LEARNABILITY = {
+    **ACCOUNTING,
+    "error": not_error,
+    "excess": not_number | infinite | negative | st.floats(min_value=1, exclude_min=True),
+    "best_error": not_error | st.just(1.0),
+    "wrong_labels": not_count | st.just(5),
+    "outvoted": not_count | st.just(3),
+    "vc_dimension": not_count | st.just(0),
+    **dict.fromkeys(("points", "records", "teachers"), not_count | st.just(0)),
+    "queries": ACCOUNTING["queries"] | st.just(10**9),
+    "classes": not_count | st.sampled_from([0, 1]),
+}
 
 DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrategy[Any]]]] = [
     (Assumption, {"text": "t", "checked_by": "code"}, {"text": not_text, "checked_by": not_text | st.just("nobody")}),
@@ -143,6 +176,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "summary": ("s",),
             "comparisons": (Comparison(guarantee=GUARANTEE),),
             "figures": (FIGURE,),
+            "tables": (),
             "detail": {},
         },
         {
@@ -151,6 +185,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "summary": foreign | st.text() | st.lists(st.floats(), min_size=1),
             "comparisons": not_a_list_of_records | st.just(()),
             "figures": not_a_list_of_records,
+            "tables": not_a_list_of_records,
             "detail": not_detail,
         },
     ),
@@ -319,6 +354,190 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         {"values": [0.2, 0.4], "failure_probability": 0.1},
         {"values": not_share | st.just([[0.5]]), "failure_probability": not_probability},
     ),
+    *(
+        (getattr(tacit.theory.accounting, name), good, {key: ACCOUNTING[key] for key in good})
+        for name, good in {
+            "composition_delta": {"epsilon": 1.0, "step_epsilon": 0.5, "steps": 3},
+            "composition_epsilon": {"delta": 1e-5, "step_epsilon": 0.5, "steps": 3},
+            "unstable_release": {"threshold": 3, "scale": 2.0},
+            "sparse_vector_delta": {"epsilon": 1.0, "scale": 2.0, "threshold": 3, "refusals": 2},
+            "sparse_vector_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
+            "sparse_vector_refusals": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0},
+            "sparse_vector_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "refusals": 2},
+            "sparse_vector_distance": {
+                "scale": 2.0,
+                "threshold": 3,
+                "refusals": 2,
+                "queries": 4,
+                "failure_probability": 0.1,
+            },
+            "stable_teachers": {"distance": 10, "agreement": 0.9},
+            "printed_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
+            "printed_threshold": {"delta": 1e-5, "scale": 2.0, "queries": 4},
+            "printed_teachers": {
+                "delta": 1e-5,
+                "scale": 2.0,
+                "refusals": 2,
+                "queries": 4,
+                "failure_probability": 0.1,
+            },
+            "stable_release_delta": {"epsilon": 1.0, "scale": 2.0, "threshold": 3, "queries": 4},
+            "stable_release_scale": {"epsilon": 1.0, "delta": 1e-5, "queries": 4},
+            "stable_release_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "queries": 4},
+            "gnmax_delta": {"epsilon": 1.0, "sigma": 5.0, "answers": 2, "test_sigma": 9.0, "tests": 3},
+            "gnmax_epsilon": {"delta": 1e-5, "sigma": 5.0, "answers": 2, "test_sigma": 9.0, "tests": 3},
+            "gnmax_sigma": {"epsilon": 1.0, "delta": 1e-5, "answers": 2, "tests": 3, "ratio": 2.0},
+            "gnmax_answers": {"epsilon": 1.0, "delta": 1e-5, "sigma": 50.0},
+        }.items()
+    ),
+    *(
+        (
+            mechanism,
+            {"epsilon": 1.0, "delta": 1e-5, **good},
+            {"epsilon": not_positive, "delta": not_probability, **bad},
+        )
+        for mechanism, good, bad in (
+            (
+                tacit.learning.SparseVector,
+                {"refusals": 2, "queries": 5, "variant": "faithful"},
+                {"refusals": ACCOUNTING["refusals"], "queries": ACCOUNTING["queries"], "variant": not_text},
+            ),
+            (tacit.learning.StableRelease, {"queries": 2}, {"queries": ACCOUNTING["queries"]}),
+            (
+                tacit.learning.GNMax,
+                {"queries": 2, "counts": True},
+                {"queries": ACCOUNTING["queries"], "counts": st.text() | st.integers()},
+            ),
+            (
+                tacit.learning.ConfidentGNMax,
+                {"queries": 3, "answers": 2, "threshold": 10, "ratio": 2.0, "counts": False},
+                {
+                    "queries": ACCOUNTING["queries"] | st.just(1),
+                    "answers": ACCOUNTING["answers"] | st.just(4),
+                    "threshold": ACCOUNTING["threshold"],
+                    "ratio": ACCOUNTING["ratio"],
+                    "counts": st.text() | st.integers(),
+                },
+            ),
+        )
+    ),
+    *(
+        (getattr(tacit.theory.learnability, name), good, {key: LEARNABILITY[key] for key in good})
+        for name, good in {
+            "log_growth": {"points": 10, "vc_dimension": 2},
+            "realizable_error": {"records": 1000, "vc_dimension": 2, "failure_probability": 0.1},
+            "agnostic_excess": {"records": 1000, "vc_dimension": 2, "failure_probability": 0.1},
+            "sufficient_records": {
+                "excess": 0.1,
+                "vc_dimension": 2,
+                "failure_probability": 0.1,
+                "best_error": 0.1,
+            },
+            "hard_share": {"error": 0.1, "teachers": 3, "outvoted": 1},
+            "hard_queries": {
+                "error": 0.1,
+                "teachers": 3,
+                "outvoted": 1,
+                "queries": 4,
+                "failure_probability": 0.1,
+            },
+            "tolerated_votes": {"teachers": 9, "distance": 2},
+            "stable_release_distance": {"scale": 2.0, "threshold": 3, "queries": 4, "failure_probability": 0.1},
+            "gnmax_distance": {"sigma": 5.0, "classes": 3, "queries": 4, "failure_probability": 0.1},
+            "gnmax_test_margin": {"test_sigma": 5.0, "queries": 4, "failure_probability": 0.1},
+            "printed_refusals": {"error": 0.1, "queries": 4, "failure_probability": 0.1},
+            "printed_answer_error": {"excess": 0.1, "best_error": 0.1},
+            "printed_student_error": {"excess": 0.1, "best_error": 0.1},
+            "printed_records": {
+                "excess": 0.1,
+                "vc_dimension": 2,
+                "epsilon": 1.0,
+                "delta": 1e-5,
+                "failure_probability": 0.1,
+                "best_error": 0.1,
+            },
+            "student_error": {
+                "queries": 4,
+                "wrong_labels": 1,
+                "vc_dimension": 2,
+                "failure_probability": 0.1,
+                "best_error": 0.1,
+            },
+        }.items()
+    ),
+    (
+        tacit.learning.plan,
+        {
+            "records": 1000,
+            "queries": 10,
+            "epsilon": 1.0,
+            "delta": 1e-5,
+            "beta": 0.1,
+            "error": 0.1,
+            "vc_dimension": None,
+            "best_error": 0.0,
+            "classes": 3,
+            "teachers": 10,
+        },
+        {
+            "records": LEARNABILITY["records"],
+            "queries": LEARNABILITY["queries"],
+            "epsilon": ACCOUNTING["epsilon"] | st.just(0.0),
+            "delta": not_probability,
+            "beta": not_probability,
+            "error": not_error.filter(lambda value: value is not None) | st.sampled_from([{}, {0: 0.1}, {9: 2.0}]),
+            "vc_dimension": LEARNABILITY["vc_dimension"].filter(lambda value: value is not None) | st.just(3),
+            "best_error": LEARNABILITY["best_error"] | st.just(0.1),
+            "classes": LEARNABILITY["classes"] | st.just(1001),
+            "teachers": LEARNABILITY["teachers"].filter(lambda value: value is not None) | st.just(1001),
+        },
+    ),
+    (
+        Table,
+        {"title": "t", "columns": ("a", "b"), "rows": (("1", "2"),), "note": "n"},
+        {
+            "title": not_text,
+            "columns": foreign | st.floats() | st.lists(st.floats(), min_size=1) | st.sampled_from([("a",), (), "ab"]),
+            "rows": not_a_list_of_records | st.sampled_from([(), (("1",),), ((1, 2),)]),
+            "note": not_text,
+        },
+    ),
+    (tacit.learning.vote_counts, {"votes": [[0, 1]], "classes": 2}, {"votes": not_counts, "classes": not_count}),
+    *(
+        (function, {"counts": [[2, 1]]}, {"counts": not_counts | st.just([[-1, 2]]) | st.just([[2**41, 2]])})
+        for function in (tacit.learning.winners, tacit.learning.votes_to_flip)
+    ),
+    (
+        tacit.learning.data_dependent_epsilon,
+        {"counts": [[2, 1]], "sigma": 4.0, "delta": 1e-5},
+        {"counts": not_counts, "sigma": not_positive, "delta": not_probability},
+    ),
+    (
+        tacit.learning.Game,
+        {"name": "n", "left": [[2, 1]], "right": [[1, 2]]},
+        {"name": not_text, "left": not_counts | st.just([[4, 1]]), "right": not_counts | st.just([[2, 1, 0]])},
+    ),
+    (
+        tacit.learning.games,
+        {"mechanism": tacit.learning.GNMax(epsilon=1.0, delta=1e-2, queries=2), "length": 2, "seed": 0},
+        {"length": not_count | st.just(1), "seed": not_count},
+    ),
+    (
+        tacit.learning.distinguishing_attack,
+        {
+            "mechanism": tacit.learning.StableRelease(epsilon=1.0, delta=1e-2),
+            "runs": 100,
+            "length": 2,
+            "failure_probability": 0.1,
+            "seed": 0,
+        },
+        {
+            "runs": not_count | st.just(99),
+            "length": not_count | st.just(1),
+            "failure_probability": not_probability,
+            "seed": not_count,
+        },
+    ),
 ]
 
 CASES = [
@@ -352,6 +571,8 @@ def test_unusable_values_get_one_clear_line(door, good, name, bad, data):
 def test_every_public_door_is_in_the_table():
     doors = {door for door, _, _ in DOORS}
     modules = (
+        tacit.theory.accounting,
+        tacit.theory.learnability,
         tacit.theory.divergences,
         tacit.theory.quantized,
         tacit.theory.densities,
@@ -365,7 +586,7 @@ def test_every_public_door_is_in_the_table():
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     }
-    classes = {Assumption, Adversary, Guarantee, Attack, Comparison, Figure, Report}
+    classes = {Assumption, Adversary, Guarantee, Attack, Comparison, Figure, Report, Table}
     assert public | classes <= doors
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee
-from tacit.report import Figure, Report, figures
+from tacit.report import Figure, Report, Table, figures
 
 CALLER = Assumption(text="records are <i.i.d.> & fresh", checked_by="caller")
 CODE = Assumption(text="sigma is positive", checked_by="code")
@@ -175,3 +175,23 @@ def test_the_number_line_shows_bound_and_attack_inside_its_frame(side, value, at
     assert 0 <= line["attack"]["low"] <= line["attack"]["value"] <= line["attack"]["high"] <= 100
     start, width = line["ruled_out"]
     assert (start, start + width) == ((0, line["bound"]) if side == "at_least" else (line["bound"], 100))
+
+
+def test_a_table_is_shown_in_text_and_on_the_page():
+    table = Table(title="T & t", columns=("name", "x"), rows=(("<a>", "1"), ("b", "22")), note="In votes.")
+    made = report(comparison(), tables=[table])
+    assert "name   x\n--------\n<a>    1\nb     22\nIn votes." in made.to_text()
+    page = Page(made.to_html())
+    assert page.tags.count("tr") == 3
+    assert "<a>" in page.text
+
+
+def test_a_wide_table_is_turned_on_its_side():
+    columns = ("name", *(f"a long column {i}" for i in range(6)))
+    table = Table(title="T", columns=columns, rows=(("a", *"123456"), ("b", *"789012")), note="n")
+    assert table.to_lines()[1:5] == [
+        "name             a  b",
+        "---------------------",
+        "a long column 0  1  7",
+        "a long column 1  2  8",
+    ]

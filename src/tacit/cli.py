@@ -128,6 +128,47 @@ def ledger(
         deliver(statement(where))
 
 
+@app.command()
+def plan(
+    records: Annotated[int, typer.Option("--records", help="Private labelled records.")],
+    queries: Annotated[int, typer.Option("--queries", help="Public queries to be answered.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
+    delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
+    beta: Annotated[float, typer.Option("--beta", help="The probability with which a promise may fail.")] = 0.05,
+    teachers: Annotated[int | None, typer.Option("--teachers", help="How many; else the least that serve.")] = None,
+    error: Annotated[
+        list[str] | None,
+        typer.Option("--error", metavar="[RECORDS:]ERROR", help="A teacher's error; several make a learning curve."),
+    ] = None,
+    vc_dimension: Annotated[
+        int | None, typer.Option("--vc-dimension", help="Of the teachers' class, instead of an error.")
+    ] = None,
+    best_error: Annotated[float, typer.Option("--best-error", help="Of the best classifier of that class.")] = 0.0,
+    classes: Annotated[int, typer.Option("--classes", help="How many classes there are.")] = 2,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a privacy budget buys before any private record is touched, and when it is hopeless."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        from .plan import report as planned
+
+        deliver(
+            planned(
+                records,
+                queries,
+                epsilon=epsilon,
+                delta=delta,
+                beta=beta,
+                error=error or (),
+                vc_dimension=vc_dimension,
+                best_error=best_error,
+                classes=classes,
+                teachers=teachers,
+            )
+        )
+
+
 @reproduce.command()
 def hcr(
     net: Annotated[

@@ -31,34 +31,42 @@ def opened(engine: str) -> Iterator[Outcomes]:
     if engine == "local":
         yield _here
         return
-    address = _address(engine)
+    address(engine, kinds=("dask",))
+    with client(engine) as connected:
+        yield lambda function, shared, jobs: _there(engine, connected, function, shared, jobs)
+
+
+def address(engine: str, *, kinds: Sequence[str], name: str = "--engine") -> tuple[str, str, int]:
+    """Kind, host and port of KIND://HOST:PORT, where the kind is one of those given."""
+    found = re.fullmatch(r"(\w+)://([^\s/:@\[\]]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", engine)
+    if found is None or found[1] not in kinds or not 0 < int(found[3]) < 2**16:
+        wanted = " or ".join(["local", *(f"{kind}://HOST:PORT" for kind in kinds)])
+        raise InputError(name, engine, requirement=f"must be {wanted}", remedy="give the scheduler's address")
+    return found[1], found[2], int(found[3])
+
+
+@contextlib.contextmanager
+def client(engine: str, *, name: str = "--engine") -> Iterator[Any]:
+    """A client of the Dask scheduler at dask://HOST:PORT, which must answer."""
     try:
         import dask
         import distributed
     except ImportError:
         raise MissingExtraError(
-            f"--engine {engine} must have Dask, got no such package; pip install 'tacit[dask]'"
+            f"{name} {engine} must have Dask, got no such package; pip install 'tacit[dask]'"
         ) from None
-    _reach(engine, address)
+    where = engine.replace("dask://", "tcp://")
+    _reach(engine, where, name)
     # What all jobs share is sent once, on purpose; Dask would warn of its size.
     with (
         _own_words(),
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}),
-        distributed.Client(address, timeout=TIMEOUT, set_as_default=False) as client,
+        distributed.Client(where, timeout=TIMEOUT, set_as_default=False) as connected,
     ):
-        yield lambda function, shared, jobs: _there(engine, client, function, shared, jobs)
+        yield connected
 
 
-def _address(engine: str) -> str:
-    found = re.fullmatch(r"dask://([^\s/:@\[\]]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", engine)
-    if found is None or not 0 < int(found[2]) < 2**16:
-        raise InputError(
-            "--engine", engine, requirement="must be local or dask://HOST:PORT", remedy="give the scheduler's address"
-        )
-    return f"tcp://{found[1]}:{found[2]}"
-
-
-def _reach(engine: str, address: str) -> None:
+def _reach(engine: str, address: str, name: str) -> None:
     """A client waits without end for a server that is no scheduler and says nothing; this does not."""
     from distributed.comm.core import connect
 
@@ -71,10 +79,10 @@ def _reach(engine: str, address: str) -> None:
         asyncio.run(greeting())
     except Exception:  # a server that is no scheduler may answer with anything
         raise InputError(
-            "--engine",
+            name,
             engine,
             requirement=f"must name a Dask scheduler that answers within {TIMEOUT:g} seconds",
-            remedy="start it with `dask scheduler`, or use --engine local",
+            remedy=f"start it with `dask scheduler`, or use {name} local",
         ) from None
 
 

@@ -22,7 +22,7 @@ from .files import write_whole
 _Array = NDArray[np.float64]
 
 
-def claim(folder: Path, mark: Mapping[str, object], *, resume: bool) -> None:
+def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str = "--out") -> None:
     """Make the output folder, or make sure that it belongs to the very task that `mark` describes."""
     path = folder / "task.json"
     try:
@@ -33,19 +33,19 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool) -> None:
         before = json.loads(path.read_text())
     except (OSError, ValueError) as failure:
         raise InputError(
-            "--out", f"{folder}: {failure}", requirement="must be a folder that can be written", remedy="choose another"
+            name, f"{folder}: {failure}", requirement="must be a folder that can be written", remedy="choose another"
         ) from None
     if before != mark:
         differing = sorted(key for key in mark if before.get(key) != mark[key])
         raise InputError(
-            "--out",
+            name,
             str(folder),
             requirement=f"must belong to the same task, which differs in {', '.join(differing)}",
             remedy="choose another folder",
         )
     if not resume:
         raise InputError(
-            "--out", str(folder), requirement="must be new without --resume", remedy="add --resume to go on there"
+            name, str(folder), requirement="must be new without --resume", remedy="add --resume to go on there"
         )
 
 

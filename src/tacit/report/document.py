@@ -41,6 +41,46 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows of short texts under their columns' names; the first column names the row."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str
+
+    def __post_init__(self) -> None:
+        for name in ("title", "note"):
+            checked.text(f"the {name} of a table", getattr(self, name), remedy="fill it in")
+        if not isinstance(self.rows, list | tuple) or not self.rows:
+            raise InputError("rows", self.rows, requirement="must be a non-empty list", remedy="give one at least")
+        for row in (self.columns, *self.rows):
+            if not isinstance(row, list | tuple) or not row or not all(isinstance(cell, str) for cell in row):
+                raise InputError("a row of a table", row, requirement="must be a list of texts", remedy="write it out")
+            if len(row) != len(self.columns):
+                raise InputError(
+                    "a row of a table",
+                    row,
+                    requirement=f"must have {len(self.columns)} cells",
+                    remedy="fill empty ones with a dash",
+                )
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
+
+    def to_lines(self) -> list[str]:
+        """For a terminal: cells padded, numbers to the right; too wide a table is turned on its side."""
+        cells = [self.columns, *self.rows]
+        if sum(max(len(row[i]) for row in cells) + 2 for i in range(len(self.columns))) > 82:
+            cells = list(zip(*cells, strict=True))
+        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in cells
+        ]
+        return [self.title, *lines[:1], "-" * len(lines[0]), *lines[1:], *textwrap.wrap(self.note, 80)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What one command found.
 
@@ -52,12 +92,13 @@ class Report:
     summary: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
     figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked.text("command", self.command, remedy="name the command that made the report")
         checked.text("title", self.title, remedy="give the report a title")
-        for name, kind in (("summary", str), ("comparisons", Comparison), ("figures", Figure)):
+        for name, kind in (("summary", str), ("comparisons", Comparison), ("figures", Figure), ("tables", Table)):
             items = getattr(self, name)
             if not isinstance(items, list | tuple) or not all(isinstance(item, kind) for item in items):
                 raise InputError(
@@ -101,6 +142,8 @@ class Report:
         """For a terminal, 80 columns wide."""
         lines = [self.title, "=" * len(self.title), ""]
         lines += [line for sentence in self.summary for line in textwrap.wrap(sentence, 80)]
+        for table in self.tables:
+            lines += ["", *table.to_lines()]
         if self.to_check:
             lines += ["", "Only you can check that"]
             for text, numbers in self.to_check:

@@ -59,9 +59,8 @@ def curves(
         axes = figure.add_subplot()
         axes.set_xscale("log")
         axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-        axes.annotate(
-            marked[1], (marked[0], 1.0), xytext=(4, 0), textcoords="offset points", va="top", color=MUTED, fontsize=8
-        )
+        place = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "va": "bottom"}  # clear of all lines
+        axes.annotate(marked[1], (marked[0], 1.02), color=MUTED, fontsize=8, **place)
         for (label, (values, colour)), marker in zip(lines.items(), "osD^v", strict=False):
             axes.plot(x, values, color=colour, marker=marker, label=label)
         axes.set_xticks(list(x), [f"{value:g}" for value in x])
@@ -73,6 +72,37 @@ def curves(
         figure.legend(loc="outside upper left", ncols=1)
 
     return _svg(draw, width=4.4, height=3.9)
+
+
+def ranges(
+    x: Sequence[float],
+    lines: Mapping[str, Sequence[float | None]],
+    *,
+    x_label: str,
+    y_label: str,
+    marked: tuple[float, str],
+    level: tuple[float, str],
+) -> str:
+    """Positive numbers over a logarithmic axis, one place and one height marked; None leaves a gap."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
+        axes.axhline(level[0], color=INK, linewidth=1, linestyle=(0, (1, 2)), label=level[1])
+        colours = (MUTED, PROVEN, ACHIEVED, USEFUL, INK)
+        for (name, values), colour, marker in zip(lines.items(), colours, "osD^v", strict=False):
+            heights = [float("nan") if value is None else value for value in values]
+            axes.plot(x, heights, color=colour, marker=marker, label=name)
+        axes.set_xticks(list(x), [f"{value:g}" for value in x])
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace(",", " "))
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        figure.legend(loc="outside upper left", ncols=2)
+
+    return _svg(draw, width=4.4, height=4.2)
 
 
 def histogram(values: Mapping[str, Any], *, marked: tuple[float, str], x_label: str) -> str:

@@ -1,0 +1,41 @@
+"""Private answers from teachers' votes, and classifiers made of them: what they prove, and the attacks on them."""
+
+from .attack import Game, distinguishing_attack, games
+from .classifier import PrivateClassifier, PublishedClassifier
+from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
+from .held_out import ErrorEstimate, private_error
+from .mechanisms import ConfidentGNMax, GNMax, Mechanism, Session, SparseVector, StableRelease
+from .membership import membership_attack
+from .planning import Plan, plan
+from .queries import medoids
+from .students import Propagated
+from .teachers import Teachers
+from .votes import ABSTAIN, vote_counts, votes_to_flip, winners
+
+__all__ = [
+    "ABSTAIN",
+    "ConfidentGNMax",
+    "DataDependentEpsilon",
+    "ErrorEstimate",
+    "GNMax",
+    "Game",
+    "Mechanism",
+    "Plan",
+    "PrivateClassifier",
+    "Propagated",
+    "PublishedClassifier",
+    "Session",
+    "SparseVector",
+    "StableRelease",
+    "Teachers",
+    "data_dependent_epsilon",
+    "distinguishing_attack",
+    "games",
+    "medoids",
+    "membership_attack",
+    "plan",
+    "private_error",
+    "vote_counts",
+    "votes_to_flip",
+    "winners",
+]

@@ -1,0 +1,115 @@
+"""Which chunk a record falls into: a keyed hash of its id, or of itself, decides, and no other record has a say."""
+
+from __future__ import annotations
+
+import hmac
+import numbers
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+KEY_BYTES = 32
+
+_BLOCK = 1024
+_EXACT = 2**53
+"""Whole numbers beyond this are not all floats."""
+_FEATURES = "must be an array of numbers, of at least two dimensions, or of strings, numbers and None"
+
+
+def features(name: str, values: object) -> NDArray[Any]:
+    """Records, one a row: real numbers as they are, strings and mixtures as objects; anything else is refused."""
+    remedy = "pass a NumPy array, one row a record"
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(name, values, requirement=_FEATURES, remedy="fill in or leave out what is masked")
+    try:
+        found: NDArray[Any] = np.asarray(values)
+        if found.dtype.kind in "US":
+            found = np.asarray(values, dtype=object)
+    except Exception:  # ragged lists and foreign __array__ methods raise what they like
+        raise InputError(name, type(values), requirement=_FEATURES, remedy=remedy) from None
+    kind, size = found.dtype.kind, found.dtype.itemsize
+    if not ((kind in "biuf" and size <= 8 and found.ndim > 1) or (kind == "O" and found.ndim > 0)):
+        raise InputError(f"{name}, of shape {found.shape},", found.dtype, requirement=_FEATURES, remedy=remedy)
+    if kind in "iu" and found.size and max(abs(int(found.min())), abs(int(found.max()))) > _EXACT:
+        raise InputError(
+            name, found.dtype, requirement="must hold whole numbers up to 2**53 alone", remedy="pass them as strings"
+        )
+    return found
+
+
+def used(values: NDArray[Any]) -> NDArray[Any]:
+    """Features as an estimator gets them: a record with a fraction, or a word, must not change the type of others."""
+    whole = values.dtype.kind in "biu" or (values.dtype == object and all(map(_is_number, values.flat)))
+    return values.astype(np.float64) if whole else values
+
+
+def chunks(
+    records: NDArray[Any], labels: NDArray[np.int64], *, ids: Sequence[object] | None, key: bytes, n_chunks: int
+) -> tuple[list[NDArray[np.int64]], str]:
+    """The rows of each chunk, in an order that depends on the chunk's records alone, and a digest of all of them."""
+    contents = [
+        _hash(key, b"record:", struct.pack("<q", label) + content)
+        for label, content in zip(labels.tolist(), _contents(records), strict=True)
+    ]
+    owners = contents if ids is None else [_hash(key, b"id:", _packed("ids", value)) for value in ids]
+    rows: list[list[int]] = [[] for _ in range(n_chunks)]
+    order = sorted(range(len(contents)), key=lambda row: (owners[row], contents[row]))
+    for row in order:
+        rows[int.from_bytes(owners[row]) % n_chunks].append(row)
+    everything = _hash(key, b"records:", b"".join(owners[row] + contents[row] for row in order))
+    return [np.array(chunk, dtype=np.int64) for chunk in rows], everything.hex()
+
+
+def seed(key: bytes, *parts: int) -> int:
+    """A seed that depends on the key and on these numbers, never on records."""
+    return int.from_bytes(_hash(key, b"seed:", struct.pack(f"<{len(parts)}q", *parts))) % 2**31
+
+
+def mark(key: bytes) -> str:
+    """What tells one key from another without giving it away."""
+    return _hash(key, b"key:", b"").hex()
+
+
+def _hash(key: bytes, purpose: bytes, content: bytes) -> bytes:
+    return hmac.digest(key, purpose + content, "sha256")
+
+
+def _contents(records: NDArray[Any]) -> Iterator[bytes]:
+    """Each record as bytes: numbers by their value, whatever type the whole array has."""
+    for start in range(0, len(records), _BLOCK):
+        block = records[start : start + _BLOCK]
+        if block.dtype == object:
+            for row in block:
+                values = np.ravel(np.array(row, dtype=object))
+                if all(map(_is_number, values)):
+                    yield values.astype("<f8").tobytes()
+                else:
+                    yield b"".join(_packed("X", value) for value in values)
+        else:
+            yield from (row.tobytes() for row in np.ascontiguousarray(block, dtype="<f8"))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and (not isinstance(value, numbers.Integral) or abs(int(value)) <= _EXACT)
+
+
+def _packed(name: str, value: object) -> bytes:
+    if isinstance(value, str):
+        content = value.encode("utf-8", "surrogatepass")
+        return b"s" + struct.pack("<q", len(content)) + content
+    if isinstance(value, bytes):
+        return b"b" + struct.pack("<q", len(value)) + value
+    if name == "ids":
+        if isinstance(value, numbers.Integral):
+            return b"i" + str(int(value)).encode()
+    elif value is None:
+        return b"0"
+    elif _is_number(value):
+        return b"n" + struct.pack("<d", value)
+    wanted = "strings, bytes or whole numbers" if name == "ids" else "strings, bytes, numbers up to 2**53 or None"
+    raise InputError(name, type(value), requirement=f"must hold {wanted} alone", remedy="write the others as strings")

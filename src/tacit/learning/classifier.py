@@ -1,0 +1,485 @@
+"""A classifier that may be published: teachers vote on public points, a mechanism answers, a student learns from that.
+
+The paper's Algorithm 3, with any of the mechanisms, as a scikit-learn classifier.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from .. import checked
+from ..errors import InputError
+from ..guarantee import Assumption, Guarantee
+from ..ledger import Entry, Ledger
+from ..numerics import down
+from . import students
+from .choice import Choice, choice, margins, theorem_refusals
+from .held_out import ErrorEstimate, private_error
+from .mechanisms import Mechanism
+from .queries import medoids
+from .teachers import Teachers
+
+_BLOCK = 500
+"""Answers to a note of the ledger: a note takes a disk some milliseconds."""
+_HELD_OUT = 5
+"""One record of so many is set aside for the error estimate."""
+
+_CLASSES_PUBLIC = Assumption(
+    text="which classes occur among the private labels is public knowledge (pass classes=… if it is not)",
+    checked_by="caller",
+)
+_SIZE_PUBLIC = Assumption(
+    text="the number of private records is public knowledge (pass n_teachers=… if it is not)", checked_by="caller"
+)
+_LABELS_ONLY = Assumption(
+    text="features of all records are treated as public: only labels are protected, and neighbours differ in one label",
+    checked_by="caller",
+)
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """A scikit-learn classifier whose every output is (ε, δ)-differentially private for its training records.
+
+    `fit(X, y, X_public)` trains teachers on disjoint chunks of the private records, answers queries about public points
+    by a mechanism, and fits a student to public points and answers. Without `X_public` it is *label-private*: the
+    records are split by a keyed hash of their features, half of them lose their labels and become the public points.
+
+    estimator     what teachers are clones of; logistic regression unless given
+    epsilon       the whole cost of one `fit`; fitting again costs again, whether or not there is a ledger
+    delta         about 1/n²
+    n_teachers    "auto" takes the root of the number of records, which is then treated as public
+    mechanism     "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", one of `mechanisms`, or "auto", which
+                  chooses by expected votes and says why in `choice_`
+    student       any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer,
+                  others only points with one; one whose `fit` takes `counts` (`students.Propagated`) gets noisy counts
+                  from GNMax at the same cost
+    queries       "all" public points, or so many of them, medoids of clusters; None leaves it to the choice
+    expected      for the choice: the share of teachers expected to be right, or counts of public or made-up votes
+    refusals      the T of "svt"; None leaves it to the choice, or to the error estimate
+    error_share   the share of ε for the paper's Remark 1: a private estimate of the teachers' error, on a fifth of the
+                  records, sets T
+    ledger        a `tacit.ledger.Ledger`: the cost is spent there before the first answer is computed, and answers are
+                  noted there before they leave
+    classes       all labels that may occur; None treats those in `y` as public
+    key           32 bytes for the hash, fresh unless given
+    engine        where teachers are trained, as for `Teachers`
+    random_state  of the clusters; privacy noise takes no seed
+
+    After `fit`: `guarantee_`; `labels_`, for each public point the number of its class in `classes_`, −1 where refused
+    or not asked; `answered_` and `refused_`, the places of those points; `noisy_counts_`, if released; `student_`;
+    `choice_`; `error_`, the estimate. `teachers_` is private and must not be published: pickles and copies leave it
+    out, and `published()` returns what may leave.
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        n_teachers: int | str = "auto",
+        mechanism: str | Mechanism = "auto",
+        student: Any = None,
+        queries: int | str | None = None,
+        expected: Any = 0.8,
+        refusals: int | None = None,
+        error_share: float = 0.0,
+        ledger: Ledger | None = None,
+        classes: Any = None,
+        key: bytes | None = None,
+        engine: str = "local",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_teachers = n_teachers
+        self.mechanism = mechanism
+        self.student = student
+        self.queries = queries
+        self.expected = expected
+        self.refusals = refusals
+        self.error_share = error_share
+        self.ledger = ledger
+        self.classes = classes
+        self.key = key
+        self.engine = engine
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,  # noqa: N803 — scikit-learn's name
+        y: Any,
+        X_public: Any = None,  # noqa: N803
+        *,
+        ids: Iterable[object] | None = None,
+    ) -> PrivateClassifier:
+        """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
+
+        What this raises may depend on private records: do not publish it.
+        """
+        self._forget()
+        self._checked_options()
+        finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=2)  # noqa: N806
+        self.classes_, numbers = self._encoded(y)
+        owners, key = _owners(X, ids), secrets.token_bytes(32) if self.key is None else self.key
+        private = np.ones(len(X), dtype=bool)
+        if X_public is None:
+            private = _parts(owners, key, b"tacit public", 2) == 0
+            public = X[~private]
+        else:
+            public = validate_data(self, X_public, dtype=np.float64, ensure_all_finite=finite, reset=False)
+        held_out = np.zeros(len(X), dtype=bool)
+        if self.error_share:
+            held_out = private & (_parts(owners, key, b"tacit held out", _HELD_OUT) == 0)
+        taught = private & ~held_out
+        if not taught.any() or not len(public):
+            raise InputError(
+                "the records",
+                f"n_samples = {len(X)}",
+                requirement="must be enough to train teachers and to ask about some",
+                remedy="pass more of them, or public points as X_public",
+            )
+        teachers = self._teachers(int(private.sum()))
+        student = clone(self._estimator() if self.student is None else self.student)
+        chosen = None if self.error_share else self._choice(len(public), teachers, student, margins(self.expected))
+        council = Teachers(self._estimator(), teachers, key, classes=range(len(self.classes_)))
+        council.fit(X[taught], numbers[taught], ids=[owners[row] for row in np.flatnonzero(taught)], engine=self.engine)
+        if chosen is not None:
+            chosen.mechanism.guarantee()  # what no theorem covers is refused before it is paid for
+        # From here on private votes are looked at: what that may cost is on the disk first.
+        entry = self._spent(label_private=X_public is None)
+        self.teachers_ = council
+        self.error_ = None
+        if chosen is None:
+            tested = _parts(owners, key, b"tacit tester", teachers)[held_out]
+            self.error_ = self._error(X[held_out], numbers[held_out], tested, teachers, entry)
+            chosen = self._informed_choice(len(public), teachers, student, self.error_)
+        self.choice_ = chosen.reason
+        guarantee = self._guarantee(chosen.mechanism, teachers, label_private=X_public is None)
+        asked = medoids(public, clusters=chosen.queries, random_state=self.random_state)
+        labels, counts = self._answers(chosen.mechanism, council, public, asked, entry)
+        self.guarantee_ = guarantee
+        self.labels_ = labels
+        self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
+        self.refused_ = np.setdiff1d(asked, self.answered_)
+        self.noisy_counts_ = counts
+        if not len(self.answered_):
+            raise InputError(
+                "the number of answers",
+                0,
+                requirement="must be at least 1 for a student to learn from; the budget is spent",
+                remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
+            )
+        self.student_ = students.fitted(student, public, labels, counts)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The student's classes."""
+        check_is_fitted(self, "student_")
+        classes: NDArray[Any] = self.classes_[self.student_.predict(self._queried(X))]
+        return classes
+
+    @available_if(lambda self: hasattr(_learner(self), "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The student's chances, a column for each of `classes_`."""
+        check_is_fitted(self, "student_")
+        return students.spread_chances(self.student_, self._queried(X), classes=len(self.classes_))
+
+    def published(self) -> PublishedClassifier:
+        """What may leave: the student, the classes and the guarantee; `skops.io.dump` stores it."""
+        check_is_fitted(self, "student_")
+        return PublishedClassifier(
+            student=self.student_, classes=self.classes_, guarantee_json=self.guarantee_.to_json()
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "student_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        learners = [self._estimator(), self._estimator() if self.student is None else self.student]
+        tags.input_tags.allow_nan = all(get_tags(learner).input_tags.allow_nan for learner in learners)
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("teachers_", None)
+        return state
+
+    def _forget(self) -> None:
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def _estimator(self) -> Any:
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+
+    def _checked_options(self) -> None:
+        checked.number("epsilon", self.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
+        checked.probability("delta", self.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+        share = checked.number("error_share", self.error_share, at_least=0, below=1, remedy="use 0.1, or 0 for none")
+        if self.refusals is not None:
+            checked.whole("refusals", self.refusals, at_least=1, remedy="leave it out to have it chosen")
+        if self.ledger is not None and not isinstance(self.ledger, Ledger):
+            raise InputError(
+                "ledger", self.ledger, requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
+            )
+        if self.key is not None and (not isinstance(self.key, bytes) or len(self.key) != 32):
+            raise InputError(
+                "key", type(self.key), requirement="must be 32 bytes", remedy="use secrets.token_bytes(32)"
+            )
+        if share and (self.mechanism not in ("svt", "svt-faithful") or self.refusals is not None):
+            raise InputError(
+                "error_share",
+                self.error_share,
+                requirement="must be 0 unless mechanism is 'svt' or 'svt-faithful' and refusals is None",
+                remedy="leave it out: the estimate has nothing to set",
+            )
+        if not isinstance(self.mechanism, str):
+            for name in ("epsilon", "delta"):
+                cost = getattr(self.mechanism, name, None)
+                if not isinstance(cost, int | float) or cost > getattr(self, name):
+                    raise InputError(
+                        f"mechanism.{name}",
+                        cost,
+                        requirement=f"must be a number ≤ {name} = {getattr(self, name):g}",
+                        remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
+                    )
+
+    def _encoded(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """All classes in order, and the number of each label's."""
+        check_classification_targets(y)
+        if self.classes is None:
+            found, numbers = np.unique(y, return_inverse=True)
+            return found, numbers.astype(np.int64)
+        classes = np.unique(np.asarray(self.classes))
+        places = np.searchsorted(classes, y)
+        if not np.array_equal(classes[np.minimum(places, len(classes) - 1)], y):
+            raise InputError(
+                "y",
+                "some label that is none of them",  # but not which, as labels are private
+                requirement="must hold labels among classes alone",
+                remedy="list every label that may occur",
+            )
+        return classes, places.astype(np.int64)
+
+    def _teachers(self, records: int) -> int:
+        if self.n_teachers == "auto":
+            return max(1, math.isqrt(records))
+        remedy = "use 'auto' for the root of the number of records"
+        return checked.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
+
+    def _choice(
+        self,
+        points: int,
+        teachers: int,
+        student: Any,
+        lead: tuple[float, ...],
+        *,
+        refusals: int | None = None,
+        epsilon: float | None = None,
+    ) -> Choice:
+        queries: int | None = None
+        if self.queries == "all":
+            queries = points
+        elif self.queries is not None:
+            remedy = "use 'all', a number, or None"
+            queries = min(points, checked.whole("queries", self.queries, at_least=1, remedy=remedy))
+        if not isinstance(self.mechanism, str):
+            limit = points if queries is None else queries
+            planned = getattr(self.mechanism, "queries", None)
+            asked = limit if planned is None else min(limit, planned)
+            return Choice(mechanism=self.mechanism, queries=asked, worth=math.nan, reason="given by the caller")
+        return choice(
+            self.mechanism,
+            epsilon=self.epsilon if epsilon is None else epsilon,
+            delta=self.delta,
+            teachers=teachers,
+            points=points,
+            queries=queries,
+            lead=lead,
+            refusals=self.refusals if refusals is None else refusals,
+            counts=has_fit_parameter(student, "counts"),
+        )
+
+    def _informed_choice(self, points: int, teachers: int, student: Any, error: ErrorEstimate) -> Choice:
+        """T from the estimated error: by Theorem 3.2 for the printed constants, else by votes with that error."""
+        epsilon, refusals = down(self.epsilon - error.epsilon), None
+        if self.mechanism == "svt-faithful":
+            queries = min(points, self.queries) if isinstance(self.queries, int) else points
+            refusals = theorem_refusals(error.value, queries=queries)
+        lead = margins(min(1.0, max(0.51, 1 - error.value)))
+        found = self._choice(points, teachers, student, lead, refusals=refusals, epsilon=epsilon)
+        reason = f"{found.reason}, but for a private estimate of the teachers' error, {error.value:.3g}"
+        return dataclasses.replace(found, reason=reason)
+
+    def _error(
+        self,
+        records: NDArray[np.float64],
+        numbers: NDArray[np.int64],
+        tester: NDArray[np.int64],
+        teachers: int,
+        entry: Entry | None,
+    ) -> ErrorEstimate:
+        """Every held-out record tests one teacher."""
+        wrong = np.zeros(len(records), dtype=np.int64)
+        if len(records):
+            votes = self.teachers_.votes(records, engine=self.engine)
+            wrong = (votes[np.arange(len(records)), tester] != numbers).astype(np.int64)
+        mistakes = np.bincount(tester, weights=wrong, minlength=teachers).astype(np.int64)
+        tests = np.bincount(tester, minlength=teachers).astype(np.int64)
+        found = private_error(mistakes, tests, epsilon=down(self.epsilon * self.error_share))
+        if entry is not None and self.ledger is not None:
+            self.ledger.note(entry, {"error": found.value})
+        return found
+
+    def _spent(self, *, label_private: bool) -> Entry | None:
+        """The whole cost in the ledger, or `BudgetSpentError`."""
+        if self.ledger is None:
+            return None
+        epsilon, delta = self._cost()
+        detail = {
+            "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
+            "neighbours": "one label changed" if label_private else "one record added or removed",
+            "error_share": self.error_share,
+        }
+        return self.ledger.spend("PrivateClassifier.fit", epsilon=epsilon, delta=delta, detail=detail)
+
+    def _cost(self) -> tuple[float, float]:
+        given = self if isinstance(self.mechanism, str) else self.mechanism
+        return float(given.epsilon), float(given.delta)
+
+    def _guarantee(self, mechanism: Mechanism, teachers: int, *, label_private: bool) -> Guarantee:
+        proven = mechanism.guarantee()
+        epsilon, delta = self._cost()
+        first = [_LABELS_ONLY] * label_private
+        first += [_CLASSES_PUBLIC] * (self.classes is None)
+        first += [_SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
+        detail = {**proven.detail, "epsilon_mechanism": mechanism.epsilon, "n_teachers": teachers}
+        if self.error_ is not None:
+            detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
+        what = "privacy loss ε of one label" if label_private else "privacy loss ε"
+        return dataclasses.replace(
+            proven,
+            quantity=f"{what} at δ = {delta:g}",
+            value=epsilon,
+            assumptions=(*first, *proven.assumptions),
+            detail=detail,
+        )
+
+    def _answers(
+        self,
+        mechanism: Mechanism,
+        council: Teachers,
+        public: NDArray[np.float64],
+        asked: NDArray[np.int64],
+        entry: Entry | None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """A class number for every public point, −1 where there is none; and the noisy counts, if they are released."""
+        votes = council.counts(public[asked], engine=self.engine)
+        labels = np.full(len(public), students.UNLABELLED, dtype=np.int64)
+        released: NDArray[np.int64] | None = None
+        session = mechanism.session()
+        for start in range(0, len(asked), _BLOCK):
+            places = asked[start : start + _BLOCK]
+            answers: list[Any] = []
+            for row in votes[start : start + _BLOCK]:
+                if session.stopped:
+                    break
+                answers.append(session.answer(row))
+            if entry is not None and self.ledger is not None and answers:
+                self.ledger.note(entry, {"points": places[: len(answers)].tolist(), "answers": answers})
+            for place, answer in zip(places.tolist(), answers, strict=False):
+                if isinstance(answer, tuple):
+                    if released is None:
+                        released = np.zeros((len(public), len(answer)), dtype=np.int64)
+                    released[place] = answer
+                    labels[place] = int(np.argmax(answer))
+                elif answer is not None:
+                    labels[place] = answer
+        return labels, released
+
+    def _queried(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+        found: NDArray[np.float64] = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=False)
+        return found
+
+
+class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What may leave of a `PrivateClassifier`: no teacher and no count of votes is in it, and it cannot be fitted."""
+
+    def __init__(self, student: Any = None, classes: Any = None, guarantee_json: str = "") -> None:
+        self.student = student
+        self.classes = classes
+        self.guarantee_json = guarantee_json
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """All classes, in the order of the chances."""
+        return np.asarray(self.classes)
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What is proven about it."""
+        return Guarantee.from_json(self.guarantee_json)
+
+    def fit(self, X: Any, y: Any) -> PublishedClassifier:  # noqa: ARG002, N803
+        """Refused: this would be a new release."""
+        raise InputError(
+            "a published classifier", "fit", requirement="must stay as it was released", remedy="use PrivateClassifier"
+        )
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The student's classes."""
+        classes: NDArray[Any] = self.classes_[self.student.predict(np.asarray(X, dtype=np.float64))]
+        return classes
+
+    @available_if(lambda self: hasattr(self.student, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The student's chances, a column for each of `classes_`."""
+        return students.spread_chances(self.student, np.asarray(X, dtype=np.float64), classes=len(self.classes_))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.student is not None
+
+
+def _learner(classifier: PrivateClassifier) -> Any:
+    """What will become, or became, the student."""
+    if hasattr(classifier, "student_"):
+        return classifier.student_
+    return classifier._estimator() if classifier.student is None else classifier.student
+
+
+def _owners(X: NDArray[np.float64], ids: Iterable[object] | None) -> list[bytes]:  # noqa: N803
+    """Whose each record is: its id, else its features. Never its label, so that changing a label moves no record."""
+    if ids is None:
+        return [row.tobytes() for row in np.ascontiguousarray(X + 0.0)]  # −0.0 becomes 0.0
+    given = list(ids)
+    if len(given) != len(X) or not all(isinstance(value, str | bytes | int | np.integer) for value in given):
+        raise InputError(
+            "ids", len(given), requirement=f"must be {len(X)} strings or whole numbers", remedy="pass one a record"
+        )
+    plain = [int(value) if isinstance(value, int | np.integer) else value for value in given]
+    return [value if isinstance(value, bytes) else repr(value).encode() for value in plain]
+
+
+def _parts(owners: list[bytes], key: bytes, purpose: bytes, parts: int) -> NDArray[np.int64]:
+    """The part that each owner's records fall into, by a keyed hash."""
+    digests = (hashlib.blake2b(owner, digest_size=16, key=key, person=purpose).digest() for owner in owners)
+    return np.array([int.from_bytes(digest) % parts for digest in digests], dtype=np.int64)

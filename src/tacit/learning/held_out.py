@@ -1,0 +1,49 @@
+"""Remark 1 of the paper: a differentially private estimate of the learner's error on records set aside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import checked
+from ..errors import InputError
+from ..numerics import up
+from .mechanisms import Noise, SystemNoise
+from .votes import checked_counts
+
+_UNITS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorEstimate:
+    """The mean error of a teacher, with noise; `epsilon` is what it cost, δ is 0."""
+
+    value: float
+    epsilon: float
+    scale: float
+    teachers: int
+
+
+def private_error(wrong: ArrayLike, tested: ArrayLike, *, epsilon: float, noise: Noise | None = None) -> ErrorEstimate:
+    """The mean error of teachers that were each tested on records of their own, (ε, 0)-DP.
+
+    Each teacher's error is cut to whole percents, and is 50 where it had no record. One record trains one teacher or
+    tests one, so it moves one teacher's percents, by at most 100: the sum gets discrete Laplace noise of scale 100/ε.
+    """
+    epsilon = checked.number("epsilon", epsilon, at_least=1e-9, at_most=1e4, remedy="use a tenth of the budget")
+    mistakes, tests = checked_counts(wrong, dimensions=1), checked_counts(tested, dimensions=1)
+    if mistakes.shape != tests.shape or (mistakes > tests).any():
+        raise InputError(
+            "wrong",
+            mistakes.shape,
+            requirement=f"must be as many as tested, {tests.shape}, and none larger than its own",
+            remedy="pass both for each teacher",
+        )
+    percents = np.where(tests > 0, _UNITS * mistakes // np.maximum(1, tests), _UNITS // 2)
+    scale = up(_UNITS / epsilon)
+    source = SystemNoise() if noise is None else noise
+    total = int(percents.sum()) + source.laplace(scale)
+    value = min(1.0, max(0.0, total / (_UNITS * len(tests))))
+    return ErrorEstimate(value=value, epsilon=epsilon, scale=scale, teachers=len(tests))

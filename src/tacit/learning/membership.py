@@ -1,0 +1,99 @@
+"""Canaries: records planted in the training set or left out, and a guess from the published student which it was."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from .. import checked
+from ..errors import InputError
+from ..guarantee import Adversary, Attack
+from .attack import shown_loss
+from .classifier import PrivateClassifier
+
+_NOTHING_SHOWN = -1.0
+"""The score where the mechanism answered nothing, so that there is no student."""
+
+
+def membership_attack(
+    classifier: PrivateClassifier,
+    X: ArrayLike,  # noqa: N803 — scikit-learn's name
+    y: ArrayLike,
+    X_public: ArrayLike,  # noqa: N803
+    *,
+    runs: int = 100,
+    failure_probability: float = 1e-2,
+    seed: int = 0,
+) -> Attack:
+    """The privacy loss that a student shows about random canaries, with a confidence interval.
+
+    A canary is a public point, which the student may be asked about, with a random label. Each of `runs` on either side
+    fits a clone of the classifier, with a canary among the records or without it, and scores the chance that the
+    student gives to the canary's label. Half of the runs choose the threshold and the direction, the others measure.
+    Every fit spends the budget of the guarantee afresh: attack records that may be spent, never with a ledger.
+    """
+    runs = checked.whole("runs", runs, at_least=20, remedy="run about a hundred")
+    alpha = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
+    checked.whole("seed", seed, at_least=0, remedy="use any whole number")
+    if classifier.ledger is not None or classifier.classes is None or classifier.n_teachers == "auto":
+        raise InputError(
+            "classifier",
+            classifier,
+            requirement="must have no ledger, and classes and n_teachers that are given, not found in records",
+            remedy="set them: a canary must change nothing but the records",
+        )
+    rng = np.random.default_rng(seed)
+    records, labels, public = np.asarray(X, dtype=np.float64), np.asarray(y), np.asarray(X_public, dtype=np.float64)
+    classes, scores = np.unique(np.asarray(classifier.classes)), np.empty((2, runs))
+    quantity = ""
+    for planted in (0, 1):
+        for run in range(runs):
+            point, label = public[rng.integers(len(public))], rng.choice(classes)
+            model = clone(classifier)
+            shown = (np.vstack([records, point]), np.append(labels, label)) if planted else (records, labels)
+            try:
+                model.fit(*shown, public)
+            except InputError:
+                if len(getattr(model, "answered_", [0])):
+                    raise
+            quantity = model.guarantee_.quantity
+            scores[planted, run] = _score(model, point, label)
+    half = runs // 2
+    threshold, sign = _threshold(scores[:, :half])
+    left_out, planted_hits = ((sign * scores[:, half:] >= sign * threshold).sum(axis=1)).tolist()
+    likely, unlikely = (planted_hits, left_out) if sign > 0 else (left_out, planted_hits)
+    _, delta = classifier._cost()
+    value, low, high = shown_loss(likely, unlikely, runs=runs - half, delta=delta, failure_probability=alpha)
+    return Attack(
+        quantity=quantity,
+        value=value,
+        low=low,
+        high=high,
+        confidence=1 - alpha,
+        adversary=Adversary.ANY,
+        method=f"canaries ({runs} fits with one and {runs} without, half of them to choose the threshold)",
+    )
+
+
+def _score(model: PrivateClassifier, point: NDArray[np.float64], label: object) -> float:
+    """The chance that the student gives to the label, or whether it predicts it."""
+    if not hasattr(model, "student_"):
+        return _NOTHING_SHOWN
+    if hasattr(model, "predict_proba"):
+        (place,) = np.flatnonzero(model.classes_ == label)
+        return float(model.predict_proba(point[None])[0, place])
+    return float(model.predict(point[None])[0] == label)
+
+
+def _threshold(scores: NDArray[np.float64]) -> tuple[float, int]:
+    """Where, and in which direction, the scores of canaries left out (row 0) and planted (row 1) differ most."""
+    best = -np.inf, 0.0, 1
+    for threshold in np.unique(scores):
+        for sign in (1, -1):
+            rare, common = (sign * scores >= sign * threshold).sum(axis=1)[::sign]
+            ratio = (
+                np.log(common + 0.5) - np.log(rare + 0.5) - 1 / np.sqrt(common + 0.5)
+            )  # less what rare events vary by
+            best = max(best, (float(ratio), float(threshold), sign))
+    return best[1], best[2]

@@ -1,0 +1,30 @@
+"""Which public points to ask about: all of them, or one for each cluster. Public data alone decides, so it is free."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from .. import checked
+
+
+def medoids(X: NDArray[Any], *, clusters: int, random_state: Any = None) -> NDArray[np.int64]:  # noqa: N803
+    """The places, in order, of the points closest to the centres of their k-means clusters; fewer where points repeat.
+
+    Answers about them reach furthest in a graph of neighbours, so a student that propagates needs few.
+    """
+    clusters = checked.whole("clusters", clusters, at_least=1, remedy="say how many queries may be asked")
+    if clusters >= len(X):
+        return np.arange(len(X), dtype=np.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of points that repeat
+        found = KMeans(clusters, n_init=1, random_state=random_state).fit(X)
+    distance = found.transform(X)[np.arange(len(X)), found.labels_]
+    nearest_first = np.argsort(distance, kind="stable")
+    _, first = np.unique(found.labels_[nearest_first], return_index=True)
+    return np.sort(nearest_first[first]).astype(np.int64)

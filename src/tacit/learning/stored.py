@@ -1,0 +1,70 @@
+"""Teachers in files, by skops: nothing is unpickled, and types that nobody vouched for are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, MissingExtraError
+from ..files import write_whole
+
+
+def needed() -> Any:
+    """skops, or what to install."""
+    try:
+        import skops.io
+    except ImportError:
+        raise MissingExtraError(
+            "folder must have skops, which stores teachers, got no such package; pip install 'tacit[learning]'"
+        ) from None
+    return skops.io
+
+
+def write(path: Path, estimator: Any, *, trusted: Sequence[str]) -> None:
+    """Store a trained estimator, whole or not at all; one that `read` would refuse is refused here already."""
+    skops = needed()
+    try:
+        content: bytes = skops.dumps(estimator)
+        unknown = sorted(set(skops.get_untrusted_types(data=content)) - set(trusted))
+    except Exception as failure:  # skops raises what it likes for what it cannot hold
+        raise InputError(
+            f"the type {type(estimator).__name__} of the teachers",
+            type(failure).__name__,
+            requirement="must be one that skops can store",
+            remedy="use folder=None to keep teachers in memory",
+        ) from None
+    if unknown:
+        raise _untrusted("the estimator", unknown)
+    write_whole(path, content)
+
+
+def read(path: Path, kind: type, *, trusted: Sequence[str]) -> Any:
+    """What `write` stored, of exactly this type."""
+    skops = needed()
+    try:
+        content = path.read_bytes()
+        unknown = sorted(set(skops.get_untrusted_types(data=content)) - set(trusted))
+        estimator = None if unknown else skops.loads(content, trusted=list(trusted))
+    except Exception:  # whatever a file that is not ours makes skops raise
+        unknown, estimator = [], None
+    if unknown:
+        raise _untrusted(str(path), unknown)
+    if type(estimator) is not kind:
+        raise InputError(
+            "a teacher of folder",
+            str(path),
+            requirement=f"must be a {kind.__name__} that skops stored",
+            remedy="delete the file to train the teacher again",
+        )
+    return estimator
+
+
+def _untrusted(what: str, unknown: Sequence[str]) -> InputError:
+    names = ", ".join(unknown)
+    return InputError(
+        f"{what}, which holds {names},",
+        len(unknown),
+        requirement="must hold no types but those that skops or you trust",
+        remedy="list them in trusted= if only you can write to the folder, or use folder=None",
+    )

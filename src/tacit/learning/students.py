@@ -1,0 +1,156 @@
+"""Students: classifiers of public points, from the answers alone.
+
+A student costs no privacy, whatever it does: it sees public points and released answers. It gets class numbers, and
+−1 for points without an answer if it can use them (`takes_unlabelled`), as scikit-learn's semi-supervised learners do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import kneighbors_graph
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import checked
+from ..errors import InputError
+
+UNLABELLED = -1
+"""The label of a point that has none, as in `sklearn.semi_supervised`."""
+
+
+class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Labels, or noisy counts of votes, spread over a graph of neighbours; then any classifier fitted to all of them.
+
+    Every point is joined to its nearest `neighbors`; F = αSF + (1 − α)Y is iterated with the normalised graph S (Zhou
+    et al. 2003). Points that no label reaches are left out. Noisy counts say more than their largest at the same
+    privacy, and the noise averages out along the graph.
+    """
+
+    takes_unlabelled = True
+
+    def __init__(self, final: Any = None, *, neighbors: int = 10, alpha: float = 0.9, iterations: int = 100) -> None:
+        self.final = final
+        self.neighbors = neighbors
+        self.alpha = alpha
+        self.iterations = iterations
+
+    def fit(self, X: Any, y: Any, counts: Any = None) -> Propagated:  # noqa: N803
+        """From labels, −1 where there is none, or from counts: a row for each point and a column for each class.
+
+        Rows of points with the label −1 are ignored; a column is the class of its number.
+        """
+        neighbors = checked.whole("neighbors", self.neighbors, at_least=1, remedy="use about 10")
+        alpha = checked.number("alpha", self.alpha, above=0, below=1, remedy="use about 0.9")
+        iterations = checked.whole("iterations", self.iterations, at_least=1, remedy="use about 100")
+        X, y = validate_data(self, X, y)  # noqa: N806
+        check_classification_targets(y)
+        known = y != UNLABELLED if y.dtype.kind in "if" else np.ones(len(y), dtype=bool)
+        if not known.any():
+            raise InputError(
+                "y", y, requirement="must have one label at least, got no class", remedy="ask for more answers"
+            )
+        if counts is None:
+            self.classes_, places = np.unique(y[known], return_inverse=True)
+            start = np.zeros((len(y), len(self.classes_)))
+            start[np.flatnonzero(known), places] = 1.0
+        else:
+            table = checked.array("counts", counts, dimensions=2, remedy="pass a row for each point")
+            if len(table) != len(y):
+                raise InputError(
+                    "counts", table.shape, requirement=f"must have {len(y)} rows", remedy="one for each point"
+                )
+            self.classes_ = np.arange(table.shape[1])
+            start = np.where(known[:, None], table - table.mean(axis=1, keepdims=True), 0.0)
+        spread = _spread(X, start, neighbors=neighbors, alpha=alpha, iterations=iterations)
+        reached = spread.any(axis=1)
+        self.propagated_ = np.where(reached, np.argmax(spread, axis=1), UNLABELLED)
+        """The class number that every point was given."""
+        final = LogisticRegression(max_iter=1000) if self.final is None else clone(self.final)
+        given = self.propagated_[reached]
+        self.final_ = fitted(final, X[reached], given)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The final classifier's classes."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)  # noqa: N806
+        classes: NDArray[Any] = self.classes_[self.final_.predict(X)]
+        return classes
+
+    @available_if(lambda self: self.final is None or hasattr(self.final, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The final classifier's chances, one column for each class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)  # noqa: N806
+        return spread_chances(self.final_, X, classes=len(self.classes_))
+
+
+class Constant(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The student of answers that all name one class, which most classifiers refuse to learn from."""
+
+    def fit(self, X: Any, y: Any) -> Constant:  # noqa: ARG002, N803
+        """Keeps the one class."""
+        self.classes_ = np.unique(y)[:1]
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """That class for every point."""
+        return np.repeat(self.classes_, len(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """One, for every point."""
+        return np.ones((len(X), 1))
+
+
+def fitted(student: Any, X: NDArray[Any], y: NDArray[Any], counts: NDArray[Any] | None = None) -> Any:  # noqa: N803
+    """The student, fitted to what it can use: all points, those with answers, or noisy counts."""
+    answered = y != UNLABELLED
+    if len(np.unique(y[answered])) == 1:
+        return Constant().fit(X, y[answered])
+    if counts is not None:
+        return student.fit(X, y, counts=counts)
+    if takes_unlabelled(student):
+        return student.fit(X, y)
+    return student.fit(X[answered], y[answered])
+
+
+def takes_unlabelled(student: Any) -> bool:
+    """Whether −1 means "no label" to it: scikit-learn's semi-supervised learners, and what has `takes_unlabelled`."""
+    last = student.steps[-1][1] if isinstance(student, Pipeline) else student
+    return bool(getattr(last, "takes_unlabelled", type(last).__module__.startswith("sklearn.semi_supervised")))
+
+
+def spread_chances(student: Any, X: NDArray[Any], *, classes: int) -> NDArray[np.float64]:  # noqa: N803
+    """The student's chances with a column for every class, 0 for those it never saw."""
+    chances = np.zeros((len(X), classes))
+    chances[:, np.asarray(student.classes_, dtype=np.int64)] = student.predict_proba(X)
+    return chances
+
+
+def _spread(
+    X: NDArray[Any],  # noqa: N803
+    start: NDArray[np.float64],
+    *,
+    neighbors: int,
+    alpha: float,
+    iterations: int,
+) -> NDArray[np.float64]:
+    """F after the iterations, from F = Y."""
+    if len(X) == 1:
+        return start
+    graph = kneighbors_graph(X, min(neighbors, len(X) - 1), mode="connectivity", include_self=False)
+    graph = graph.maximum(graph.T)
+    roots = 1 / np.sqrt(np.asarray(graph.sum(axis=1)).ravel())
+    normalised = sparse.diags(roots) @ graph @ sparse.diags(roots)
+    found = start.copy()
+    for _ in range(iterations):
+        found = alpha * (normalised @ found) + (1 - alpha) * start
+    return found

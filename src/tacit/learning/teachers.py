@@ -1,0 +1,330 @@
+"""Teachers: one estimator for each of many disjoint chunks of private records, and their votes on public queries."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import checked, kept
+from ..errors import InputError
+from . import stored, workers
+from .chunks import KEY_BYTES, chunks, features, mark, seed, used
+from .votes import ABSTAIN, vote_counts
+
+_QUERIES_AT_ONCE = 10_000
+
+Teacher = tuple[NDArray[np.int64], Any]
+"""The classes that occur in a chunk, as their numbers, and what was trained to tell them apart if there are several."""
+
+
+class Teachers:
+    """`n_teachers` clones of a classifier, each trained on its own chunk of the private records.
+
+    A record's chunk is decided by a keyed hash of its id, or of its features and label where it has none, so that
+    adding or removing one record changes one chunk. A teacher depends on the set of records in its chunk, the key and
+    its own number: not on their order, nor on other chunks. Records with one id fall into one chunk, so with ids of
+    people "one record" may be read as "one person"; without ids, equal records do.
+
+    `classes` is what can be voted for, in the order of the counts. It must come from public knowledge: which classes
+    occur among private records is private. Teachers see the classes of their chunk, numbered from 0. A chunk with one
+    class always votes for it; an empty one abstains, or votes for `default`. `random_state` of the estimator, and of
+    what it holds, is set from the key and the teacher's number.
+
+    `key` is 32 bytes, from the operating system's entropy unless given. Privacy does not rest on it, but who knows it
+    can aim records at a chunk. `trusted` names types that stored teachers may hold beyond those that skops trusts.
+
+    Errors while training go to the owner of the data and may depend on it: do not publish them.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        n_teachers: int,
+        key: bytes | None = None,
+        *,
+        classes: Iterable[object] | None = None,
+        default: object = None,
+        trusted: Sequence[str] = (),
+    ) -> None:
+        self.estimator = _estimator(estimator)
+        self.n_teachers = checked.whole("n_teachers", n_teachers, at_least=1, remedy="say how many chunks")
+        if key is not None and (not isinstance(key, bytes) or len(key) != KEY_BYTES):
+            raise InputError(
+                "key",
+                type(key) if not isinstance(key, bytes) else f"{len(key)} bytes",
+                requirement=f"must be {KEY_BYTES} bytes",
+                remedy=f"use secrets.token_bytes({KEY_BYTES}), or leave it out",
+            )
+        self.key = key
+        self.classes = _classes(classes)
+        self._numbers = {label: number for number, label in enumerate(self.classes)}
+        if default is not None and default not in self._numbers:
+            raise InputError("default", default, requirement="must be one of classes", remedy="use None to abstain")
+        self.default = default
+        if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
+            raise InputError(
+                "trusted", trusted, requirement="must be a list of names of types", remedy="use ['package.module.Type']"
+            )
+        self.trusted = tuple(trusted)
+        self._teachers: list[Teacher] | None = None
+
+    def fit(
+        self,
+        X: ArrayLike,  # noqa: N803 — scikit-learn's name
+        y: Iterable[object],
+        *,
+        ids: Iterable[object] | None = None,
+        engine: str = "local",
+        folder: Path | str | None = None,
+        advance: Callable[[str], None] = lambda _: None,
+    ) -> Self:
+        """Train one teacher for each chunk of the private records; `advance` hears of each that is done.
+
+        With a folder, which must be as private as the records, each teacher is stored as soon as it is trained, and a
+        later call for the same task trains only those that are missing.
+        """
+        records, labels = features("X", X), self._labels(y)
+        names = None if ids is None else list(ids)
+        for name, length in (("y", len(labels)), ("ids", len(labels if names is None else names))):
+            if length != len(records):
+                raise InputError(
+                    f"the length of {name}",
+                    length,
+                    requirement=f"must be that of X, {len(records)}",
+                    remedy="pass one for each record",
+                )
+        place = None if folder is None else Path(folder)
+        if place is not None:
+            stored.needed()
+            with contextlib.suppress(OSError):  # claiming the folder says why
+                place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key = self._key(place)
+        rows, digest = chunks(records, labels, ids=names, key=key, n_chunks=self.n_teachers)
+        present = [np.unique(labels[chunk]) for chunk in rows]
+        taught = [number for number, found in enumerate(present) if len(found) > 1]
+        trained: dict[int, Any] = {}
+        if place is not None:
+            kept.claim(place, self._mark(key, digest), resume=True, name="folder")
+            paths = {number: place / f"teacher-{number:05d}.skops" for number in taught}
+            trained = {
+                number: stored.read(path, type(self.estimator), trusted=self.trusted)
+                for number, path in paths.items()
+                if path.exists()
+            }
+
+        def job(number: int) -> tuple[Any, ...]:
+            chunk = rows[number]
+            # In a tuple, which Dask sends with the job; on their own, arrays would die with the worker that holds them.
+            return self._untrained(key, number), (used(records[chunk]), np.searchsorted(present[number], labels[chunk]))
+
+        left = [number for number in taught if number not in trained]
+        if left:
+            with workers.opened(engine) as crowd:
+                for number, outcome in crowd.outcomes(_fitted, left, job):
+                    if isinstance(outcome, workers.Failure):
+                        raise InputError(
+                            f"the training of teacher {number}",
+                            outcome.kind,
+                            requirement="must succeed on its chunk",
+                            remedy="fit the estimator on some records to see why; its words are kept back, "
+                            "as they may quote records",
+                        )
+                    if place is not None:
+                        stored.write(paths[number], outcome, trusted=self.trusted)
+                    trained[number] = outcome
+                    advance(f"{len(trained)} of {len(taught)} teachers trained")
+        self._teachers = [(found, trained.get(number)) for number, found in enumerate(present)]
+        self._shape = records.shape[1:]
+        return self
+
+    def votes(
+        self,
+        X: ArrayLike,  # noqa: N803 — scikit-learn's name
+        *,
+        engine: str = "local",
+        advance: Callable[[str], None] = lambda _: None,
+    ) -> NDArray[np.int32]:
+        """Every teacher's vote on public queries (queries × teachers): the number of a class, or `ABSTAIN`."""
+        if self._teachers is None:
+            raise InputError("teachers", "none", requirement="must be trained to vote", remedy="call fit first")
+        queries = used(features("X", X))
+        if queries.shape[1:] != self._shape:
+            raise InputError(
+                "the shape of a query",
+                queries.shape[1:],
+                requirement=f"must be that of a record, {self._shape}",
+                remedy="pass the same features, one row a query",
+            )
+        empty = ABSTAIN if self.default is None else self._numbers[self.default]
+        votes = np.full((len(queries), self.n_teachers), empty, dtype=np.int32)
+        for number, (found, _) in enumerate(self._teachers):
+            if len(found) == 1:
+                votes[:, number] = found[0]
+        taught = [number for number, (found, _) in enumerate(self._teachers) if len(found) > 1]
+        if not taught or not len(queries):
+            return votes
+        # Scikit-learn looks for infinities in every call; once is enough.
+        finite = queries.dtype.kind == "f" and bool(np.isfinite(queries).all())
+        with workers.opened(engine) as crowd:
+            size = math.ceil(len(taught) / (4 * crowd.cores))
+            blocks = [taught[start : start + size] for start in range(0, len(taught), size)]
+            teachers, done = self._teachers, 0
+
+            def job(number: int) -> tuple[Any, ...]:
+                return queries, tuple(teachers[member] for member in blocks[number]), finite
+
+            for number, outcome in crowd.outcomes(_cast, range(len(blocks)), job):
+                if isinstance(outcome, workers.Failure):
+                    raise InputError(
+                        f"the votes of teachers {blocks[number][0]} to {blocks[number][-1]}",
+                        outcome.kind,
+                        requirement="must be classes of their chunks, one for each query",
+                        remedy="see that the estimator's predict takes these queries and returns labels it was given",
+                    )
+                votes[:, blocks[number]] = outcome
+                done += len(blocks[number])
+                advance(f"{done} of {len(taught)} teachers have voted")
+        return votes
+
+    def counts(
+        self,
+        X: ArrayLike,  # noqa: N803 — scikit-learn's name
+        *,
+        engine: str = "local",
+        advance: Callable[[str], None] = lambda _: None,
+    ) -> NDArray[np.int64]:
+        """How many teachers vote for each class (queries × classes); private, for a mechanism to answer from."""
+        votes = self.votes(X, engine=engine, advance=advance)
+        parts = range(0, max(1, len(votes)), _QUERIES_AT_ONCE)
+        counted = [vote_counts(votes[start : start + _QUERIES_AT_ONCE], classes=len(self.classes)) for start in parts]
+        return np.concatenate(counted)
+
+    def _labels(self, y: Iterable[object]) -> NDArray[np.int64]:
+        found = y.tolist() if isinstance(y, np.ndarray) else list(y)
+        try:
+            numbers = [self._numbers.get(label, -1) for label in found]
+        except TypeError:
+            raise InputError(
+                "y",
+                "one with several values",
+                requirement="must hold one label for each record",
+                remedy="flatten it",
+            ) from None
+        if -1 in numbers:
+            raise InputError(
+                "y",
+                f"{numbers.count(-1)} labels that are none",  # but not which, as labels are private
+                requirement="must hold labels among classes",
+                remedy="list every class that may occur, known without looking at the records",
+            )
+        return np.array(numbers, dtype=np.int64)
+
+    def _key(self, folder: Path | None) -> bytes:
+        """The key given, else that of the folder, else a new one."""
+        if self.key is not None or folder is None:
+            return self.key or secrets.token_bytes(KEY_BYTES)
+        path = folder / "key.json"
+        if (folder / "task.json").exists() and not path.exists():
+            return secrets.token_bytes(KEY_BYTES)  # the folder belongs to a task with a key of its own
+        try:
+            key = bytes.fromhex(kept.record(path, lambda: {"key": secrets.token_hex(KEY_BYTES)})["key"])
+        except (KeyError, OSError, TypeError, ValueError):
+            key = b""
+        if len(key) != KEY_BYTES:
+            raise InputError("folder", str(path), requirement="must hold a key", remedy="choose another folder")
+        return key
+
+    def _mark(self, key: bytes, records: str) -> dict[str, object]:
+        parameters = self.estimator.get_params(deep=True)
+        described = {name: re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value)) for name, value in sorted(parameters.items())}
+        return {
+            "task": "teachers",
+            "estimator": f"{type(self.estimator).__module__}.{type(self.estimator).__qualname__}",
+            "parameters": described,
+            "n_teachers": self.n_teachers,
+            "classes": [repr(label) for label in self.classes],
+            "key": mark(key),
+            "records": records,
+        }
+
+    def _untrained(self, key: bytes, number: int) -> Any:
+        from sklearn.base import clone
+
+        estimator = clone(self.estimator)
+        names = sorted(estimator.get_params(deep=True))
+        states = [name for name in names if re.fullmatch(r"(.*__)?random_state", name)]
+        return estimator.set_params(**{name: seed(key, number, place) for place, name in enumerate(states)})
+
+
+def _fitted(estimator: Any, chunk: tuple[NDArray[Any], NDArray[np.int64]]) -> Any:
+    records, labels = chunk
+    estimator.fit(records, labels)
+    return estimator
+
+
+def _cast(queries: NDArray[Any], teachers: Sequence[Teacher], finite: bool) -> NDArray[np.int32]:
+    """Votes of some teachers, queries × teachers."""
+    import sklearn
+
+    votes = np.empty((len(queries), len(teachers)), dtype=np.int32)
+    with sklearn.config_context(assume_finite=finite):
+        for place, (found, estimator) in enumerate(teachers):
+            predicted = np.asarray(estimator.predict(queries))
+            if predicted.shape == (len(queries), 1):
+                predicted = predicted[:, 0]
+            if predicted.shape != (len(queries),) or not np.isin(predicted, np.arange(len(found))).all():
+                raise LookupError
+            votes[:, place] = found[predicted.astype(np.int64)]
+    return votes
+
+
+def _estimator(estimator: Any) -> Any:
+    from sklearn.base import clone
+
+    methods = ("get_params", "set_params", "fit", "predict")
+    good = not isinstance(estimator, type) and all(callable(getattr(estimator, name, None)) for name in methods)
+    try:
+        if good:
+            clone(estimator)
+    except Exception:  # what a foreign constructor raises
+        good = False
+    if not good:
+        raise InputError(
+            "estimator",
+            estimator,
+            requirement="must be a classifier in the style of scikit-learn, which can be cloned",
+            remedy="pass an instance, e.g. LogisticRegression()",
+        )
+    for name, value in estimator.get_params(deep=True).items():
+        if name.endswith("class_weight") and not (value is None or isinstance(value, str)):
+            raise InputError(
+                name,
+                value,
+                requirement="must be None or 'balanced', as teachers see the classes of their chunk, numbered from 0",
+                remedy="leave it out",
+            )
+    return estimator
+
+
+def _classes(classes: Iterable[object] | None) -> tuple[object, ...]:
+    if classes is None or isinstance(classes, str | bytes):
+        raise InputError(
+            "classes",
+            classes,
+            requirement="must be listed, from public knowledge: which of them occur among private records is private",
+            remedy="list every label that may occur, e.g. classes=range(10)",
+        )
+    requirement, remedy = "must be one or more distinct strings or numbers", "list every label once"
+    found = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    plain = all(isinstance(label, str | int | float | np.integer | np.floating | np.bool_) for label in found)
+    if not found or not plain or any(label != label for label in found) or len(set(found)) < len(found):
+        raise InputError("classes", found, requirement=requirement, remedy=remedy)
+    return found

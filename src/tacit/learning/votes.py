@@ -1,0 +1,84 @@
+"""Votes of teachers, counted: whole numbers, one row a query and one column a class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+
+_LARGEST_COUNT = 2**40
+"""Beyond this, a count with noise might not fit into 64 bits."""
+
+ABSTAIN = -1
+"""The vote of a teacher that casts none, such as one whose chunk is empty."""
+
+_COUNTS = "pass vote_counts(votes, classes=…)"
+
+
+def vote_counts(votes: ArrayLike, *, classes: int) -> NDArray[np.int64]:
+    """How many teachers vote for each class, from votes (queries × teachers) in 0 … classes − 1 or `ABSTAIN`."""
+    if isinstance(classes, bool) or not isinstance(classes, int | np.integer) or not 1 <= classes <= 2**20:
+        raise InputError(
+            "classes", classes, requirement="must be a whole number from 1 to 2**20", remedy="say how many classes"
+        )
+    found = _whole_numbers("votes", votes, dimensions=2, remedy="pass class indices, one row a query")
+    if found.size and (found.min() < ABSTAIN or found.max() >= classes):
+        bad = found[(found < ABSTAIN) | (found >= classes)].flat[0]
+        raise InputError(
+            "votes",
+            int(bad),
+            requirement=f"must lie in 0 … {classes - 1}, or be {ABSTAIN} for none",
+            remedy="encode the classes as 0, 1, 2, …",
+        )
+    queries = len(found)
+    cell = np.where(found == ABSTAIN, classes, found) + (classes + 1) * np.arange(queries)[:, None]
+    counts = np.bincount(cell.ravel(), minlength=queries * (classes + 1)).reshape(queries, classes + 1)
+    return counts[:, :classes].astype(np.int64)
+
+
+def checked_counts(counts: ArrayLike, *, dimensions: int = 2) -> NDArray[np.int64]:
+    """Counts as 64-bit integers; anything but whole numbers from 0 to 2**40 is refused."""
+    found = _whole_numbers("counts", counts, dimensions=dimensions, remedy=_COUNTS)
+    if found.size == 0 or found.min() < 0 or found.max() > _LARGEST_COUNT:
+        raise InputError(
+            "counts", counts, requirement="must be whole numbers ≥ 0 and ≤ 2**40, at least one", remedy=_COUNTS
+        )
+    return found
+
+
+def winners(counts: ArrayLike) -> NDArray[np.int64]:
+    """The class with the most votes for each query; of equals, the first."""
+    first: NDArray[np.int64] = np.argmax(checked_counts(counts), axis=1).astype(np.int64)
+    return first
+
+
+def votes_to_flip(counts: ArrayLike) -> NDArray[np.int64]:
+    """How many votes may change, whichever they are, before one more could change the winner, for each query.
+
+    d = max(0, ⌈(n₁ − n₂)/2⌉ − 1), n₁ ≥ n₂ the two largest counts. If one vote changes, d changes by at most 1; if the
+    winner changes with it, d is 0 before and after (docs/proofs/accounting.md, lemma 1). The distance printed in the
+    paper, n₁ − n₂ − 1, changes by 2.
+    """
+    found = checked_counts(counts)
+    ordered = np.sort(np.concatenate([np.zeros((len(found), 1), dtype=np.int64), found], axis=1), axis=1)
+    margin = ordered[:, -1] - ordered[:, -2]
+    distance: NDArray[np.int64] = np.maximum(0, (margin + 1) // 2 - 1)
+    return distance
+
+
+def _whole_numbers(name: str, values: ArrayLike, *, dimensions: int, remedy: str) -> NDArray[np.int64]:
+    requirement = f"must be whole numbers in an array of {dimensions} dimension{'s' * (dimensions > 1)}"
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(name, values, requirement=requirement, remedy="fill in or leave out what is masked")
+    try:
+        found: NDArray[Any] = np.asarray(values)
+    except Exception:  # ragged lists and foreign __array__ methods raise what they like
+        raise InputError(name, values, requirement=requirement, remedy=remedy) from None
+    if found.dtype.kind not in "iu" or found.ndim != dimensions:
+        raise InputError(name, values, requirement=requirement, remedy=remedy)
+    if found.dtype.kind == "u" and found.size and found.max() > 2**62:
+        raise InputError(name, values, requirement="must fit into 64 bits", remedy=remedy)
+    return found.astype(np.int64)

@@ -1,0 +1,495 @@
+r"""What private answers from votes cost: (ε, δ) of sparse vector, stable release, GNMax and Confident-GNMax.
+
+Two data sets are neighbours if one record was added or removed; then at most one teacher changes its vote on each
+query, however the queries are chosen. All noise is discrete, as `tacit.entropy` draws it, and every statement is about
+that noise. Proofs: docs/proofs/accounting.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from .. import checked
+from ..errors import InputError, NoTheoremError
+from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
+
+_DELTA = "use about 1/n², e.g. 1e-10 for 100000 records"
+_EPSILON = "give the privacy loss that is allowed, e.g. 1.0"
+_SCALE = "give the scale of the threshold's noise, e.g. 2·refusals/epsilon"
+_SIGMA = "give the standard deviation of the noise, e.g. 40"
+_THRESHOLD = "give the threshold as a whole number of votes"
+_REFUSALS = "say after how many refusals it stops"
+_QUERIES = "say how many queries are asked"
+_ANSWERS = "say how many queries are answered"
+
+_MOST_STEPS = 10**8
+"""Beyond this the incomplete beta function may err by more than `SPECIAL` grants."""
+
+_SPAN = 12.0
+"""Sums of discrete Gaussians are tabulated up to this many standard deviations; both tails hold below 2·exp(−72)."""
+
+_TAIL = up(2 * math.exp(-_SPAN * _SPAN / 2), relative=LIBRARY)
+
+_CELLS = 4096
+"""Cells per standard deviation, at most; finer lattices are tabulated exactly."""
+
+
+@at_most
+def composition_delta(epsilon: float, *, step_epsilon: float, steps: int) -> float:
+    r"""The least δ for which every adaptive sequence of pure-DP steps is (ε, δ)-DP.
+
+    Statement.   δ(ε) = max over l of P(Bin(T, q) ≤ l) − exp(ε) P(Bin(T, 1 − q) ≤ l), q = 1/(1 + exp(ε₀)).
+    Assumptions. Each of the T steps is ε₀-DP given the outcomes before it (caller); epsilon ≥ 0, step_epsilon > 0,
+                 1 ≤ steps ≤ 1e8 (checked).
+    Direction.   Exact, rounded up; exactly 0 from ε = Tε₀ on.
+    Reference.   Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 3.3.
+    """
+    epsilon, step, t = _epsilon(epsilon), _step(step_epsilon), _steps("steps", steps)
+    if epsilon >= up(t * step):
+        return 0.0
+    ratio = math.exp(-step)  # q = ratio/(1 + ratio)
+    q_lower = max(0.0, down(ratio / (1 + ratio), relative=LIBRARY))
+    p_upper = min(1.0, up(1 / (1 + ratio), relative=LIBRARY))
+    best = 0.0
+    edge = math.floor((t - epsilon / step) / 2)
+    for l in {max(0, min(t - 1, edge + move)) for move in (-1, 0, 1)}:  # noqa: E741 — the theorem's letter
+        likely = up(float(special.betainc(t - l, l + 1, p_upper)), relative=SPECIAL)
+        unlikely = down(float(special.betainc(t - l, l + 1, q_lower)), relative=SPECIAL)
+        # Without its second term the difference is still an upper bound: where exp(ε) would overflow.
+        kept = down(math.exp(epsilon) * unlikely, relative=LIBRARY) if epsilon < 700 else 0.0
+        best = max(best, up(likely - max(0.0, kept)))
+    return min(1.0, best)
+
+
+@at_most
+def composition_epsilon(delta: float, *, step_epsilon: float, steps: int) -> float:
+    r"""The least ε for which every adaptive sequence of pure-DP steps is (ε, δ)-DP.
+
+    Statement.   inf{ε ≥ 0 : δ(ε) ≤ delta}, with δ(ε) of `composition_delta`.
+    Assumptions. Each of the T steps is ε₀-DP given the outcomes before it (caller); delta in (0, 1) (checked).
+    Direction.   Rounded up: the ε returned was itself put to `composition_delta`.
+    Reference.   Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 3.3.
+    """
+    delta, step, t = _delta(delta), _step(step_epsilon), _steps("steps", steps)
+    return last_true(
+        lambda epsilon: composition_delta(epsilon, step_epsilon=step, steps=t) <= delta,
+        holds=up(up(t * step)),
+        fails=0.0,
+    )
+
+
+@at_most
+def unstable_release(threshold: int, *, scale: float) -> float:
+    r"""The chance that sparse vector answers a query whose winner one vote can change (distance 0).
+
+    Statement.   P(Y − Z > w) = (b^(w+1) (1 + b) − b^(2w+3)/(1 + b²)) / (1 + b + b²), b = exp(−1/(2λ)),
+                 Z discrete Laplace of scale λ (the threshold's noise), Y of scale 2λ (the distance's).
+    Assumptions. Both drawn exactly and independently (caller); threshold ≥ 0, scale > 0 (checked).
+    Direction.   Exact, rounded up.
+    Reference.   docs/proofs/accounting.md.
+    """
+    w, scale = _threshold(threshold), _scale(scale)
+    rate = 1 / (2 * scale)
+    b = math.exp(-rate)
+    # exp(−x) errs by x times the relative error of x, and x may be large: exponents are rounded, not results.
+    first = up(math.exp(-down((w + 1) * rate, relative=4e-16)), relative=LIBRARY) * (1 + b)
+    second = down(math.exp(-up((2 * w + 3) * rate, relative=4e-16)), relative=LIBRARY) / (1 + b * b)
+    return min(1.0, up((first - max(0.0, second)) / (1 + b + b * b), relative=8 * LIBRARY) + 5e-324)
+
+
+@at_most
+def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int) -> float:
+    r"""δ(ε) of Algorithm 2: stable answers until T refusals, for any number of adaptive queries.
+
+    Statement.   δ(ε) ≤ 1 − (1 − p)^T (1 − δ_T(ε)), p = P(Y − Z > w) of `unstable_release`, δ_T of `composition_delta`
+                 for T steps of 2/λ.
+    Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; noise of scale λ on
+                 every new threshold and 2λ on every distance, drawn exactly; a new threshold after each refusal; no
+                 answer after the T-th (caller).
+    Direction.   An upper bound, rounded up.
+    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 2, corrected; docs/proofs/accounting.md.
+    """
+    epsilon, scale, t = _epsilon(epsilon), _scale(scale), _steps("refusals", refusals)
+    composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
+    return _either(unstable_release(threshold, scale=scale), t, composed)
+
+
+@at_most
+def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float:
+    r"""The least noise scale λ at which T refusals spend at most half of δ, the other half left to the threshold.
+
+    Statement.   inf{λ : δ_T(ε) ≤ δ/2}, δ_T of `composition_delta` for T steps of 2/λ.
+    Assumptions. Those of `sparse_vector_delta`; epsilon > 0, delta in (0, 1) (checked).
+    Direction.   Rounded up: the λ returned was itself put to the claim.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
+    return last_true(
+        lambda scale: composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t) <= delta / 2,
+        holds=up(2 * t / epsilon, relative=LIBRARY),
+        fails=1 / (epsilon + 1),
+    )
+
+
+@at_least
+def sparse_vector_refusals(epsilon: float, delta: float, *, scale: float) -> int:
+    r"""The largest number of refusals T that spends at most half of δ; 0 where not even one does.
+
+    Statement.   max{T : δ_T(ε) ≤ δ/2}, δ_T of `composition_delta` for T steps of 2/λ.
+    Assumptions. Those of `sparse_vector_delta`; epsilon > 0, delta in (0, 1), scale > 0 (checked).
+    Direction.   The T returned was itself put to the claim; at most 1e8.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
+    step = up(2 / scale)
+    return _most(lambda t: composition_delta(epsilon, step_epsilon=step, steps=t) <= delta / 2)
+
+
+@at_most
+def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int) -> int:
+    r"""The least threshold w, in votes, with which Algorithm 2 is (ε, δ)-DP at the noise scale given.
+
+    Statement.   min{w ≥ 0 : δ(ε) ≤ δ}, δ(ε) of `sparse_vector_delta`.
+    Assumptions. Those of `sparse_vector_delta`; epsilon > 0, delta in (0, 1) (checked).
+    Direction.   The w returned was itself put to the claim.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
+    t = _steps("refusals", refusals)
+    composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
+    return _least(
+        lambda w: _either(unstable_release(w, scale=scale), t, composed) <= delta,
+        what=f"a threshold for scale = {scale:g} and refusals = {t} at epsilon = {epsilon:g} and delta = {delta:g}",
+    )
+
+
+@at_most
+def sparse_vector_distance(
+    *, scale: float, threshold: int, refusals: int, queries: int, failure_probability: float
+) -> int:
+    r"""The least distance d such that all queries at least d votes from a flip are answered, but for a small chance.
+
+    Statement.   P(any of m queries at distance ≥ d is refused) ≤ m T P(Y − Z ≥ d − w) ≤ failure_probability.
+    Assumptions. Noise as in `sparse_vector_delta`, and no stop by other queries' refusals before (caller).
+    Direction.   Upper bound on the least distance, by a union over queries and thresholds.
+    Reference.   docs/proofs/accounting.md.
+    """
+    scale, w = _scale(scale), _threshold(threshold)
+    t, m = _steps("refusals", refusals), _steps("queries", queries)
+    beta = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
+    share = down(beta / (m * t), relative=4e-16)
+    return w + 1 + _least(lambda gap: unstable_release(gap, scale=scale) <= share, what=f"a distance for {m} queries")
+
+
+@at_most
+def stable_teachers(distance: int, *, agreement: float) -> int:
+    r"""The least number of teachers whose agreement by the share given puts a query `distance` votes from a flip.
+
+    Statement.   k = ⌊2d/(2a − 1)⌋ + 1: with at least ak of k votes for the winner, ⌈(n₁ − n₂)/2⌉ − 1 ≥ d.
+    Assumptions. agreement in (½, 1] and distance ≥ 0 (checked).
+    Direction.   Exact, in rational arithmetic; more teachers serve as well.
+    Reference.   docs/proofs/accounting.md.
+    """
+    d = checked.whole("distance", distance, at_least=0, remedy="give the votes to flip")
+    a = Fraction(checked.number("agreement", agreement, above=0.5, at_most=1, remedy="use 1 for unanimous votes"))
+    return math.floor(2 * d / (2 * a - 1)) + 1
+
+
+@at_most
+def printed_scale(epsilon: float, delta: float, *, refusals: int) -> float:
+    r"""The noise scale λ of the paper's Algorithm 2.
+
+    Statement.   λ = √(32 T ln(2/δ))/ε.
+    Assumptions. epsilon > 0, delta in (0, 1), refusals ≥ 1 (checked).
+    Direction.   As printed, rounded up.
+    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 1.
+    """
+    epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
+    return up(math.sqrt(32 * t * math.log(2 / delta)) / epsilon, relative=4 * LIBRARY)
+
+
+@at_most
+def printed_threshold(delta: float, *, scale: float, queries: int) -> int:
+    r"""The threshold w of the paper's Algorithm 2, in whole votes.
+
+    Statement.   w = ⌈2λ ln(2m/δ)⌉.
+    Assumptions. delta in (0, 1), scale > 0, queries ≥ 1 (checked).
+    Direction.   As printed, rounded up.
+    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 2.
+    """
+    delta, scale, m = _delta(delta), _scale(scale), _steps("queries", queries)
+    return math.ceil(up(2 * scale * math.log(2 * m / delta), relative=4 * LIBRARY))
+
+
+@at_most
+def printed_teachers(delta: float, *, scale: float, refusals: int, queries: int, failure_probability: float) -> int:
+    r"""The number of teachers k of the paper's Algorithm 2; the root covers the 2 alone.
+
+    Statement.   k = ⌈34 √2 λ ln(4mT/min(δ, β/2))⌉.
+    Assumptions. delta and failure_probability in (0, 1), the rest positive (checked).
+    Direction.   As printed, rounded up.
+    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 1.
+    """
+    delta, scale = _delta(delta), _scale(scale)
+    t, m = _steps("refusals", refusals), _steps("queries", queries)
+    beta = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
+    return math.ceil(up(34 * math.sqrt(2) * scale * math.log(4 * m * t / min(delta, beta / 2)), relative=8 * LIBRARY))
+
+
+@at_most
+def stable_release_delta(epsilon: float, *, scale: float, threshold: int, queries: int) -> float:
+    r"""δ(ε) of Algorithm 1 on each of m adaptive queries: plain composition, where every query pays.
+
+    Statement.   δ(ε) ≤ 1 − (1 − p)^m (1 − δ_m(ε)), p = b^(w+1)/(1 + b), b = exp(−1/s), δ_m of `composition_delta`
+                 for m steps of 1/s.
+    Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`, with discrete Laplace
+                 noise of scale s, answered where it exceeds the whole threshold w (caller).
+    Direction.   An upper bound, rounded up.
+    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 1 and Theorem 2.4; docs/proofs/accounting.md.
+    """
+    epsilon, scale, m = _epsilon(epsilon), _scale(scale), _steps("queries", queries)
+    w = _threshold(threshold)
+    composed = composition_delta(epsilon, step_epsilon=up(1 / scale), steps=m)
+    return _either(_single_release(w, scale), m, composed)
+
+
+@at_most
+def stable_release_scale(epsilon: float, delta: float, *, queries: int) -> float:
+    r"""The least noise scale of Algorithm 1 at which m queries spend at most half of δ on composition.
+
+    Statement.   inf{s : δ_m(ε) ≤ δ/2}, δ_m of `composition_delta` for m steps of 1/s.
+    Assumptions. Those of `stable_release_delta`; epsilon > 0, delta in (0, 1) (checked).
+    Direction.   Rounded up: the scale returned was itself put to the claim.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta, m = _positive_epsilon(epsilon), _delta(delta), _steps("queries", queries)
+    return last_true(
+        lambda scale: composition_delta(epsilon, step_epsilon=up(1 / scale), steps=m) <= delta / 2,
+        holds=up(m / epsilon, relative=LIBRARY),
+        fails=1 / (2 * (epsilon + 1)),
+    )
+
+
+@at_most
+def stable_release_threshold(epsilon: float, delta: float, *, scale: float, queries: int) -> int:
+    r"""The least threshold w with which Algorithm 1 on m queries is (ε, δ)-DP at the noise scale given.
+
+    Statement.   min{w ≥ 0 : δ(ε) ≤ δ}, δ(ε) of `stable_release_delta`.
+    Assumptions. Those of `stable_release_delta`; epsilon > 0, delta in (0, 1) (checked).
+    Direction.   The w returned was itself put to the claim.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
+    m = _steps("queries", queries)
+    composed = composition_delta(epsilon, step_epsilon=up(1 / scale), steps=m)
+    return _least(
+        lambda w: _either(_single_release(w, scale), m, composed) <= delta,
+        what=f"a threshold for scale = {scale:g} and queries = {m} at epsilon = {epsilon:g} and delta = {delta:g}",
+    )
+
+
+@at_most
+def gnmax_delta(epsilon: float, *, sigma: float, answers: int, test_sigma: float = 1.0, tests: int = 0) -> float:
+    r"""δ(ε) of GNMax: N noisy vote counts (or their argmax), and A tests of the largest count where it is confident.
+
+    Statement.   δ(ε) ≤ R·E(1 − exp(ε − L))⁺, L = (A + 2U)/(2σ₁²) + (2N + 2V)/(2σ₂²), U and V discrete Gaussians of
+                 variances Aσ₁² and 2Nσ₂²; R − 1 is about 4N·exp(−π²σ₂²) + 2A·exp(−π²σ₁²), and 0 for a single draw.
+    Assumptions. One record changes at most one vote a query; fresh discrete Gaussian noise of σ₂ on every count of an
+                 answer and σ₁ on the largest count of a test; at most N answers and A tests, stopped by counts that
+                 are fixed beforehand (caller).
+    Direction.   An upper bound, rounded up, at most 1; for noise of 8192 or more in a sum its lattice is coarser.
+    Reference.   Canonne, Kamath and Steinke, arXiv:2004.00010v4, Theorem 7; docs/proofs/accounting.md.
+    """
+    epsilon, sigma, n = _epsilon(epsilon), _sigma(sigma), _steps("answers", answers)
+    test_sigma = _sigma(test_sigma, "test_sigma")
+    a = checked.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
+    masses, losses, log_ratio = _sum_of_noise(sigma, 2 * n)
+    if a == 0:
+        over = losses > epsilon
+        excess = float(np.sum(masses[over] * -np.expm1(epsilon - losses[over])))
+        return _scaled_delta(excess, log_ratio, tails=1)
+    test_masses, test_losses, test_log_ratio = _sum_of_noise(test_sigma, a)
+    left = epsilon - test_losses  # what the answers' loss has to exceed
+    if not (np.abs(left).max() < 600 and np.abs(losses).max() < 600):
+        return 1.0
+    # Sums from the end: the chance that the answers' loss exceeds a value, under either data set.
+    chances = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
+    others = np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0)
+    first = np.searchsorted(losses, left, side="right")
+    error = 4 * (len(masses) + 4096) * float(np.finfo(float).eps)
+    excesses = chances[first] * (1 + error) - np.exp(left) * others[first] * (1 - error)
+    excess = float(np.sum(test_masses * np.maximum(excesses, 0.0)))
+    return _scaled_delta(excess, log_ratio + test_log_ratio, tails=2)
+
+
+@at_most
+def gnmax_epsilon(delta: float, *, sigma: float, answers: int, test_sigma: float = 1.0, tests: int = 0) -> float:
+    r"""The least ε at which GNMax, with tests or without, is (ε, δ)-DP.
+
+    Statement.   inf{ε ≥ 0 : δ(ε) ≤ delta}, with δ(ε) of `gnmax_delta`.
+    Assumptions. Those of `gnmax_delta`; delta in (0, 1) (checked).
+    Direction.   Rounded up: the ε returned was itself put to `gnmax_delta`.
+    Reference.   docs/proofs/accounting.md.
+    """
+    delta, sigma, n = _delta(delta), _sigma(sigma), _steps("answers", answers)
+    test_sigma = _sigma(test_sigma, "test_sigma")
+    a = checked.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
+    square = a / test_sigma**2 + 2 * n / sigma**2
+    return last_true(
+        lambda epsilon: gnmax_delta(epsilon, sigma=sigma, answers=n, test_sigma=test_sigma, tests=a) <= delta,
+        holds=1.01 * (square / 2 + math.sqrt(-2 * square * math.log(delta))) + 1,
+        fails=0.0,
+    )
+
+
+@at_most
+def gnmax_sigma(epsilon: float, delta: float, *, answers: int, tests: int = 0, ratio: float = 1.0) -> float:
+    r"""The least standard deviation of GNMax's noise for a budget; the tests' is `ratio` times as large.
+
+    Statement.   inf{σ : δ(ε) ≤ delta} with σ₂ = σ and σ₁ = ratio·σ, δ(ε) of `gnmax_delta`.
+    Assumptions. Those of `gnmax_delta`; epsilon > 0, delta in (0, 1), ratio > 0 (checked).
+    Direction.   Rounded up: the σ returned was itself put to `gnmax_delta`.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta, n = _positive_epsilon(epsilon), _delta(delta), _steps("answers", answers)
+    a = checked.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
+    ratio = checked.number("ratio", ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
+    log = -math.log(delta)
+    # By zCDP μ²/2 = ρ with √ρ ≤ √(ln(1/δ) + ε) − √ln(1/δ) is enough, and noise of 2 or more keeps R at 1.
+    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
+    enough = 1.05 * math.sqrt((2 * n + a / ratio**2) / 2) / root
+    return last_true(
+        lambda sigma: gnmax_delta(epsilon, sigma=sigma, answers=n, test_sigma=ratio * sigma, tests=a) <= delta,
+        holds=max(enough, 3.0, 3.0 / ratio),
+        fails=0.1,
+    )
+
+
+@at_least
+def gnmax_answers(epsilon: float, delta: float, *, sigma: float) -> int:
+    r"""The largest number of answers that GNMax gives for a budget; 0 where not even one is covered.
+
+    Statement.   max{N : δ(ε) ≤ delta}, δ(ε) of `gnmax_delta` without tests.
+    Assumptions. Those of `gnmax_delta`; epsilon > 0, delta in (0, 1), sigma > 0 (checked).
+    Direction.   The N returned was itself put to `gnmax_delta`; at most 1e8.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta, sigma = _positive_epsilon(epsilon), _delta(delta), _sigma(sigma)
+    return _most(lambda n: gnmax_delta(epsilon, sigma=sigma, answers=n) <= delta)
+
+
+def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Upper bounds on the chances of the privacy losses of `count` discrete Gaussians, each shifted by one.
+
+    Returns the chances, the losses in rising order, and the logarithm of R: all chances have to be multiplied by it.
+    """
+    deviation = sigma * math.sqrt(count)
+    step = max(1, math.floor(deviation / _CELLS))
+    half = math.ceil(_SPAN * deviation / step) + 1
+    cell = np.arange(-half, half + 1, dtype=np.float64)
+    top = cell * step + (step - 1)  # the value of the sum in the cell that has the largest loss
+    nearest = np.where(cell >= 0, cell * step, top)  # and the likeliest
+    weights = step * np.exp(-(nearest**2) / (2 * count) / sigma**2)
+    # Poisson's summation formula has positive terms only: the normaliser is at least its first.
+    normaliser = math.sqrt(2 * math.pi) * deviation
+    if step == 1:
+        normaliser = max(normaliser * (1 - 1e-12), float(np.sum(weights)) * (1 - 1e-9))
+    masses = weights / normaliser * (1 + 1e-9)
+    losses = up((count + 2 * top) / (2 * sigma**2), relative=LIBRARY)
+    spread = 2 * math.exp(-((math.pi * sigma) ** 2)) / -math.expm1(-3 * (math.pi * sigma) ** 2)
+    if count == 1:
+        return masses, losses, 0.0
+    log_ratio = math.inf if spread > 0.5 else 2.01 * (count - 1) * math.atanh(spread)
+    return masses, losses, log_ratio
+
+
+def _scaled_delta(excess: float, log_ratio: float, *, tails: int) -> float:
+    if log_ratio > 1:
+        return 1.0
+    return min(1.0, up(excess * math.exp(log_ratio) + tails * _TAIL, relative=1e-9))
+
+
+def _single_release(threshold: int, scale: float) -> float:
+    """P(Y > w) for one discrete Laplace Y, rounded up."""
+    exponent = down((threshold + 1) / scale, relative=4e-16)
+    return min(1.0, up(math.exp(-exponent) / (1 + math.exp(-1 / scale)), relative=4 * LIBRARY) + 5e-324)
+
+
+def _either(chance: float, times: int, delta: float) -> float:
+    """1 − (1 − chance)^times (1 − delta), rounded up."""
+    if chance >= 1 or delta >= 1:
+        return 1.0
+    kept = down(times * math.log1p(-chance) + math.log1p(-delta), relative=4 * LIBRARY)
+    return min(1.0, up(-math.expm1(kept), relative=LIBRARY))
+
+
+def _least(claim: Callable[[int], bool], *, what: str) -> int:
+    """The least whole number at which bisection saw the claim hold."""
+    good = 1
+    while not claim(good - 1):
+        good *= 2
+        if good > 2**53:
+            raise NoTheoremError(
+                f"{what} must leave something of delta for wrong answers, got none at any size; use more noise, "
+                "fewer refusals or a larger budget"
+            )
+    good, bad = good - 1, good // 2 - 1
+    while good - bad > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if claim(middle) else (good, middle)
+    return good
+
+
+def _most(claim: Callable[[int], bool]) -> int:
+    """The largest whole number up to 1e8 at which bisection saw the claim hold; 0 if it fails at 1."""
+    good, bad = 0, 1
+    while claim(bad):
+        good, bad = bad, 2 * bad
+        if bad > _MOST_STEPS:
+            return good
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if claim(middle) else (good, middle)
+    return good
+
+
+def _epsilon(value: object) -> float:
+    return checked.number("epsilon", value, at_least=0, at_most=1e4, remedy="use 0 for total variation")
+
+
+def _positive_epsilon(value: object) -> float:
+    return checked.number("epsilon", value, at_least=1e-9, at_most=1e4, remedy=_EPSILON)
+
+
+def _delta(value: object) -> float:
+    return checked.probability("delta", value, remedy=_DELTA)
+
+
+def _step(value: object) -> float:
+    return checked.number("step_epsilon", value, above=0, at_most=1e5, remedy="give the privacy loss of one step")
+
+
+def _scale(value: object) -> float:
+    return checked.number("scale", value, at_least=1e-4, at_most=2.0**40, remedy=_SCALE)
+
+
+def _sigma(value: object, name: str = "sigma") -> float:
+    return checked.number(name, value, at_least=1e-3, at_most=2.0**40, remedy=_SIGMA)
+
+
+def _threshold(value: object) -> int:
+    return checked.whole("threshold", value, at_least=0, remedy=_THRESHOLD)
+
+
+def _steps(name: str, value: object) -> int:
+    remedies = {"refusals": _REFUSALS, "queries": _QUERIES, "answers": _ANSWERS}
+    steps = checked.whole(name, value, at_least=1, remedy=remedies.get(name, "say how many steps there are"))
+    if steps > _MOST_STEPS:
+        raise InputError(name, steps, requirement=f"must be at most {_MOST_STEPS:g}", remedy="plan a smaller release")
+    return steps

@@ -1,0 +1,441 @@
+"""A classifier that may be published: scikit-learn's contract, real digits, and what must not leave.
+
+Teachers are seeded by their key; the noise is the operating system's, so thresholds below may fail by chance: each
+says how rarely.
+"""
+
+import copy
+import io
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tacit import BudgetSpentError, Comparison, InputError
+from tacit.learning import (
+    GNMax,
+    PrivateClassifier,
+    Propagated,
+    SparseVector,
+    Teachers,
+    medoids,
+    membership_attack,
+    private_error,
+    votes_to_flip,
+)
+from tacit.learning.choice import choice, margins, theorem_refusals
+from tacit.learning.students import takes_unlabelled
+from tacit.ledger import Ledger
+
+KEY = bytes(range(32))
+
+X, Y = load_digits(return_X_y=True)
+X = X / 16
+ORDER = np.random.default_rng(0).permutation(len(X))
+PRIVATE, PUBLIC, HELD = ORDER[:1100], ORDER[1100:1500], ORDER[1500:]
+NEAREST = KNeighborsClassifier(1)
+LINEAR = LogisticRegression(C=10, max_iter=1000)
+
+
+def digits(**options):
+    """A classifier of digits, and what it was fitted on."""
+    model = PrivateClassifier(NEAREST, key=KEY, random_state=0, classes=range(10), **options)
+    return model.fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
+
+
+def blobs(n, *, seed=0):
+    """Two classes far apart."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size=n)
+    return rng.normal(size=(n, 2)) + 8 * y[:, None], y
+
+
+TWICE = "it fits twice and compares; fresh noise is what privacy is made of"
+FEW = "no one can be accurate and private at ε = 1 with 300 records"
+FIT_TWICE = dict.fromkeys(
+    ("check_fit_idempotent", "check_classifier_data_not_an_array", "check_supervised_y_2d"), TWICE
+)
+MARKED = {"check_classifiers_classes": "its labels are −1 and 1, and −1 means 'no label' here"}
+
+
+def exceptions(estimator):
+    """The checks that may fail, and why; docs/learning.md lists them."""
+    if isinstance(estimator, Propagated):
+        return MARKED
+    return FIT_TWICE if estimator.epsilon > 1 else {**FIT_TWICE, "check_classifiers_train": FEW}
+
+
+@parametrize_with_checks(
+    [PrivateClassifier(key=KEY), PrivateClassifier(epsilon=1000.0, mechanism="gnmax", key=KEY), Propagated()],
+    expected_failed_checks=exceptions,
+)
+def test_scikit_learns_contract(estimator, check):
+    check(estimator)
+
+
+def test_digits_from_noisy_counts():
+    """15 fits had a mean of 0.885 and a standard deviation of 0.015: the threshold is 12 of them away."""
+    model = digits(epsilon=8.0, n_teachers=66, mechanism="gnmax", student=Propagated(LINEAR), queries=100)
+    assert model.score(X[HELD], Y[HELD]) > 0.7
+    assert len(model.answered_) == 100
+    assert model.noisy_counts_.shape == (400, 10)
+    assert np.array_equal(model.labels_[model.answered_], model.noisy_counts_[model.answered_].argmax(axis=1))
+    assert model.guarantee_.value == 8
+    assert LINEAR.fit(X[PRIVATE], Y[PRIVATE]).score(X[HELD], Y[HELD]) > 0.95
+
+
+def test_labels_of_gnmax_are_as_right_as_its_noise_allows():
+    """False alarm below exp(−2·100·0.25²) = 4e-6, by Hoeffding."""
+    model = digits(epsilon=8.0, n_teachers=33, mechanism="gnmax", student=LINEAR, queries=100)
+    counts = model.teachers_.counts(X[PUBLIC][model.answered_])
+    sigma = GNMax(epsilon=8.0, delta=1e-5, queries=100).sigma
+    rng = np.random.default_rng(0)
+    noisy = counts + rng.normal(scale=sigma, size=(2000, *counts.shape))
+    expected = np.mean(noisy.argmax(axis=2) == Y[PUBLIC][model.answered_])
+    assert expected > 0.7
+    assert np.mean(model.labels_[model.answered_] == Y[PUBLIC][model.answered_]) > expected - 0.25
+    assert model.noisy_counts_ is None
+
+
+def test_confident_gnmax_refuses_and_answers():
+    """15 fits had 47 ± 5 answers and an accuracy of 0.83 ± 0.04: all thresholds are 7 standard deviations away."""
+    model = digits(epsilon=8.0, n_teachers=66, mechanism="confident-gnmax", student=Propagated(LINEAR), queries=100)
+    assert 10 <= len(model.answered_) <= 95
+    assert len(model.refused_)
+    assert (model.labels_[model.refused_] == -1).all()
+    assert not set(model.answered_) & set(model.refused_)
+    assert model.score(X[HELD], Y[HELD]) > 0.5
+
+
+def test_stable_answers_are_free():
+    """Zeros and ones: all teachers agree. Each stable query is refused with probability below 1e-4."""
+    chosen = np.flatnonzero(Y < 2)
+    rng = np.random.default_rng(1)
+    rng.shuffle(chosen)
+    private, public, held = chosen[:260], chosen[260:310], chosen[310:]
+    model = PrivateClassifier(
+        NEAREST, epsilon=8.0, n_teachers=26, mechanism="svt", refusals=1, classes=[0, 1], key=KEY, queries="all"
+    ).fit(X[private], Y[private], X[public])
+    distance = votes_to_flip(model.teachers_.counts(X[public]))
+    stable = int(np.argmin(np.append(distance >= 11, False)))
+    assert stable >= 5
+    assert len(model.answered_) >= stable
+    assert (model.labels_[model.answered_] == Y[public][model.answered_]).all()
+    if len(np.unique(model.labels_[model.answered_])) == 2:
+        assert model.score(X[held], Y[held]) > 0.8
+
+
+def test_text_labels_and_classes_that_never_occur():
+    points, y = blobs(300)
+    names = np.array(["cat", "dog"])[y]
+    model = PrivateClassifier(epsilon=100.0, classes=["ant", "cat", "dog"], key=KEY).fit(points, names, points[:50])
+    assert set(model.predict(points)) == {"cat", "dog"}
+    assert model.score(points, names) > 0.95
+    chances = model.predict_proba(points)
+    assert chances.shape == (300, 3)
+    assert (chances[:, 0] == 0).all()
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert set(model.labels_) <= {-1, 1, 2}
+    with pytest.raises(InputError, match="y must hold labels among classes alone") as refusal:
+        PrivateClassifier(classes=["cat", "cow"]).fit(points, names, points[:50])
+    assert "dog" not in str(refusal.value)
+
+
+def test_labels_alone_are_protected_without_public_points():
+    points, y = blobs(400)
+    model = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y)
+    first = model.guarantee_.assumptions[0]
+    assert first.text.startswith("features of all records are treated as public")
+    assert first.checked_by == "caller"
+    assert "of one label" in model.guarantee_.quantity
+    assert 120 < len(model.labels_) < 280
+    assert model.score(points, y) > 0.9
+    public = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, points[:50])
+    assert public.guarantee_.quantity == "privacy loss ε at δ = 1e-05"
+    texts = [assumption.text for assumption in public.guarantee_.assumptions]
+    assert any("which classes occur" in text for text in texts)
+    assert any("number of private records" in text for text in texts)
+    stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20).fit(points, y, points[:50])
+    assert stated.guarantee_.assumptions == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
+
+
+def votes_after(y, *, label_private):
+    points, _ = blobs(200)
+    model = PrivateClassifier(NEAREST, epsilon=100.0, n_teachers=12, mechanism="gnmax", classes=[0, 1], key=KEY)
+    model.fit(points, y, None if label_private else points)
+    return model.teachers_.votes(points)
+
+
+@pytest.mark.parametrize("label_private", [True, False])
+def test_changing_a_label_changes_one_teacher(label_private):
+    """A hash that read labels would move the record to another teacher."""
+    _, y = blobs(200)
+    before = votes_after(y, label_private=label_private)
+    changed = 0
+    for row in range(6):
+        other = y.copy()
+        other[row] = 1 - other[row]
+        differing = (before != votes_after(other, label_private=label_private)).any(axis=0).sum()
+        assert differing <= 1
+        changed += differing
+    assert changed
+
+
+def test_the_error_of_teachers_is_estimated_for_a_share_of_the_budget():
+    """The estimate's noise exceeds 0.2 with probability below exp(−0.2·30·9) = 4e-24."""
+    points, y = blobs(600)
+    model = PrivateClassifier(
+        NEAREST, epsilon=100.0, n_teachers=30, mechanism="svt", error_share=0.09, classes=[0, 1], key=KEY
+    ).fit(points, y, points[:80])
+    assert model.error_.value < 0.2
+    detail = model.guarantee_.detail
+    assert detail["epsilon_error"] + detail["epsilon_mechanism"] <= 100
+    assert model.guarantee_.value == 100
+    assert detail["refusals"] >= 1
+    assert "private estimate" in model.choice_
+    with pytest.raises(InputError, match="error_share must be 0 unless"):
+        PrivateClassifier(mechanism="gnmax", error_share=0.1).fit(points, y)
+
+
+def test_theorem_3_2_takes_the_estimate_for_the_printed_constants():
+    points, y = blobs(600)
+    model = PrivateClassifier(NEAREST, epsilon=4.0, n_teachers=30, mechanism="svt-faithful", error_share=0.5, key=KEY)
+    with pytest.raises(InputError, match="number of answers"):  # 30 teachers are thousands too few
+        model.fit(points, y, points[:80])
+    assert model.guarantee_.detail["refusals"] == theorem_refusals(model.error_.value, queries=80)
+    assert "private estimate" in model.choice_
+
+
+def test_one_record_moves_the_sum_of_errors_by_a_hundred_at_most():
+    """One teacher's whole error changes: the noise is for that."""
+
+    class Silent:
+        def laplace(self, scale):
+            self.scale = scale
+            return 0
+
+    silent = Silent()
+    before = private_error([0, 3, 0], [5, 4, 0], epsilon=0.5, noise=silent)
+    assert before.value == pytest.approx((0 + 75 + 50) / 300)
+    assert 200 <= silent.scale < 200.001
+    for wrong, tested in (([5, 3, 0], [5, 4, 0]), ([0, 3, 1], [5, 4, 1]), ([0, 4, 0], [5, 4, 0])):
+        after = private_error(wrong, tested, epsilon=0.5, noise=silent)
+        assert abs(after.value - before.value) <= 100 / 300 + 1e-12
+    with pytest.raises(InputError, match="none larger than its own"):
+        private_error([2], [1], epsilon=1.0)
+
+
+def test_theorem_3_2_sets_refusals():
+    assert theorem_refusals(0.1, queries=1000) == int(np.ceil(3 * (100 + np.sqrt(100 * np.log(20000) / 2))))
+    assert theorem_refusals(0.0, queries=10) == 1
+    assert theorem_refusals(1.0, queries=10) == 10
+
+
+def test_the_cost_is_spent_before_the_first_answer(tmp_path, monkeypatch):
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=3, delta=1e-4)
+    points, y = blobs(300)
+    model = PrivateClassifier(epsilon=2.0, mechanism="gnmax", ledger=ledger, key=KEY, queries=20)
+    spent = []
+    counts = Teachers.counts
+    monkeypatch.setattr(Teachers, "counts", lambda self, *a, **k: spent.append(ledger.spent) or counts(self, *a, **k))
+    model.fit(points, y, points[:40])
+    assert float(spent[0].epsilon) == 2
+    (entry,) = ledger.entries()
+    (note,) = ledger.notes(entry)
+    noted = dict(zip(note.detail["points"], note.detail["answers"], strict=True))
+    assert {place: model.labels_[place] for place in model.answered_} == noted
+    with pytest.raises(BudgetSpentError):
+        model.fit(points, y, points[:40])
+    assert len(spent) == 1
+    assert not hasattr(model, "labels_")
+    assert not hasattr(model, "student_")
+    assert len(ledger.entries()) == 1
+
+
+def test_copies_spend_from_the_same_ledger(tmp_path):
+    """Cross-validation clones, and may pickle: no copy may lose the ledger."""
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=100, delta=1e-3)
+    points, y = blobs(200)
+    model = PrivateClassifier(epsilon=10.0, mechanism="gnmax", ledger=ledger)
+    cross_val_score(pickle.loads(pickle.dumps(model)), points, y, cv=3)  # noqa: S301
+    assert float(ledger.spent.epsilon) == 30
+
+
+def test_what_is_published_holds_nothing_private():
+    points, y = blobs(300)
+    model = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, points[:60])
+    assert isinstance(model.teachers_, Teachers)
+    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):  # noqa: S301
+        assert not hasattr(copied, "teachers_")
+        assert (copied.predict(points) == model.predict(points)).all()
+    published = model.published()
+    assert set(vars(published)) == {"student", "classes", "guarantee_json"}
+    stored = io.BytesIO()
+    skops.io.dump(published, stored)
+    trusted = ["tacit.learning.classifier.PublishedClassifier"]
+    assert set(skops.io.get_untrusted_types(data=stored.getvalue())) <= set(trusted)
+    loaded = skops.io.loads(stored.getvalue(), trusted=trusted)
+    assert (loaded.predict(points) == model.predict(points)).all()
+    assert np.allclose(loaded.predict_proba(points), model.predict_proba(points))
+    assert loaded.guarantee_ == model.guarantee_
+    with pytest.raises(InputError, match="must stay as it was released"):
+        loaded.fit(points, y)
+    with pytest.raises(NotFittedError):
+        clone(model).published()
+
+
+@pytest.mark.parametrize(
+    ("student", "takes"),
+    [
+        (SelfTrainingClassifier(LogisticRegression()), True),
+        (LabelSpreading(kernel="knn", n_neighbors=5), True),
+        (make_pipeline(StandardScaler(), LogisticRegression()), False),
+        (make_pipeline(StandardScaler(), LabelSpreading(kernel="knn", n_neighbors=5)), True),
+        (LinearSVC(), False),
+        (Propagated(neighbors=5), True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_students(student, takes):
+    """Ten answers, forty points without one; noise of σ below 1 on 17 unanimous votes."""
+    points, y = blobs(300)
+    assert takes_unlabelled(student) is takes
+    model = PrivateClassifier(
+        epsilon=300.0, n_teachers=17, mechanism="gnmax", student=student, queries=10, key=KEY, random_state=0
+    ).fit(points, y, points[:50])
+    assert len(model.answered_) == 10
+    assert model.score(points, y) > 0.95
+    assert hasattr(model, "predict_proba") is hasattr(student, "predict_proba")
+
+
+def test_counts_reach_further_than_their_argmax():
+    """Every single count is drowned in noise, yet neighbours average it: the naive twin is a vote by argmax."""
+    rng = np.random.default_rng(0)
+    points, y = blobs(600)
+    counts = np.stack([30 * (1 - y), 30 * y], axis=1) + rng.normal(scale=60, size=(600, 2))
+    labels = counts.argmax(axis=1)
+    assert np.mean(labels == y) < 0.75
+    student = Propagated(neighbors=10).fit(points, labels, counts=counts)
+    assert student.score(points, y) > 0.99
+
+
+def test_points_that_no_label_reaches_are_left_out():
+    points, y = blobs(60)
+    labels = np.where((y == 0) & (np.arange(60) < 30), 0, -1)
+    student = Propagated(neighbors=3).fit(points, labels)
+    assert (student.propagated_[y == 1] == -1).all()
+    assert (student.predict(points) == 0).all()
+
+
+def test_medoids_are_points_one_for_each_cluster():
+    centres = np.array([[0, 0], [10, 0], [0, 10]])
+    points = np.concatenate([centres, *(centre + np.array([[1, 0], [-1, 0], [0, 1], [0, -1]]) for centre in centres)])
+    assert medoids(points, clusters=3, random_state=0).tolist() == [0, 1, 2]
+    assert medoids(points, clusters=99).tolist() == list(range(15))
+    assert len(medoids(np.zeros((5, 2)), clusters=3)) == 1
+
+
+def test_the_choice_is_made_without_private_votes():
+    points, y = blobs(300)
+    wanted = {"epsilon": 1.0, "delta": 1e-5, "teachers": 250, "points": 9000, "queries": None}
+    unsure = choice("auto", lead=margins(0.8), **wanted)
+    assert isinstance(unsure.mechanism, GNMax)
+    assert unsure.queries == 200
+    agreed = choice("auto", lead=margins(np.array([[1000, 0], [999, 1]])), **{**wanted, "epsilon": 4.0})
+    assert isinstance(agreed.mechanism, SparseVector)
+    assert agreed.queries == 9000
+    assert "no private vote was looked at" in agreed.reason
+    first, second = (
+        PrivateClassifier(epsilon=4.0, n_teachers=20, classes=[0, 1]).fit(points, labels, points[:60])
+        for labels in (y, 1 - y)
+    )
+    assert first.choice_ == second.choice_
+
+
+def test_a_mechanism_may_be_given():
+    points, y = blobs(300)
+    mechanism = GNMax(epsilon=50.0, delta=1e-6, queries=15)
+    model = PrivateClassifier(epsilon=60.0, mechanism=mechanism).fit(points, y, points[:60])
+    assert len(model.answered_) == 15
+    assert model.guarantee_.value == 50
+    assert model.guarantee_.quantity == "privacy loss ε at δ = 1e-06"
+    with pytest.raises(InputError, match=r"mechanism\.epsilon must be a number ≤ epsilon"):
+        PrivateClassifier(epsilon=40.0, mechanism=mechanism).fit(points, y, points[:60])
+
+
+def test_a_person_is_one_record_if_there_are_ids():
+    points, y = blobs(200)
+    ids = [f"person {row // 20}" for row in range(200)]
+    model = PrivateClassifier(NEAREST, epsilon=100.0, n_teachers=8, classes=[0, 1], key=KEY)
+    before = model.fit(points, y, points, ids=ids).teachers_.votes(points)
+    after = model.fit(points[20:], y[20:], points, ids=ids[20:]).teachers_.votes(points)
+    assert (before != after).any(axis=0).sum() <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"epsilon": 0}, "epsilon must"),
+        ({"delta": 1.5}, "delta must"),
+        ({"mechanism": "laplace"}, "mechanism must be one of"),
+        ({"queries": 0}, "queries must"),
+        ({"queries": "some"}, "queries must"),
+        ({"n_teachers": 0}, "n_teachers must"),
+        ({"expected": 0.2}, "expected must"),
+        ({"refusals": 0}, "refusals must"),
+        ({"key": b"short"}, "key must be 32 bytes"),
+        ({"ledger": "ledger.db"}, "ledger must be a Ledger"),
+        ({"error_share": 1.0}, "error_share must"),
+        ({"mechanism": 3}, r"mechanism\.epsilon must"),
+    ],
+)
+def test_options_that_cannot_be_used(options, words):
+    points, y = blobs(60)
+    with pytest.raises(InputError, match=words):
+        PrivateClassifier(**options).fit(points, y, points)
+
+
+def test_no_answer_is_an_error_that_says_so():
+    points, y = blobs(100)
+    model = PrivateClassifier(epsilon=0.1, mechanism="svt", refusals=2)
+    with pytest.raises(InputError, match="number of answers must be at least 1"):
+        model.fit(points, y, points[:20])
+    assert (model.labels_ == -1).all()
+    assert len(model.refused_) == 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoNoise(GNMax):
+    """The winner itself."""
+
+    def response(self, counts, session):  # noqa: ARG002
+        return int(np.argmax(counts))
+
+
+def test_canaries_show_a_mechanism_without_noise():
+    """Without noise nothing is random but the seeded canaries; with it, a false alarm has probability below 1e-3."""
+    points, y = blobs(40)
+    student = KNeighborsClassifier(1)
+    options = {"n_teachers": 1, "student": student, "classes": range(5), "queries": "all", "epsilon": 0.2}
+    broken = PrivateClassifier(NEAREST, mechanism=NoNoise(epsilon=0.2, delta=1e-5, queries=10), **options)
+    right = PrivateClassifier(NEAREST, mechanism="gnmax", **options)
+    far = np.random.default_rng(3).uniform(-30, 30, size=(10, 2))
+    for model, caught in ((broken, True), (right, False)):
+        attack = membership_attack(model, points, y, far, runs=44, failure_probability=1e-3)
+        guarantee = model.fit(points, y, far).guarantee_
+        assert Comparison(guarantee=guarantee, attack=attack).contradicted is caught
+    with pytest.raises(InputError, match="classifier must have no ledger"):
+        membership_attack(PrivateClassifier(), points, y, far)

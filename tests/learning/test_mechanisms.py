@@ -1,0 +1,243 @@
+"""Mechanisms by their exact laws, their stopping rules, and what they refuse."""
+
+import copy
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+from noises import ScriptedNoise, SeededNoise, exact_law, hockey_stick
+
+from tacit import BudgetSpentError, Guarantee, InputError, NoTheoremError
+from tacit.learning import ConfidentGNMax, GNMax, SparseVector, StableRelease
+from tacit.theory.accounting import gnmax_delta, sparse_vector_delta, stable_release_delta
+
+TRUNCATED = 2e-5  # what the enumerated noise leaves out, at most
+
+
+def checked_law(mechanism, left, right, delta_at):
+    """The exact δ(ε) of these two sequences of counts, at several ε, stays below the accountant's."""
+    laws = exact_law(mechanism, left), exact_law(mechanism, right)
+    assert sum(laws[0].values()) == pytest.approx(1)
+    seen = 0.0
+    for epsilon in (0.0, 0.5, 1.0, mechanism.epsilon, 2 * mechanism.epsilon):
+        found = hockey_stick(*laws, epsilon)
+        assert found <= delta_at(epsilon) + TRUNCATED
+        seen = max(seen, found)
+    assert hockey_stick(*laws, mechanism.epsilon) <= mechanism.delta + TRUNCATED
+    return seen
+
+
+def around(distance, way):
+    """Two-class counts so many votes from a flip, before and after one vote moved."""
+    top = 2 * distance + 2
+    return (top, 1), (top - way, 1 + way)
+
+
+@pytest.mark.parametrize("ways", [(1,), (-1,), (1, -1), (-1, 1), (1, 1)])
+def test_sparse_vector_by_enumeration(ways):
+    mechanism = SparseVector(epsilon=4.0, delta=0.05, refusals=1)
+    options = {"scale": mechanism.scale, "threshold": mechanism.threshold, "refusals": 1}
+    pairs = [around(mechanism.threshold + place, way) for place, way in zip((1, 0), ways, strict=False)]
+    seen = checked_law(mechanism, *zip(*pairs, strict=True), lambda epsilon: sparse_vector_delta(epsilon, **options))
+    assert seen > 0.05
+
+
+def test_sparse_vector_with_two_refusals_by_enumeration():
+    mechanism = SparseVector(epsilon=20.0, delta=0.1, refusals=2)
+    options = {"scale": mechanism.scale, "threshold": mechanism.threshold, "refusals": 2}
+    pairs = [around(mechanism.threshold, 1), around(mechanism.threshold, -1)]
+    checked_law(mechanism, *zip(*pairs, strict=True), lambda epsilon: sparse_vector_delta(epsilon, **options))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SparseVector(epsilon=4.0, delta=0.05, refusals=1),
+        lambda: StableRelease(epsilon=2.0, delta=0.05, queries=2),
+    ],
+)
+def test_winners_that_differ_cost_no_more_than_delta(make):
+    mechanism = make()
+    laws = [exact_law(mechanism, [row, row]) for row in ((5, 4, 0), (4, 5, 0))]
+    assert 0 < hockey_stick(*laws, 20.0) <= mechanism.delta + TRUNCATED
+
+
+@pytest.mark.parametrize("ways", [(1, 1), (1, -1)])
+def test_stable_release_by_enumeration(ways):
+    mechanism = StableRelease(epsilon=2.0, delta=0.05, queries=2)
+    options = {"scale": mechanism.scale, "threshold": mechanism.threshold, "queries": 2}
+    pairs = [around(mechanism.threshold, way) for way in ways]
+    seen = checked_law(mechanism, *zip(*pairs, strict=True), lambda epsilon: stable_release_delta(epsilon, **options))
+    assert seen > 0.25
+
+
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize(
+    ("left", "right"), [((4, 4), (3, 5)), ((5, 3), (4, 4)), ((3, 2, 2), (2, 3, 2)), ((0, 0), (1, 0))]
+)
+def test_gnmax_by_enumeration(left, right, counts):
+    mechanism = GNMax(epsilon=2.5, delta=0.1, queries=1, counts=counts)
+    seen = checked_law(
+        mechanism, [left], [right], lambda epsilon: gnmax_delta(epsilon, sigma=mechanism.sigma, answers=1)
+    )
+    if counts and left == (4, 4):  # here the accountant is exact
+        assert (
+            hockey_stick(exact_law(mechanism, [left]), exact_law(mechanism, [right]), 1.0)
+            > 0.99 * gnmax_delta(1.0, sigma=mechanism.sigma, answers=1) - TRUNCATED
+        )
+    assert seen > 0.1
+
+
+def test_gnmax_on_two_queries_by_enumeration():
+    mechanism = GNMax(epsilon=5.0, delta=0.1, queries=2)
+    left, right = [(4, 4)] * 2, [(5, 3), (3, 5)]
+    checked_law(mechanism, left, right, lambda epsilon: gnmax_delta(epsilon, sigma=mechanism.sigma, answers=2))
+
+
+@pytest.mark.parametrize(("left", "right"), [((5, 5), (6, 4)), ((6, 3), (5, 4)), ((4, 4), (4, 5))])
+def test_confident_gnmax_by_enumeration(left, right):
+    mechanism = ConfidentGNMax(epsilon=3.0, delta=0.1, queries=1, answers=1, threshold=5, ratio=1.5)
+    options = {"sigma": mechanism.sigma, "answers": 1, "test_sigma": mechanism.test_sigma, "tests": 1}
+    checked_law(mechanism, [left], [right], lambda epsilon: gnmax_delta(epsilon, **options))
+
+
+def test_sparse_vector_step_by_step():
+    """Strictly above the threshold; a new threshold after a refusal, and none before; the end at the T-th."""
+    mechanism = SparseVector(epsilon=1.0, delta=1e-5, refusals=2)
+    w, scale = mechanism.threshold, mechanism.scale
+    row = (1, 2 * w + 3, 0)  # w votes from a flip
+    noise = ScriptedNoise(3, 4, 3, -1, -1)
+    session = mechanism.session(noise)
+    assert session.answer(row) == 1  # 4 is above 3
+    assert session.answer(row) is None  # 3 is not
+    assert not session.stopped
+    assert session.answer(row) is None  # nor is −1 above −1
+    assert session.stopped
+    assert noise.asked == [scale, 2 * scale, 2 * scale, scale, 2 * scale]
+    with pytest.raises(BudgetSpentError, match="must answer nothing more"):
+        session.answer(row)
+
+
+def test_exactly_as_many_refusals_as_were_paid_for():
+    for mechanism in (
+        SparseVector(epsilon=1.0, delta=1e-5, refusals=3),
+        SparseVector(epsilon=1.0, delta=1e-5, refusals=3, queries=100, variant="faithful"),
+    ):
+        session = mechanism.session(SeededNoise(0))
+        while not session.stopped:
+            session.answer([3, 3])
+        assert session.refused == 3
+
+
+def test_stopping_rules_that_are_fixed_beforehand():
+    for mechanism, asked, answered in (
+        (GNMax(epsilon=1.0, delta=1e-5, queries=4), 4, 4),
+        (StableRelease(epsilon=1.0, delta=1e-5, queries=3), 3, 0),
+        (ConfidentGNMax(epsilon=1.0, delta=1e-5, queries=9, answers=2, threshold=0), 2, 2),
+        (ConfidentGNMax(epsilon=1.0, delta=1e-5, queries=9, answers=2, threshold=10**6), 9, 0),
+        (SparseVector(epsilon=1.0, delta=1e-5, refusals=5, queries=2), 2, 0),
+    ):
+        session = mechanism.session(SeededNoise(1))
+        row = [10**4, 0] if answered else [1, 1]
+        while not session.stopped:
+            session.answer(row)
+        assert (session.asked, session.answered) == (asked, answered)
+        with pytest.raises(BudgetSpentError):
+            session.answer(row)
+
+
+def test_the_system_s_noise_answers_clear_votes():
+    """Each fails by chance with probability far below 1e-9."""
+    row = [0, 10**5, 0]
+    for mechanism in (
+        SparseVector(epsilon=1.0, delta=1e-5, refusals=2),
+        StableRelease(epsilon=1.0, delta=1e-5, queries=2),
+        GNMax(epsilon=1.0, delta=1e-5, queries=2),
+        ConfidentGNMax(epsilon=1.0, delta=1e-5, queries=2, answers=2, threshold=100),
+    ):
+        session = mechanism.session()
+        assert [session.answer(row), session.answer(row)] == [1, 1]
+    noisy = GNMax(epsilon=1.0, delta=1e-5, queries=1, counts=True).session().answer(row)
+    assert len(noisy) == 3
+    assert all(type(count) is int for count in noisy)
+    assert abs(noisy[1] - 10**5) < 1000
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        SparseVector(epsilon=1.0, delta=1e-5, refusals=10),
+        SparseVector(epsilon=1.0, delta=1e-5, refusals=10, queries=1000, variant="faithful"),
+        StableRelease(epsilon=1.0, delta=1e-5, queries=20),
+        GNMax(epsilon=1.0, delta=1e-5, queries=100),
+        ConfidentGNMax(epsilon=1.0, delta=1e-5, queries=400, answers=100, threshold=150),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_guarantees_say_what_is_proven_and_who_checks_what(mechanism):
+    guarantee = mechanism.guarantee()
+    assert guarantee.value == 1.0
+    assert guarantee.side == "at_most"
+    assert guarantee.quantity == "privacy loss ε at δ = 1e-05"
+    assert guarantee.detail["delta_spent"] <= 1e-5
+    assert any("one teacher's vote" in text for text in guarantee.assumed(checked_by="caller"))
+    assert Guarantee.from_json(guarantee.to_json()) == guarantee
+
+
+def test_faithful_noise_is_the_printed_one_and_tight_is_less():
+    faithful = SparseVector(epsilon=1.0, delta=1e-5, refusals=10, queries=1000, variant="faithful")
+    tight = SparseVector(epsilon=1.0, delta=1e-5, refusals=10)
+    assert 62 < faithful.scale < 63
+    assert faithful.threshold > 4 * tight.threshold
+    assert tight.distance(queries=1000, failure_probability=0.05) < faithful.distance(
+        queries=1000, failure_probability=0.05
+    )
+
+
+def test_faithful_constants_are_refused_where_they_prove_nothing():
+    mechanism = SparseVector(epsilon=200.0, delta=0.3, refusals=50, queries=60, variant="faithful")
+    with pytest.raises(NoTheoremError, match="use a smaller epsilon"):
+        mechanism.guarantee()
+
+
+def test_sessions_cannot_be_copied_or_sent():
+    session = GNMax(epsilon=1.0, delta=1e-5, queries=4).session()
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(NoTheoremError, match="must not be copied"):
+            copied(session)
+
+
+def test_a_forked_process_cannot_go_on():
+    session = GNMax(epsilon=1.0, delta=1e-5, queries=4).session()
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+
+    def child():
+        try:
+            queue.put(str(session.answer([1, 2])))
+        except NoTheoremError as refusal:
+            queue.put(str(refusal))
+
+    process = context.Process(target=child)
+    process.start()
+    said = queue.get()
+    process.join()
+    assert "must stay in the process" in said
+
+
+@pytest.mark.parametrize("bad", [[1.0, 2.0], [[1, 2]], [], [-1, 2], ["a"], None, [True, False], [2**41, 0], [np.nan]])
+def test_counts_that_are_none_spend_nothing(bad):
+    session = GNMax(epsilon=1.0, delta=1e-5, queries=1).session()
+    with pytest.raises(InputError, match="must"):
+        session.answer(bad)
+    assert session.asked == 0
+
+
+def test_an_interrupted_query_ends_the_session():
+    session = SparseVector(epsilon=1.0, delta=1e-5, refusals=3).session(ScriptedNoise(0))  # no noise for the distance
+    with pytest.raises(IndexError):
+        session.answer([1, 2])
+    assert session.stopped
+    with pytest.raises(BudgetSpentError):
+        session.answer([1, 2])

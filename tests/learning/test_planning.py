@@ -1,0 +1,236 @@
+"""Plans: fixed points against a scan, promises against runs with the worst votes allowed, and plain verdicts."""
+
+import itertools
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from noises import SeededNoise
+
+from tacit import InputError
+from tacit.learning import ConfidentGNMax, GNMax, SparseVector, StableRelease
+from tacit.learning.planning import MECHANISMS, Plan, plan
+from tacit.theory import accounting, learnability
+
+BUDGET = {"epsilon": 2.0, "delta": 1e-5}
+
+
+def mechanism(row, made):
+    """What a row describes, as it would be run."""
+    budget = {"epsilon": made.epsilon, "delta": made.delta}
+    if row.mechanism == "svt":
+        return SparseVector(**budget, refusals=row.refusals, queries=made.queries)
+    if row.mechanism == "svt-faithful":
+        return SparseVector(**budget, refusals=row.refusals, queries=made.queries, variant="faithful")
+    if row.mechanism == "composition":
+        return StableRelease(**budget, queries=made.queries)
+    if row.mechanism == "gnmax":
+        return GNMax(**budget, queries=made.queries)
+    return ConfidentGNMax(**budget, queries=made.queries, answers=made.queries, threshold=row.threshold)
+
+
+@pytest.fixture(scope="module")
+def rich():
+    """A plan in which every mechanism promises something."""
+    return plan(3_000_000, 200, epsilon=4.0, delta=1e-5, error=0.01, classes=3)
+
+
+def test_a_rich_budget_is_feasible_for_all(rich):
+    assert [row.mechanism for row in rich.rows] == list(MECHANISMS)
+    assert rich.feasible
+    for row in rich.rows:
+        assert row.feasible
+        assert row.verdict.startswith("Feasible: ")
+        assert row.verdict.count(".") == 1 + row.verdict.count("0.0")  # one sentence
+        assert row.answers_lower == pytest.approx(200 * (1 - row.misclassified_upper))
+        assert row.delta_spent <= 1e-5
+    assert rich.best is not None
+    assert rich.best.misclassified_upper == min(row.misclassified_upper for row in rich.rows)
+
+
+def test_the_rows_hold_the_constants_of_the_mechanisms(rich):
+    for row in rich.rows:
+        built = mechanism(row, rich)
+        assert built.guarantee().value == 4.0
+        own = built.sigma if row.mechanism.endswith("gnmax") else built.scale
+        assert own <= row.noise <= 1.001 * own
+        if row.mechanism in ("svt", "svt-faithful", "composition"):
+            assert row.threshold == built.threshold
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_promises_are_kept_on_the_worst_votes_allowed(rich, name):
+    """Each of 60 runs fails with probability 0.05 at most (really far less); 13 failures have a chance below 1e-5."""
+    row, noise, generator = rich.row(name), SeededNoise(7), np.random.default_rng(3)
+    k, m = row.teachers, rich.queries
+    outvoted = learnability.tolerated_votes(k, distance=row.votes_to_flip)
+    hard = m - row.answers_lower
+    failures, built = 0, mechanism(row, rich)
+    for _ in range(60):
+        session, right = built.session(noise), 0
+        doubtful = set(generator.choice(m, size=hard, replace=False).tolist())
+        for query in range(m):
+            if session.stopped:
+                break
+            wrong = k // 2 if query in doubtful else outvoted
+            right += query not in doubtful and session.answer([k - wrong, wrong, 0]) == 0
+            if query in doubtful:
+                session.answer([k - wrong, wrong, 0])
+        failures += right < m - hard
+    assert failures < 13
+
+
+def test_the_circle_is_closed_at_its_least_point():
+    """T refusals are enough for the queries that T refusals leave in doubt; T − 1 are not, for the same teachers."""
+    made = plan(10**6, 500, **BUDGET, error=0.005, teachers=4000)
+    row = made.row("svt")
+    assert row.feasible
+    share = made.beta / 4
+
+    def enough(refusals):
+        scale = accounting.sparse_vector_scale(2.0, 1e-5, refusals=refusals)
+        threshold = accounting.sparse_vector_threshold(2.0, 1e-5, scale=scale, refusals=refusals)
+        distance = accounting.sparse_vector_distance(
+            scale=scale, threshold=threshold, refusals=refusals, queries=500, failure_probability=share
+        )
+        outvoted = learnability.tolerated_votes(4000, distance=distance)
+        hard = learnability.hard_queries(
+            0.005, teachers=4000, outvoted=outvoted, queries=500, failure_probability=share
+        )
+        return refusals >= hard + 1
+
+    assert enough(row.refusals)
+    assert not any(enough(refusals) for refusals in range(1, row.refusals))
+
+
+@pytest.mark.parametrize("learner", [{"error": 0.002}, {"vc_dimension": 3}, {"error": {10: 0.02, 1000: 0.002}}])
+@pytest.mark.parametrize("name", ["svt", "gnmax", "svt-faithful"])
+def test_the_teachers_needed_are_a_fixed_point(learner, name):
+    made = plan(10**9, 100, **BUDGET, **learner)
+    row = made.row(name)
+    assert row.teachers == row.teachers_needed
+    assert row.feasible
+    again = plan(10**9, 100, **BUDGET, **learner, teachers=row.teachers).row(name)
+    assert (again.refusals, again.votes_to_flip, again.answers_lower) == (
+        row.refusals,
+        row.votes_to_flip,
+        row.answers_lower,
+    )
+    if name == "svt":
+        third = row.teachers // 3
+        assert learnability.tolerated_votes(row.teachers, distance=row.votes_to_flip) >= third
+
+
+def test_the_faithful_row_has_the_printed_numbers():
+    row = plan(10**9, 1000, **BUDGET, error=0.05).row("svt-faithful")
+    assert row.refusals == learnability.printed_refusals(0.05, queries=1000, failure_probability=0.05)
+    assert row.noise == accounting.printed_scale(2.0, 1e-5, refusals=row.refusals)
+    assert row.threshold == accounting.printed_threshold(1e-5, scale=row.noise, queries=1000)
+    assert row.teachers == accounting.printed_teachers(
+        1e-5, scale=row.noise, refusals=row.refusals, queries=1000, failure_probability=0.05
+    )
+    assert row.feasible
+
+
+def test_a_hopeless_budget_says_so_and_what_helps():
+    made = plan(2000, 1000, epsilon=0.1, delta=1e-6, error=0.1)
+    assert not made.feasible
+    assert made.best is None
+    for row in made.rows:
+        assert row.verdict.startswith("Hopeless")
+        assert "would help" in row.verdict
+        assert (row.answers_lower, row.misclassified_upper) == (0, 1.0)
+
+
+def test_what_is_said_to_help_does_help():
+    made = plan(60_000, 1000, **BUDGET, error=0.05, classes=10, teachers=250)
+    verdict = made.row("gnmax").verdict
+    assert "more teachers (e.g. 1963), fewer queries (e.g. 125) or a larger epsilon (e.g. 8) would help" in verdict
+    assert plan(60_000, 125, **BUDGET, error=0.05, classes=10, teachers=250).row("gnmax").feasible
+    assert plan(60_000, 1000, epsilon=8.0, delta=1e-5, error=0.05, classes=10, teachers=250).row("gnmax").feasible
+    assert plan(60_000, 1000, **BUDGET, error=0.05, classes=10, teachers=1963).row("gnmax").feasible
+
+
+def test_perfect_teachers_make_sparse_vector_nearly_free():
+    made = plan(60_000, 1000, **BUDGET)
+    assert made.best is not None
+    assert (made.best.mechanism, made.best.refusals, made.best.answers_lower) == ("svt", 1, 1000)
+    assert made.best.teachers < 300
+    assert "if they are always right" in made.best.verdict
+    assert made.best.expected_answers is None
+
+
+def test_more_never_hurts():
+    """More ε, fewer queries, more records or a smaller error: no fewer promises."""
+
+    def lost(**changes):
+        inputs = {"records": 400_000, "queries": 400, "epsilon": 2.0, "delta": 1e-5, "vc_dimension": 2, **changes}
+        made = plan(inputs.pop("records"), inputs.pop("queries"), **inputs)
+        return [made.row(name).misclassified_upper for name in ("svt", "gnmax")]
+
+    for name, values in {
+        "epsilon": (1.0, 2.0, 4.0, 8.0),
+        "records": (10**6, 10**7, 10**8),
+    }.items():
+        rows = [lost(**{name: value}) for value in values]
+        assert all(a >= b for before, after in itertools.pairwise(rows) for a, b in zip(before, after, strict=True))
+
+
+def test_a_learning_curve_is_a_staircase():
+    curve = {240: 0.035, 60: 0.08}
+    made = plan(60_000, 50, epsilon=8.0, delta=1e-5, error=curve, classes=10)
+    for row in made.rows:
+        assert row.records_per_teacher >= 60
+        assert row.error == (0.035 if row.records_per_teacher >= 240 else 0.08)
+
+
+def test_the_vote_model_is_simulated():
+    """GNMax's expected right answers against 20 000 drawn queries; ±0.015 is beyond four standard deviations."""
+    made = plan(60_000, 1000, **BUDGET, error=0.1, teachers=400)
+    row, generator = made.row("gnmax"), np.random.default_rng(5)
+    wrong = np.rint(400 * generator.beta(0.1, 0.9, size=20_000))
+    noisy = 400 - 2 * wrong + generator.normal(0, math.sqrt(2) * row.noise, size=20_000)
+    assert row.expected_misclassified == pytest.approx(float((noisy < 0).mean()), abs=0.015)
+
+
+def test_a_plan_of_a_class_bounds_the_student():
+    made = plan(10**8, 5000, **BUDGET, vc_dimension=3)
+    row = made.row("gnmax")
+    assert row.student_error_upper == learnability.student_error(
+        5000, wrong_labels=5000 - row.answers_lower, vc_dimension=3, failure_probability=0.0125
+    )
+    assert row.expected_answers is None
+
+
+def test_plans_travel_as_json(rich):
+    written = json.loads(json.dumps(rich.to_dict(), allow_nan=False))
+    assert written["schema"] == 1
+    assert [row["mechanism"] for row in written["rows"]] == list(MECHANISMS)
+    curve = plan(1000, 10, **BUDGET, error={10: 0.1}).to_dict()["error"]
+    assert curve == {"10": 0.1}
+    assert isinstance(rich, Plan)
+
+
+def test_a_plan_takes_less_than_two_seconds():
+    for inputs in ({"error": 0.05, "classes": 10}, {"vc_dimension": 10}, {"error": 0.05, "teachers": 250}):
+        begun = time.perf_counter()
+        plan(60_000, 999, epsilon=1.9, delta=1e-5, **inputs)
+        assert time.perf_counter() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"error": 0.1, "vc_dimension": 3}, "must be left out where error is given"),
+        ({"vc_dimension": 3, "classes": 3}, "must go with two classes"),
+        ({"best_error": 0.1}, "must go with vc_dimension"),
+        ({"teachers": 2000}, "must not exceed records = 1000"),
+        ({"classes": 2000}, "must not exceed records"),
+        ({"error": {}}, "must not be empty"),
+    ],
+)
+def test_contradictory_inputs_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        plan(1000, 10, **BUDGET, **changes)

@@ -1,0 +1,100 @@
+"""`tacit plan` as people run it: the table, the page, the JSON, and one-line refusals."""
+
+import json
+import re
+
+import pytest
+from test_cli import assert_one_line_error, run
+from test_report import Page
+
+from tacit import InputError
+from tacit.plan import report
+
+SMALL = ("plan", "--records", "60000", "--queries", "1000", "--epsilon", "2", "--delta", "1e-5")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plan")
+    finished = run(*SMALL, "--error", "0.05", "--classes", "10", "--json", "p.json", "--report", "p.html", cwd=folder)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout, json.loads((folder / "p.json").read_text()), (folder / "p.html").read_text()
+
+
+def test_the_table_fits_a_terminal(written):
+    text, _, _ = written
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert re.search(r"^mechanism +svt-faithful +svt +composition +gnmax +confident-gnmax$", text, flags=re.M)
+    assert re.search(r"^right, at least +– +– +– +824 +824$", text, flags=re.M)
+    assert re.search(r"^verdict +hopeless +hopeless +hopeless +feasible +feasible$", text, flags=re.M)
+    assert "No private data is used for a plan." in " ".join(text.split())
+
+
+def test_the_json_holds_the_plan(written):
+    _, data, _ = written
+    rows = data["detail"]["plan"]["rows"]
+    assert [row["teachers"] for row in rows if row["feasible"]] == [1963, 2071]
+    (comparison,) = data["comparisons"]
+    assert comparison["guarantee"]["value"] == 2.0
+    assert max(comparison["guarantee"]["detail"]["delta_spent"].values()) <= 1e-5
+
+
+def test_the_page_has_the_table_and_both_pictures(written):
+    _, _, source = written
+    page = Page(source)
+    assert page.tags.count("table") == 1
+    assert page.tags.count("img") == 2
+    assert "Teachers that a promise needs" in page.text
+    assert "Right answers to be expected" in page.text
+
+
+def test_a_hopeless_plan_is_an_answer(tmp_path):
+    finished = run("plan", "--records", "100", "--queries", "50", "--epsilon", "0.1", "--delta", "1e-5", cwd=tmp_path)
+    assert finished.returncode == 0
+    assert "No mechanism can promise anything with this budget." in finished.stdout
+
+
+def test_a_learning_curve_on_the_command_line():
+    finished = run(*SMALL[:-4], "--epsilon", "8", "--delta", "1e-5", "--error", "240:0.03", "--error", "60:0.08")
+    assert finished.returncode == 0
+    assert "as the learning curve given says" in " ".join(finished.stdout.split())
+
+
+@pytest.mark.parametrize("inputs", [{"vc_dimension": 3}, {"vc_dimension": 3, "best_error": 0.1, "teachers": 20}, {}])
+def test_every_kind_of_learner_makes_a_page(inputs):
+    made = report(10**8, 500, epsilon=1.0, delta=1e-6, **inputs)
+    Page(made.to_html())
+    assert max(len(line) for line in made.to_text().splitlines()) <= 80
+    assert len(made.figures) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--error", "nonsense"),
+        ("--error", "0.1", "--error", "0.2"),
+        ("--error", "1:2:3"),
+        ("--error", "7"),
+        ("--error", "nan"),
+        ("--error", "0.1", "--vc-dimension", "3"),
+        ("--classes", "1"),
+        ("--teachers", "0"),
+        ("--beta", "1"),
+    ],
+)
+def test_bad_plans_are_one_line(arguments):
+    assert_one_line_error(run(*SMALL, *arguments))
+
+
+def test_faithful_constants_that_spend_too_much_are_not_claimed():
+    """At a large ε the printed constants need not be private; the guarantee then leaves them out."""
+    made = report(10**6, 1000, epsilon=60.0, delta=1e-2, error=("0.3",))
+    guarantee = made.comparisons[0].guarantee
+    spent = {row["mechanism"]: row["delta_spent"] for row in made.detail["plan"]["rows"]}
+    assert all(value <= 1e-2 for value in guarantee.detail["delta_spent"].values())
+    assert ("svt-faithful" in guarantee.quantity) == (spent["svt-faithful"] > 1e-2)
+
+
+def test_an_error_that_is_no_number_is_refused():
+    with pytest.raises(InputError, match="must be one ERROR, or RECORDS:ERROR"):
+        report(100, 10, epsilon=1.0, delta=1e-5, error=("a:b",))
