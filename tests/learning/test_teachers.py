@@ -124,6 +124,16 @@ def test_one_record_more_changes_one_teacher_whatever_the_order(records, draw, n
 
 
 @pytest.mark.usefixtures("one_core")
+def test_one_record_of_double_precision_does_not_change_how_others_are_computed():
+    X, y = data()
+    single = X.astype(np.float32)
+    longer = [*single, np.full(3, 0.1)]  # which makes an array of float64 of all of them
+    few = Teachers(LogisticRegression(C=1e4), 12, KEY, classes=range(3)).fit(single, y)
+    more = Teachers(LogisticRegression(C=1e4), 12, KEY, classes=range(3)).fit(longer, [*y, 0])
+    assert (few.votes(queries()) != more.votes(queries())).any(axis=0).sum() <= 1
+
+
+@pytest.mark.usefixtures("one_core")
 def test_one_word_does_not_move_other_records():
     X, y = data(60)
     plain = Teachers(GaussianNB(), 4, KEY, classes=range(3)).fit(X, y).votes(queries())
@@ -272,6 +282,13 @@ def test_nan_is_the_estimators_own_affair():
     assert error.value.__context__ is None
     with pytest.raises(InputError, match="the votes of teachers 0 to 0 must be classes of their chunks"):
         Teachers(LogisticRegression(), 2, KEY, classes=range(3)).fit(*data(120)).votes(strange)
+
+
+def test_a_failure_among_many_is_one_line_and_no_warning():
+    X, y = data(400)
+    X[::7, 1] = np.inf
+    with pytest.raises(InputError, match=r"the training of teacher \d+ must succeed on its chunk, got 'ValueError'"):
+        Teachers(LogisticRegression(), 40, KEY, classes=range(3)).fit(X, y)
 
 
 @pytest.mark.usefixtures("one_core")

@@ -43,55 +43,52 @@ def features(name: str, values: object) -> NDArray[Any]:
 
 
 def used(values: NDArray[Any]) -> NDArray[Any]:
-    """Features as an estimator gets them: a record with a fraction, or a word, must not change the type of others."""
-    whole = values.dtype.kind in "biu" or (values.dtype == object and all(map(_is_number, values.flat)))
-    return values.astype(np.float64) if whole else values
+    """Features as an estimator gets them: a record of another type must not change the type of others."""
+    numbers = values.dtype.kind in "biuf" or (values.dtype == object and all(map(_is_number, values.flat)))
+    return values.astype(np.float64) if numbers else values
 
 
 def chunks(
     records: NDArray[Any], labels: NDArray[np.int64], *, ids: Sequence[object] | None, key: bytes, n_chunks: int
 ) -> tuple[list[NDArray[np.int64]], str]:
     """The rows of each chunk, in an order that depends on the chunk's records alone, and a digest of all of them."""
-    contents = [
-        _hash(key, b"record:", struct.pack("<q", label) + content)
-        for label, content in zip(labels.tolist(), _contents(records), strict=True)
-    ]
-    owners = contents if ids is None else [_hash(key, b"id:", _packed("ids", value)) for value in ids]
+    record_key, id_key = _hash(key, b"record"), _hash(key, b"id")
+    contents = [_hash(record_key, content) for content in _contents(records, labels)]
+    owners = contents if ids is None else [_hash(id_key, _packed("ids", value)) for value in ids]
     rows: list[list[int]] = [[] for _ in range(n_chunks)]
     order = sorted(range(len(contents)), key=lambda row: (owners[row], contents[row]))
     for row in order:
         rows[int.from_bytes(owners[row]) % n_chunks].append(row)
-    everything = _hash(key, b"records:", b"".join(owners[row] + contents[row] for row in order))
+    everything = _hash(record_key, b"".join(owners[row] + contents[row] for row in order))
     return [np.array(chunk, dtype=np.int64) for chunk in rows], everything.hex()
 
 
 def seed(key: bytes, *parts: int) -> int:
     """A seed that depends on the key and on these numbers, never on records."""
-    return int.from_bytes(_hash(key, b"seed:", struct.pack(f"<{len(parts)}q", *parts))) % 2**31
+    return int.from_bytes(_hash(_hash(key, b"seed"), struct.pack(f"<{len(parts)}q", *parts))) % 2**31
 
 
 def mark(key: bytes) -> str:
     """What tells one key from another without giving it away."""
-    return _hash(key, b"key:", b"").hex()
+    return _hash(key, b"mark").hex()
 
 
-def _hash(key: bytes, purpose: bytes, content: bytes) -> bytes:
-    return hmac.digest(key, purpose + content, "sha256")
+def _hash(key: bytes, content: Any) -> bytes:
+    return hmac.digest(key, content, "sha256")
 
 
-def _contents(records: NDArray[Any]) -> Iterator[bytes]:
-    """Each record as bytes: numbers by their value, whatever type the whole array has."""
+def _contents(records: NDArray[Any], labels: NDArray[np.int64]) -> Iterator[Any]:
+    """Each record as bytes, its label first: numbers by their value, whatever type the whole array has."""
     for start in range(0, len(records), _BLOCK):
-        block = records[start : start + _BLOCK]
-        if block.dtype == object:
-            for row in block:
-                values = np.ravel(np.array(row, dtype=object))
-                if all(map(_is_number, values)):
-                    yield values.astype("<f8").tobytes()
-                else:
-                    yield b"".join(_packed("X", value) for value in values)
-        else:
-            yield from (row.tobytes() for row in np.ascontiguousarray(block, dtype="<f8"))
+        block, known = records[start : start + _BLOCK], labels[start : start + _BLOCK]
+        if block.dtype != object:
+            yield from np.concatenate([known[:, None], block.reshape(len(block), -1)], axis=1, dtype="<f8")
+            continue
+        for row, label in zip(block, known.tolist(), strict=True):
+            values = np.ravel(np.array(row, dtype=object))
+            plain = all(map(_is_number, values))
+            content = values.astype("<f8").tobytes() if plain else b"".join(_packed("X", value) for value in values)
+            yield struct.pack("<d", label) + content
 
 
 def _is_number(value: object) -> bool:

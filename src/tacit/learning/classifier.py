@@ -173,11 +173,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.choice_ = chosen.reason
         guarantee = self._guarantee(chosen.mechanism, teachers, label_private=X_public is None)
         asked = medoids(public, clusters=chosen.queries, random_state=self.random_state)
-        labels, counts = self._answers(chosen.mechanism, council, public, asked, entry)
+        labels, counts, reached = self._answers(chosen.mechanism, council, public, asked, entry)
         self.guarantee_ = guarantee
         self.labels_ = labels
         self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
-        self.refused_ = np.setdiff1d(asked, self.answered_)
+        self.refused_ = np.setdiff1d(asked[:reached], self.answered_)
         self.noisy_counts_ = counts
         if not len(self.answered_):
             raise InputError(
@@ -390,8 +390,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         public: NDArray[np.float64],
         asked: NDArray[np.int64],
         entry: Entry | None,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-        """A class number for every public point, −1 where there is none; and the noisy counts, if they are released."""
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, int]:
+        """A class number for every public point or −1; the noisy counts, if released; how many queries were reached."""
         votes = council.counts(public[asked], engine=self.engine)
         labels = np.full(len(public), students.UNLABELLED, dtype=np.int64)
         released: NDArray[np.int64] | None = None
@@ -413,7 +413,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     labels[place] = int(np.argmax(answer))
                 elif answer is not None:
                     labels[place] = answer
-        return labels, released
+        return labels, released, session.asked
 
     def _queried(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True

@@ -127,8 +127,11 @@ class Teachers:
 
         left = [number for number in taught if number not in trained]
         if left:
-            with workers.opened(engine) as crowd:
-                for number, outcome in crowd.outcomes(_fitted, left, job):
+            with (
+                workers.opened(engine) as crowd,
+                contextlib.closing(crowd.outcomes(_fitted, left, job)) as outcomes,
+            ):
+                for number, outcome in outcomes:
                     if isinstance(outcome, workers.Failure):
                         raise InputError(
                             f"the training of teacher {number}",
@@ -181,17 +184,18 @@ class Teachers:
             def job(number: int) -> tuple[Any, ...]:
                 return queries, tuple(teachers[member] for member in blocks[number]), finite
 
-            for number, outcome in crowd.outcomes(_cast, range(len(blocks)), job):
-                if isinstance(outcome, workers.Failure):
-                    raise InputError(
-                        f"the votes of teachers {blocks[number][0]} to {blocks[number][-1]}",
-                        outcome.kind,
-                        requirement="must be classes of their chunks, one for each query",
-                        remedy="see that the estimator's predict takes these queries and returns labels it was given",
-                    )
-                votes[:, blocks[number]] = outcome
-                done += len(blocks[number])
-                advance(f"{done} of {len(taught)} teachers have voted")
+            with contextlib.closing(crowd.outcomes(_cast, range(len(blocks)), job)) as outcomes:
+                for number, outcome in outcomes:
+                    if isinstance(outcome, workers.Failure):
+                        raise InputError(
+                            f"the votes of teachers {blocks[number][0]} to {blocks[number][-1]}",
+                            outcome.kind,
+                            requirement="must be classes of their chunks, one for each query",
+                            remedy="see that predict takes these queries and returns labels that fit was given",
+                        )
+                    votes[:, blocks[number]] = outcome
+                    done += len(blocks[number])
+                    advance(f"{done} of {len(taught)} teachers have voted")
         return votes
 
     def counts(

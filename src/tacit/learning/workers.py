@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,35 +46,33 @@ class Workers:
 
     def outcomes(
         self, function: Callable[..., Any], numbers: Sequence[int], arguments: Callable[[int], tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Generator[tuple[int, Any], None, None]:
         """Each number with function(*arguments(number)), or with its `Failure`, in the order they are done."""
         left, failures = dict.fromkeys(numbers), 0
         while left:
-            done = self._round(function, list(left), arguments)
-            while True:
-                try:
-                    number, outcome = next(done)
-                except StopIteration:
-                    break
-                except InputError:
-                    raise
-                except Exception as failure:  # whatever became of the workers; jobs themselves return what they raise
-                    failures += 1
-                    if failures > RETRIES:
-                        raise InputError(
-                            "engine",
-                            f"{self.engine}, which raised {type(failure).__name__}",
-                            requirement="must run its jobs",
-                            remedy="see that workers have memory, this tacit and the estimator's packages",
-                        ) from None
-                    break
-                del left[number]
-                failures = 0
-                yield number, outcome
+            with _closing(self._round(function, list(left), arguments)) as done:
+                while True:
+                    try:
+                        number, outcome = next(done)
+                    except StopIteration:
+                        break
+                    except Exception as failure:  # of the workers; jobs themselves return what they raise
+                        failures += 1
+                        if failures > RETRIES:
+                            raise InputError(
+                                "engine",
+                                f"{self.engine}, which raised {type(failure).__name__}",
+                                requirement="must run its jobs",
+                                remedy="see that workers have memory, this tacit and the estimator's packages",
+                            ) from None
+                        break
+                    del left[number]
+                    failures = 0
+                    yield number, outcome
 
     def _round(
         self, function: Callable[..., Any], numbers: Sequence[int], arguments: Callable[[int], tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Generator[tuple[int, Any], None, None]:
         import joblib
 
         ray = self.backend == "ray"
@@ -87,6 +86,17 @@ class Workers:
             for start in range(0, len(numbers), size):
                 part = numbers[start : start + size]
                 yield from parallel(joblib.delayed(_run)(number, function, *arguments(number)) for number in part)
+
+
+@contextlib.contextmanager
+def _closing(outcomes: Generator[tuple[int, Any], None, None]) -> Iterator[Iterator[tuple[int, Any]]]:
+    """Jobs that nobody waits for any more are dropped; joblib would warn that they are."""
+    try:
+        yield outcomes
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            outcomes.close()
 
 
 def _never_here(backend: Any) -> None:
