@@ -56,7 +56,7 @@ def one_core(monkeypatch):
 
 @pytest.fixture(scope="module")
 def dask():
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as running:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as running:
         yield running.scheduler_address.replace("tcp://", "dask://")
 
 
