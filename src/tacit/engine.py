@@ -111,7 +111,8 @@ def _there(
     numbers: dict[Any, int] = {}
 
     # Sent by value, with bytes alone: a worker that cannot read a message dies of it, one that lacks a package while
-    # it runs this says so.
+    # it runs this says so. These bytes come from the driver, over the connection that carries its code anyway: no file
+    # is ever unpickled.
     def run(shared: bytes, job: bytes) -> Any:
         from distributed.protocol import pickle
 

@@ -1,7 +1,14 @@
 """How well can anyone rebuild an input from its noisy features? The only room that imports torch."""
 
 from .anyone import TwoPointBounds, identification_bound, two_point_bounds
-from .attacks import gradient_inversion, learned_decoder, linear_decoder, nearest_candidate, trained_decoder
+from .attacks import (
+    gradient_inversion,
+    learned_decoder,
+    linear_decoder,
+    nearest_candidate,
+    trained_decoder,
+    tried_decoder,
+)
 from .bayes import BayesBounds, bayes_bound
 from .calibration import Calibration, calibrate
 from .dithered import Dithered
@@ -52,6 +59,7 @@ __all__ = [
     "release_assumptions",
     "single_mode_bounds",
     "trained_decoder",
+    "tried_decoder",
     "twins",
     "two_point_bounds",
     "unbiased_assumptions",

@@ -95,10 +95,8 @@ def learned_decoder(
     `held_out` is inputs, or a prior of which `tries` inputs are drawn; then the attack is compared with `bayes_bound`.
     `advance` hears which epoch is done.
     """
-    release, trial = _both(features, known, held_out, tries, seed)
-    decode = _learned_map(release, noise, epochs, width, seed, advance)
-    method = f"network trained on {len(release.inputs)} inputs"
-    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+    decoder = trained_decoder(features, known, noise, epochs=epochs, width=width, seed=seed, advance=advance)
+    return tried_decoder(decoder, features, known, held_out, noise, tries=tries, confidence=confidence, seed=seed)
 
 
 def trained_decoder(
@@ -111,10 +109,27 @@ def trained_decoder(
     seed: int = 0,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Callable[[Tensor], Tensor]:
-    """The map of `learned_decoder` from released features, one a row, to rebuilt inputs: for pictures."""
+    """The map of `learned_decoder` from released features, one a row, to rebuilt inputs."""
     release = opened(features, known)
     decode = _learned_map(release, noise, epochs, width, seed, advance)
     return lambda released: decode(released.to(release.inputs).flatten(1)).reshape(-1, *release.shape)
+
+
+def tried_decoder(
+    decoder: Callable[[Tensor], Tensor],
+    features: Callable[[Any], Any],
+    known: object,
+    held_out: object,
+    noise: Noise,
+    *,
+    tries: int = 2000,
+    confidence: float = 0.999,
+    seed: int = 0,
+) -> Attack:
+    """What a decoder that was trained on the known inputs achieves on held-out ones, as `learned_decoder` tries it."""
+    release, trial = _both(features, known, held_out, tries, seed)
+    method = f"network trained on {len(release.inputs)} inputs"
+    return _rebuilding(release, trial, noise, lambda rows: decoder(rows).flatten(1), method, confidence, seed)
 
 
 def gradient_inversion(

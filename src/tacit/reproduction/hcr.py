@@ -10,14 +10,14 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from .. import __version__, checked, kept, readings
 from ..errors import InputError
@@ -28,11 +28,11 @@ from ..reconstruction import (
     bayes_bound,
     hcr_bounds,
     identification_bound,
-    learned_decoder,
     linear_decoder,
     multipoint_bounds,
     nearest_candidate,
     trained_decoder,
+    tried_decoder,
 )
 from ..reconstruction.release import FEATURE_ERROR, as_array, exact, opened
 from ..report import Figure, Report, figures
@@ -397,15 +397,18 @@ def _rebuilding(run: _Run) -> _Rebuilding | None:
         return None
     features, seed = _decoded(run, known), run.task.seed
 
+    @cache
+    def decoder() -> Callable[[Tensor], Tensor]:
+        return trained_decoder(features, known, run.noise, seed=seed)
+
     def attack() -> dict[str, Any]:
-        return learned_decoder(features, known, unseen, run.noise, seed=seed).to_dict()
+        return tried_decoder(decoder(), features, known, unseen, run.noise, seed=seed).to_dict()
 
     def shown() -> _Array:
-        decode = trained_decoder(features, known, run.noise, seed=seed)
         release = opened(features, unseen[:SHOWN])
         clean = release.features(release.inputs)
         noisy = clean + run.noise.sample(clean.cpu(), torch.Generator().manual_seed(seed)).to(clean.device)
-        return as_array(decode(noisy))
+        return as_array(decoder()(noisy))
 
     folder = run.task.out
     return _Rebuilding(
