@@ -210,13 +210,37 @@ class Gaussian:
             )
 
 
-class Laplace:
-    """Independent Laplace noise, density exp(−|x|/scale)/(2·scale), in every feature."""
+class NotGaussian:
+    """What all noise but Gaussian has alike: it is made of uniform numbers, and there are no whitened shifts of it."""
 
     rounding = 0.0
     standard = "uniform"
     failure_probability = 0.0
     assumptions: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def grid(self) -> float:
+        return self.size / FINENESS
+
+    def whitened(self, shift: Tensor) -> Tensor:
+        raise NoTheoremError(
+            f"many test points at once must have Gaussian noise, got {self!r} for {shift.shape[-1]} features; "
+            "use hcr_bounds or two_point_bounds, or release with Gaussian noise"
+        )
+
+    def shaped(self, standard: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
+        return sample_of(self, features, generator)
+
+
+class Laplace(NotGaussian):
+    """Independent Laplace noise, density exp(−|x|/scale)/(2·scale), in every feature."""
 
     def __init__(self, scale: float) -> None:
         self.scale = checked.number("scale", scale, above=0, remedy="give the scale of the noise")
@@ -233,31 +257,16 @@ class Laplace:
     def shaped(self, standard: Tensor) -> Tensor:
         return -self.scale * standard.sign() * torch.log1p(-2 * standard.abs())
 
-    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        return sample_of(self, features, generator)
-
     @property
     def size(self) -> float:
         return self.scale
 
-    @property
-    def grid(self) -> float:
-        return self.size / FINENESS
 
-    def whitened(self, shift: Tensor) -> Tensor:
-        raise not_gaussian(self, shift)
-
-
-class Uniform:
+class Uniform(NotGaussian):
     """Independent uniform noise on [−width/2, width/2] in every feature.
 
     Bounds on unbiased estimators are vacuous (zero) for it; two-point bounds are not.
     """
-
-    rounding = 0.0
-    standard = "uniform"
-    failure_probability = 0.0
-    assumptions: tuple[str, ...] = ()
 
     def __init__(self, width: float) -> None:
         self.width = checked.number("width", width, above=0, remedy="give the width of the noise")
@@ -275,19 +284,9 @@ class Uniform:
     def shaped(self, standard: Tensor) -> Tensor:
         return self.width * standard
 
-    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        return sample_of(self, features, generator)
-
     @property
     def size(self) -> float:
         return self.width
-
-    @property
-    def grid(self) -> float:
-        return self.size / FINENESS
-
-    def whitened(self, shift: Tensor) -> Tensor:
-        raise not_gaussian(self, shift)
 
 
 class Quantized:
@@ -357,7 +356,7 @@ class Quantized:
         noise = self.noise
         if isinstance(noise, Gaussian):
             return None if noise.sigma is None else ("gaussian", noise.sigma)
-        kinds = {Laplace: "laplace", Uniform: "uniform"}
+        kinds: dict[type, str] = {Laplace: "laplace", Uniform: "uniform"}
         return (kinds[type(noise)], noise.size) if type(noise) in kinds else None
 
     def _binned(self, theorem: Callable[..., _Array], base: Tensor, shift: Tensor, error: Tensor) -> _Array:
@@ -365,7 +364,7 @@ class Quantized:
         return theorem(as_array(base), as_array(shift), kind=kind, size=size, step=self.step, error=as_array(error))
 
 
-def sample_of(noise: Noise, features: Tensor, generator: torch.Generator) -> Tensor:
+def sample_of(noise: Gaussian | NotGaussian, features: Tensor, generator: torch.Generator) -> Tensor:
     """Noise for features like these, made of pseudo-random standard numbers."""
     draw = torch.randn if noise.standard == "normal" else torch.rand
     standard = draw(features.shape, generator=generator, dtype=torch.float64, device=generator.device)
@@ -394,12 +393,4 @@ def required_gaussian(noise: Noise, purpose: str) -> Gaussian:
         return gaussian
     raise NoTheoremError(
         f"{purpose} must have Gaussian noise, got {noise!r}; use two_point_bounds, or release with Gaussian noise"
-    )
-
-
-def not_gaussian(noise: object, shift: Tensor) -> NoTheoremError:
-    """The refusal of whitened shifts."""
-    return NoTheoremError(
-        f"many test points at once must have Gaussian noise, got {noise!r} for {shift.shape[-1]} features; "
-        "use hcr_bounds or two_point_bounds, or release with Gaussian noise"
     )

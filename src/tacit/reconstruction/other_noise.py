@@ -24,7 +24,7 @@ from ..theory.densities import (
     sampled_chi_square,
     sampled_total_variation,
 )
-from .noise import FINENESS, not_gaussian, sample_of
+from .noise import NotGaussian
 from .release import as_array
 
 _Array = NDArray[np.float64]
@@ -39,7 +39,7 @@ _LOG_ERROR = 1e-12
 """Error granted to the caller's log-density, for each unit of 1 + |log p|."""
 
 
-class Density:
+class Density(NotGaussian):
     """Independent noise in every feature, of any density: a frozen distribution of scipy.stats, symmetric or not.
 
     You state that |d/dx log p| ≤ slope everywhere and |d²/dx² log p| ≤ curvature away from the `kinks`; what visibly
@@ -47,16 +47,12 @@ class Density:
     first bound asked for takes some seconds, in which a table is made.
     """
 
-    rounding = 0.0
-    standard = "uniform"
-    failure_probability = 0.0
-
     def __init__(self, distribution: Any, *, slope: float, curvature: float, kinks: Sequence[float] = ()) -> None:
         self._cells = Cells.of(distribution, slope=slope, curvature=curvature, kinks=kinks)
         self.distribution = distribution
         self.slope, self.curvature, self.kinks = self._cells.slope, self._cells.curvature, tuple(kinks)
         where = f" away from {', '.join(f'{kink:g}' for kink in self.kinks)}" if self.kinks else ""
-        self.assumptions: tuple[str, ...] = (
+        self.assumptions = (
             f"|d/dx log p| of the noise's density is at most {self.slope:g}, |d²/dx² log p| {self.curvature:g}{where}",
             "its logpdf is right to 1e-12, its cdf and sf to 1e-10",
         )
@@ -78,26 +74,16 @@ class Density:
         share = np.clip(as_array(standard) + 0.5, 2.0**-54, 1 - 2.0**-53)
         return torch.as_tensor(self.distribution.ppf(share)).to(standard)
 
-    def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        return sample_of(self, features, generator)
-
     @property
     def size(self) -> float:
         return 1 / self.slope
-
-    @property
-    def grid(self) -> float:
-        return self.size / FINENESS
-
-    def whitened(self, shift: Tensor) -> Tensor:
-        raise not_gaussian(self, shift)
 
     @cached_property
     def _table(self) -> DensityTable:
         return self._cells.table()
 
 
-class Sampled:
+class Sampled(NotGaussian):
     """Noise known by draws and a joint log-density alone, `log_density(rows)`, up to a constant: one value a row.
 
     `draw(count, generator)` returns that many rows, drawn with a NumPy generator. You state that
@@ -105,9 +91,6 @@ class Sampled:
     that one object ever gives hold together, except with `failure_probability`; a copy of it, or another with the same
     seed, draws the same, and may fail where it did.
     """
-
-    rounding = 0.0
-    standard = "uniform"
 
     def __init__(
         self,
@@ -129,7 +112,7 @@ class Sampled:
         self.failure_probability = checked.probability("failure_probability", failure_probability, remedy=remedy)
         self._generator = np.random.default_rng(checked.whole("seed", seed, at_least=0, remedy="use 0"))
         self._evaluated = 0
-        self.assumptions: tuple[str, ...] = (
+        self.assumptions = (
             f"|log p(x − z) − log p(x)| of the noise's density is at most {self.slope:g}·‖z‖; it is right to 1e-12",
             "draws of the noise have that density, and pseudo-random ones behave as independent",
         )
@@ -170,13 +153,6 @@ class Sampled:
     @property
     def size(self) -> float:
         return 1 / self.slope
-
-    @property
-    def grid(self) -> float:
-        return self.size / FINENESS
-
-    def whitened(self, shift: Tensor) -> Tensor:
-        raise not_gaussian(self, shift)
 
     def _most(self, shift: Tensor, error: Tensor) -> _Array:
         """slope·‖z‖ for each row, rounded up, for any shift z within `error`."""
