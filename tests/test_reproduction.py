@@ -73,6 +73,17 @@ def test_a_small_run_reports_everything(finished, digits):
     assert "| MNIST | 3 (2) |" in (out / "results.md").read_text()
 
 
+def test_the_published_search_can_be_left_out_and_made_up_for(digits, finished, tmp_path):
+    without = reproduce(task(digits, tmp_path / "run", search_images=0))
+    assert set(without.detail["row"]["median"]) == {"multi-point"}
+    assert without.detail["row"]["search_images"] == 0
+    assert "| not run |" in (tmp_path / "run" / "results.md").read_text()
+    assert "published search" not in " ".join(without.summary)
+    assert {path.name for path in (tmp_path / "run").glob("*.svg")} == {"mnist-multi-point.svg", "mnist-images.svg"}
+    later = reproduce(task(digits, tmp_path / "run", resume=True))
+    assert later.detail["row"] == finished[1].detail["row"]
+
+
 def test_sigma_is_the_root_mean_square_of_the_features(finished, digits):
     out, report, _ = finished
     network = networks.mnist()
@@ -266,7 +277,7 @@ def test_cifar_images_lie_between_minus_one_and_one(tmp_path):
         (("vgg",), "NET must be one of"),
         (("mnist", "--data", "digits", "--images", "41"), "--images must be at most 40"),
         (("mnist", "--data", "digits", "--images", "1"), "--images must be a whole number"),
-        (("mnist", "--data", "digits", "--images", "4", "--search-images", "0"), "--search-images must be"),
+        (("mnist", "--data", "digits", "--images", "4", "--search-images", "-1"), "--search-images must be"),
         (("mnist", "--data", "digits", "--images", "4", "--restarts", "0"), "--restarts must be"),
         (("mnist", "--data", "digits", "--images", "4", "--seed", "-1"), "--seed must be"),
         (("mnist", "--data", "digits", "--images", "4", "--device", "tpu"), "--device must be one of"),

@@ -183,7 +183,8 @@ def hcr(
     ] = None,
     images: Annotated[int | None, typer.Option("--images", help="Evaluate so many, drawn at random.")] = None,
     search_images: Annotated[
-        int | None, typer.Option("--search-images", help="Run the published search on the first so many of them.")
+        int | None,
+        typer.Option("--search-images", help="Run the published search on the first so many of them; 0 leaves it out."),
     ] = None,
     restarts: Annotated[int, typer.Option("--restarts", help="Random starts of the published search.")] = 25,
     repetitions: Annotated[int, typer.Option("--repetitions", help="Of its least-squares step.")] = 10,

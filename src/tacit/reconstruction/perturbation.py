@@ -15,6 +15,8 @@ from .release import plain_attention
 
 _JACOBIAN_BYTES = {"cpu": 5e8, "cuda": 3.2e10}
 _JACOBIAN_ROWS = {"cpu": 1024, "cuda": 8192}
+_JACOBIAN_ENTRIES = 2**24
+"""Of all tangents at once: networks keep some hundred numbers for each entry of a large image."""
 
 
 def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tensor, *, repetitions: int) -> Tensor:
@@ -100,7 +102,8 @@ def _of_jacobians(jacobians: Tensor) -> Products:
 def _jacobians(flat: Product, point: Tensor) -> Tensor:
     """The transposed Jacobian at each point: (points, entries of an input, features)."""
     entries = point.shape[1]
-    at_once = max(1, _JACOBIAN_ROWS[point.device.type] // len(point))
+    rows = min(_JACOBIAN_ROWS[point.device.type], _JACOBIAN_ENTRIES // entries)
+    at_once = max(1, rows // len(point))
     found = []
     for chunk in torch.arange(entries, device=point.device).split(at_once):
         tangents = torch.nn.functional.one_hot(chunk, entries).to(point).repeat(len(point), 1)

@@ -130,7 +130,7 @@ class Task:
     """Which network, where its data and weights are, and how much of the paper's experiment to run.
 
     `images` are evaluated (the paper's number unless given); the published search, which is slow, runs on the first
-    `search_images` of them.
+    `search_images` of them, and not at all where that is 0.
     """
 
     net: str
@@ -172,7 +172,7 @@ def steps(task: Task) -> int:
     """How many steps of progress the task has."""
     setting = _setting(task)
     count = _images(task, setting, data_folder(task.data))
-    searched = min(count, task.search_images or count)
+    searched = count if task.search_images is None else min(count, task.search_images)
     return setting.epochs + 2 * math.ceil(searched / setting.batch) + math.ceil(count / setting.batch) + 4
 
 
@@ -186,7 +186,7 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
         checked.whole(name, value, at_least=1, remedy="leave it out")
     checked.whole("--seed", task.seed, at_least=0, remedy="use 0")
     if task.search_images is not None:
-        checked.whole("--search-images", task.search_images, at_least=1, remedy="leave it out to search on all images")
+        checked.whole("--search-images", task.search_images, at_least=0, remedy="leave it out to search on all images")
     folder = data_folder(task.data)
     data = data_of(task.net, folder, images=_images(task, setting, folder), seed=task.seed)
     weights = _weights(task, setting, folder)
@@ -195,7 +195,8 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     advance("measuring the features")
     measured = kept.record(task.out / "features.json", lambda: _measured(network, data, setting, task.seed))
     run = _Run(task=task, setting=setting, data=data, network=network, noise=Gaussian(measured["sigma"]))
-    bounds = {f"1/{size}": _searched(run, size, advance) for size in setting.sizes}
+    sizes = () if task.search_images == 0 else setting.sizes
+    bounds = {f"1/{size}": _searched(run, size, advance) for size in sizes}
     bounds[MULTI_POINT] = _multipoint(run, advance)
     advance("naming the image")
     naming = Comparison.from_dict(kept.record(task.out / "naming.json", lambda: _naming(run).to_dict()))
@@ -462,8 +463,8 @@ def _report(
         )
         for method, values in bounds.items()
     ]
-    common = len(bounds[f"1/{setting.sizes[0]}"])
-    published = np.maximum(*(bounds[f"1/{size}"] for size in setting.sizes))
+    searched = [values for method, values in bounds.items() if method != MULTI_POINT]
+    common = len(searched[0]) if searched else 0
     row = {
         "net": setting.title,
         "images": len(run.data.images),
@@ -481,7 +482,7 @@ def _report(
             method: float(np.median(values[..., : setting.lowest, : setting.lowest]))
             for method, values in bounds.items()
         },
-        "least_gain": _least_ratio(bounds[MULTI_POINT][:common], published),
+        "least_gain": _least_ratio(bounds[MULTI_POINT][:common], np.maximum(*searched)) if searched else None,
         "naming_limit": naming.guarantee.value,
         "naming_attack": None if naming.attack is None else naming.attack.value,
         "remaining": None if remaining is None else remaining.guarantee.value,
@@ -489,6 +490,7 @@ def _report(
         "decoder": None if rebuilding is None else rebuilding.attack.value,
         "decoder_images": None if rebuilding is None else rebuilding.images,
     }
+    shown = _figures(run, bounds, spread, rebuilding)
     return Report(
         command=f"reproduce hcr {task.net}",
         title=f"The published bounds on {setting.title}, and what lies beyond them",
@@ -498,9 +500,10 @@ def _report(
             naming,
             *([] if remaining is None else [remaining]),
         ),
-        figures=_figures(run, bounds, spread, rebuilding),
+        figures=tuple(shown.values()),
         detail={
             "row": row,
+            "figures": list(shown),
             "decoder": None if rebuilding is None else rebuilding.attack.to_dict(),
             "restarts": task.restarts,
             "repetitions": task.repetitions,
@@ -522,7 +525,10 @@ def _summary(run: _Run, row: dict[str, Any], naming: Comparison, rebuilding: _Re
     published = ""
     if setting.accuracies is not None:
         published = " (published: {:.1f} % and {:.1f} %)".format(*(100 * share for share in setting.accuracies))
-    searched, multi = (row["median"][method] for method in (f"1/{setting.sizes[0]}", MULTI_POINT))
+    searched = ""
+    if row["search_images"]:
+        median = row["median"][f"1/{setting.sizes[0]}"]
+        searched = f"{safe_text(median, toward='down')} or more by the published search, and by "
     sentences = [
         (
             f"{row['images']} images of {row['inputs']} numbers, released as {row['features']} features with Gaussian "
@@ -533,10 +539,10 @@ def _summary(run: _Run, row: dict[str, Any], naming: Comparison, rebuilding: _Re
             f"{100 * row['dithered']:.1f} % with it{published}."
         ),
         (
-            f"Unbiased estimates of half of the modes scatter by {safe_text(searched, toward='down')} or more by the "
-            f"published search, and by {safe_text(multi, toward='down')} or more by the multi-point bound, where the "
-            f"images themselves vary by {row['prior_std']:.2g}. That says nothing of attackers with prior knowledge, "
-            "who are biased."
+            f"Unbiased estimates of half of the modes scatter by {searched}"
+            f"{safe_text(row['median'][MULTI_POINT], toward='down')} or more by the multi-point bound, where the images "
+            f"themselves vary by {row['prior_std']:.2g}. That says nothing of attackers with prior knowledge, who are "
+            "biased."
         ),
         (
             "An adversary who holds these images names the released one with probability "
@@ -558,18 +564,21 @@ def _summary(run: _Run, row: dict[str, Any], naming: Comparison, rebuilding: _Re
     return tuple(sentences)
 
 
-def _figures(run: _Run, bounds: dict[str, _Array], spread: float, rebuilding: _Rebuilding | None) -> tuple[Figure, ...]:
+def _figures(run: _Run, bounds: dict[str, _Array], spread: float, rebuilding: _Rebuilding | None) -> dict[str, Figure]:
+    """Each by the name of its file."""
     setting = run.setting
     searched = {f"published search, {name}": values for name, values in bounds.items() if name != MULTI_POINT}
     lowest = {name: values[..., : setting.lowest, : setting.lowest] for name, values in searched.items()}
-    first = next(iter(searched))
-    beside = {first: searched[first], MULTI_POINT: bounds[MULTI_POINT]}
-    return (
-        _histogram("The published search, all modes", searched, spread),
-        _histogram(f"The published search, the {setting.lowest} × {setting.lowest} lowest modes", lowest, spread),
-        _histogram("The same beside the multi-point bound, all modes", beside, spread),
-        _pictures(run, bounds, rebuilding),
-    )
+    beside = {**dict(list(searched.items())[:1]), MULTI_POINT: bounds[MULTI_POINT]}
+    block = f"the {setting.lowest} × {setting.lowest} lowest modes"
+    found = {"multi-point": _histogram("The multi-point bound, all modes", beside, spread)}
+    if searched:
+        found = {
+            "published": _histogram("The published search, all modes", searched, spread),
+            "lowest": _histogram(f"The published search, {block}", lowest, spread),
+            "multi-point": _histogram("The same beside the multi-point bound, all modes", beside, spread),
+        }
+    return {**found, "images": _pictures(run, bounds, rebuilding)}
 
 
 def _histogram(title: str, bounds: dict[str, _Array], spread: float) -> Figure:

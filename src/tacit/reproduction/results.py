@@ -13,7 +13,6 @@ from ..files import write_whole
 from ..guarantee import decoded, safe_text
 from ..report import Report
 
-FIGURES = ("published", "lowest", "multi-point", "images")
 _COLUMNS = {
     "network": "",
     "images": "evaluated; in brackets those of the published search where they are fewer",
@@ -32,7 +31,7 @@ _COLUMNS = {
 def write_results(report: Report, folder: Path, *, name: str) -> None:
     """results.json, results.md and the figures NAME-….svg."""
     write_whole(folder / "results.json", report.to_json().encode())
-    for suffix, figure in zip(FIGURES, report.figures, strict=True):
+    for suffix, figure in zip(report.detail["figures"], report.figures, strict=True):
         write_whole(folder / f"{name}-{suffix}.svg", figure.svg.encode())
     write_whole(folder / "results.md", (f"{table([report.detail['row']])}\n{_section(report, name)}").encode())
     write_whole(folder / "section.md", _section(report, name).encode())
@@ -66,7 +65,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    searched = "" if row["search_images"] == row["images"] else f" ({row['search_images']})"
+    searched = "" if row["search_images"] in (0, row["images"]) else f" ({row['search_images']})"
     accuracy = f"{_percent(row['accuracy'])} → {_percent(row['dithered'])} %"
     if row["published_accuracy"] is not None:
         accuracy += f" ({_percent(row['published_accuracy'])} → {_percent(row['published_dithered'])})"
@@ -77,7 +76,8 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         f"{row['images']}{searched}",
         f"{row['sigma']:.3g}",
         accuracy,
-        ", ".join(f"{safe_text(row['median'][size], toward='down', digits=2)} (at {size})" for size in sizes),
+        ", ".join(f"{safe_text(row['median'][size], toward='down', digits=2)} (at {size})" for size in sizes)
+        or "not run",
         safe_text(row["median"]["multi-point"], toward="down", digits=2),
         f"{row['prior_std']:.2g}",
         f"{named} ({row['naming_attack']:.3g})",
@@ -95,6 +95,6 @@ def _percent(share: float) -> str:
 def _section(report: Report, name: str) -> str:
     row = report.detail["row"]
     lines = [f"## {row['net']}", "", *(f"{sentence}\n" for sentence in report.summary)]
-    for suffix, figure in zip(FIGURES, report.figures, strict=True):
+    for suffix, figure in zip(report.detail["figures"], report.figures, strict=True):
         lines += [f"**{figure.title}.** {figure.caption}", "", f"![{figure.alternative}]({name}-{suffix}.svg)", ""]
     return "\n".join(lines)
