@@ -83,7 +83,7 @@ ONLY_IN = {
     "skops": {"learning"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "torch": {"reconstruction", "bound", "kept", "reproduction"},
+    "torch": {"learning", "reconstruction", "bound", "kept", "reproduction"},
     "torchvision": {"reproduction"},
 }
 

@@ -6,6 +6,7 @@ from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
 from .held_out import ErrorEstimate, private_error
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, Session, SparseVector, StableRelease
 from .membership import membership_attack
+from .network import NetworkClassifier
 from .planning import Plan, plan
 from .queries import medoids
 from .students import Propagated
@@ -20,6 +21,7 @@ __all__ = [
     "GNMax",
     "Game",
     "Mechanism",
+    "NetworkClassifier",
     "Plan",
     "PrivateClassifier",
     "Propagated",
