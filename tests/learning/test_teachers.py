@@ -2,6 +2,7 @@
 # ruff: noqa: N803, N806 — scikit-learn calls them X
 
 import contextlib
+import hmac
 import os
 import pickle
 import secrets
@@ -31,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tacit import InputError, MissingExtraError
 from tacit.learning import ABSTAIN, Teachers, vote_counts, winners
+from tacit.learning.chunks import chunks
 from tacit.learning.workers import opened
 
 KEY = bytes(range(32))
@@ -121,6 +123,37 @@ def test_one_record_more_changes_one_teacher_whatever_the_order(records, draw, n
 
     before, after = votes(list(enumerate(records))), votes(more)
     assert (before != after).any(axis=0).sum() <= 1
+
+
+def naive_chunks(X, y, ids, key, n_chunks):
+    """One record at a time: the statement written down."""
+    owners = []
+    for row in range(len(X)):
+        content = hmac_of(hmac_of(key, b"record"), np.array([y[row], *X[row]], dtype="<f8").tobytes())
+        owner = content if ids is None else hmac_of(hmac_of(key, b"id"), b"i" + str(ids[row]).encode())
+        owners.append((owner, content, row))
+    rows = [[] for _ in range(n_chunks)]
+    for owner, _, row in sorted(owners):
+        rows[int.from_bytes(owner[:8]) % n_chunks].append(row)
+    return rows
+
+
+def hmac_of(key, content):
+    return hmac.new(key, content, "sha256").digest()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32, np.float64, object])
+@pytest.mark.parametrize("ids", [None, [7 * row % 900 for row in range(2500)]])
+def test_chunks_are_those_of_their_naive_twin(kind, ids):
+    random = np.random.default_rng(0)
+    X, y = random.integers(0, 9, size=(2500, 3)).astype(kind), random.integers(3, size=2500)  # many records repeat
+    rows, digest = chunks(X, y, ids=ids, key=KEY, n_chunks=7)
+    assert [chunk.tolist() for chunk in rows] == naive_chunks(X, y, ids, KEY, 7)
+    order = random.permutation(2500)
+    moved = None if ids is None else [ids[row] for row in order]
+    assert chunks(X[order], y[order], ids=moved, key=KEY, n_chunks=7)[1] == digest
+    X[0, 0] += 1
+    assert chunks(X, y, ids=ids, key=KEY, n_chunks=7)[1] != digest
 
 
 @pytest.mark.usefixtures("one_core")
@@ -260,8 +293,6 @@ def test_a_class_absent_from_a_chunk_is_never_voted_for_there():
 
 
 def membership(teachers, X, y, ids):
-    from tacit.learning.chunks import chunks
-
     rows, _ = chunks(X, y, ids=list(ids), key=teachers.key, n_chunks=teachers.n_teachers)
     return np.array([np.isin(np.arange(len(X)), chunk) for chunk in rows]).T
 

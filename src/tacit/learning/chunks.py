@@ -5,9 +5,11 @@ from __future__ import annotations
 import hmac
 import numbers
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,7 +47,7 @@ def features(name: str, values: object) -> NDArray[Any]:
 def used(values: NDArray[Any]) -> NDArray[Any]:
     """Features as an estimator gets them: a record of another type must not change the type of others."""
     numbers = values.dtype.kind in "biuf" or (values.dtype == object and all(map(_is_number, values.flat)))
-    return values.astype(np.float64) if numbers else values
+    return values.astype(np.float64, copy=False) if numbers else values
 
 
 def chunks(
@@ -53,14 +55,16 @@ def chunks(
 ) -> tuple[list[NDArray[np.int64]], str]:
     """The rows of each chunk, in an order that depends on the chunk's records alone, and a digest of all of them."""
     record_key, id_key = _hash(key, b"record"), _hash(key, b"id")
-    contents = [_hash(record_key, content) for content in _contents(records, labels)]
-    owners = contents if ids is None else [_hash(id_key, _packed("ids", value)) for value in ids]
-    rows: list[list[int]] = [[] for _ in range(n_chunks)]
-    order = sorted(range(len(contents)), key=lambda row: (owners[row], contents[row]))
-    for row in order:
-        rows[int.from_bytes(owners[row]) % n_chunks].append(row)
-    everything = _hash(record_key, b"".join(owners[row] + contents[row] for row in order))
-    return [np.array(chunk, dtype=np.int64) for chunk in rows], everything.hex()
+    hashes = _hashes(len(records), lambda rows: _contents(records[rows], labels[rows]), record_key)
+    if ids is not None:
+        owners = _hashes(len(ids), lambda rows: (_packed("ids", value) for value in ids[rows]), id_key)
+        hashes = np.concatenate([owners, hashes], axis=1)
+    order = np.lexsort(hashes.T[::-1])  # by the owner, then by the content
+    hashes = hashes[order]
+    chunk = (hashes[:, 0] % np.uint64(n_chunks)).astype(np.int64)
+    by_chunk = np.argsort(chunk, kind="stable")
+    ends = np.cumsum(np.bincount(chunk, minlength=n_chunks))
+    return np.split(order[by_chunk], ends[:-1]), _hash(record_key, hashes.tobytes()).hex()
 
 
 def seed(key: bytes, *parts: int) -> int:
@@ -77,18 +81,27 @@ def _hash(key: bytes, content: Any) -> bytes:
     return hmac.digest(key, content, "sha256")
 
 
+def _hashes(count: int, contents: Callable[[slice], Iterable[Any]], key: bytes) -> NDArray[np.uint64]:
+    """The hash of each content, a row of four numbers. In threads: hashing and converting let others run."""
+
+    def block(start: int) -> bytes:
+        return b"".join([_hash(key, content) for content in contents(slice(start, start + _BLOCK))])
+
+    with ThreadPoolExecutor(joblib.cpu_count()) as threads:
+        found = b"".join(threads.map(block, range(0, count, _BLOCK)))
+    return np.frombuffer(found, dtype=">u8").reshape(count, 4).astype(np.uint64)
+
+
 def _contents(records: NDArray[Any], labels: NDArray[np.int64]) -> Iterator[Any]:
     """Each record as bytes, its label first: numbers by their value, whatever type the whole array has."""
-    for start in range(0, len(records), _BLOCK):
-        block, known = records[start : start + _BLOCK], labels[start : start + _BLOCK]
-        if block.dtype != object:
-            yield from np.concatenate([known[:, None], block.reshape(len(block), -1)], axis=1, dtype="<f8")
-            continue
-        for row, label in zip(block, known.tolist(), strict=True):
-            values = np.ravel(np.array(row, dtype=object))
-            plain = all(map(_is_number, values))
-            content = values.astype("<f8").tobytes() if plain else b"".join(_packed("X", value) for value in values)
-            yield struct.pack("<d", label) + content
+    if records.dtype != object:
+        yield from np.concatenate([labels[:, None], records.reshape(len(records), -1)], axis=1, dtype="<f8")
+        return
+    for row, label in zip(records, labels.tolist(), strict=True):
+        values = np.ravel(np.array(row, dtype=object))
+        plain = all(map(_is_number, values))
+        content = values.astype("<f8").tobytes() if plain else b"".join(_packed("X", value) for value in values)
+        yield struct.pack("<d", label) + content
 
 
 def _is_number(value: object) -> bool:

@@ -123,7 +123,7 @@ class Teachers:
         def job(number: int) -> tuple[Any, ...]:
             chunk = rows[number]
             # In a tuple, which Dask sends with the job; on their own, arrays would die with the worker that holds them.
-            return self._untrained(key, number), (used(records[chunk]), np.searchsorted(present[number], labels[chunk]))
+            return self._untrained(key, number), (records[chunk], np.searchsorted(present[number], labels[chunk]))
 
         left = [number for number in taught if number not in trained]
         if left:
@@ -270,7 +270,7 @@ class Teachers:
 
 def _fitted(estimator: Any, chunk: tuple[NDArray[Any], NDArray[np.int64]]) -> Any:
     records, labels = chunk
-    estimator.fit(records, labels)
+    estimator.fit(used(records), labels)
     return estimator
 
 
