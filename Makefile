@@ -33,6 +33,7 @@ docs: $(VENV)/work ## build the documentation into site/
 bench: $(VENV)/work ## measure speed as ratios against named baselines
 	$(BIN)/python benchmarks/foundation.py
 	$(BIN)/python benchmarks/reconstruction.py
+	$(BIN)/python benchmarks/learning.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) build site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
