@@ -11,6 +11,7 @@ from noises import SeededNoise
 
 from tacit import InputError
 from tacit.learning import ConfidentGNMax, GNMax, SparseVector, StableRelease
+from tacit.learning.choice import choice, margins
 from tacit.learning.planning import MECHANISMS, Plan, plan
 from tacit.theory import accounting, learnability
 
@@ -193,6 +194,33 @@ def test_the_vote_model_is_simulated():
     wrong = np.rint(400 * generator.beta(0.1, 0.9, size=20_000))
     noisy = 400 - 2 * wrong + generator.normal(0, math.sqrt(2) * row.noise, size=20_000)
     assert row.expected_misclassified == pytest.approx(float((noisy < 0).mean()), abs=0.015)
+
+
+@pytest.mark.parametrize("error", [0.05, 0.2])
+@pytest.mark.parametrize(
+    ("row", "name"), [("svt", "svt"), ("svt-faithful", "svt-faithful"), ("composition", "stable"), ("gnmax", "gnmax")]
+)
+def test_a_plan_and_the_choice_of_a_mechanism_expect_the_same(row, name, error):
+    """The same answers from the same constants; the choice counts the winner as right, the plan the truth."""
+    made = plan(60_000, 300, epsilon=4.0, delta=1e-5, error=error, teachers=500, classes=4)
+    planned = made.row(row)
+    wanted = {"epsilon": 4.0, "delta": 1e-5, "teachers": 500, "points": 300, "queries": 300, "classes": 4}
+    lead = margins(1 - error)
+    chosen = choice(name, lead=lead, refusals=planned.refusals, **wanted)
+    assert chosen.expected_answers == pytest.approx(planned.expected_answers, rel=1e-3)
+    right = 300 * (1 - planned.expected_misclassified)
+    assert right < chosen.expected_right <= chosen.expected_answers
+
+
+def test_of_equal_constants_the_choice_takes_what_a_plan_prefers():
+    for epsilon, error in itertools.product((0.5, 2.0, 20.0), (0.02, 0.2)):
+        made = plan(60_000, 200, epsilon=epsilon, delta=1e-5, error=error, teachers=400)
+        wanted = {"epsilon": epsilon, "delta": 1e-5, "teachers": 400, "points": 200, "queries": 200}
+        lead = margins(1 - error)
+        worth = {name: choice(name, lead=lead, **wanted).expected_right for name in ("svt", "gnmax")}
+        planned = {name: 1 - made.row(name).expected_misclassified for name in worth}
+        if abs(worth["svt"] - worth["gnmax"]) > 20:
+            assert max(worth, key=worth.get) == max(planned, key=planned.get)
 
 
 def test_a_plan_of_a_class_bounds_the_student():

@@ -1,7 +1,8 @@
 """Which mechanism, how many queries and how many refusals: chosen by votes that are public or made up.
 
-Nothing here sees a private vote. What is compared is the number of right labels that a student can expect, less four
-for every wrong one; where that leaves nothing, by how much one answer beats a coin.
+Nothing here sees a private vote. What is compared is the number of answers to be expected that name the teachers'
+winner, less four for every other one; where that leaves nothing, by how much one answer beats a coin. Where the
+teachers' winner itself is wrong, no mechanism is to blame.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from .. import checked
 from ..errors import InputError
 from ..theory import accounting
+from . import expectations
+from .expectations import RATIO
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, SparseVector, StableRelease
 from .votes import checked_counts
 
@@ -26,20 +28,18 @@ COMPARED = ("svt", "gnmax", "confident-gnmax")
 
 _SHARE = 0.6
 """Confident-GNMax answers where this share of the teachers agrees."""
-_RATIO = 3.0
-_CONCENTRATION = 10.0
-_POINTS = 200
 
 Margins = tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A mechanism with its constants, the number of queries to ask, and why."""
+    """A mechanism with its constants, the number of queries to ask, why, and how many answers name the winner then."""
 
     mechanism: Mechanism
     queries: int
-    worth: float
+    expected_answers: float
+    expected_right: float
     reason: str
 
 
@@ -49,15 +49,22 @@ class _Candidate:
     queries: int
     refusals: int
     answers: int
-    worth: tuple[float, float]
+    expected: tuple[float, float]
+    """Queries answered, and answered by the teachers' winner."""
+
+    @property
+    def worth(self) -> tuple[float, float]:
+        """Right answers less four times the wrong ones, nothing below one; and by how much an answer beats a coin."""
+        answered, right = self.expected
+        worth = 5 * right - 4 * answered
+        return worth if worth >= 1 else 0.0, (2 * right - answered) / max(1.0, answered)
 
 
 def margins(expected: object) -> Margins:
-    """The lead of the right class over the next, in shares of all votes, that is expected on the queries.
+    """The lead of the teachers' winner over the next class, in shares of all votes, that is expected on the queries.
 
-    From a number a, the share of teachers expected to be right on average: shares are spread by a Beta distribution
-    with parameters 10a and 10(1 − a), and all other votes go to one rival. Or from counts of public or made-up votes,
-    one row a query: their winners are taken to be right.
+    From a number, the share of teachers expected to be right on average, by the vote model of `expectations`. Or from
+    counts of public or made-up votes, one row a query.
     """
     if np.ndim(expected) == 2:  # type: ignore[arg-type]  # whatever it is, it is checked next
         counts = checked_counts(expected)  # type: ignore[arg-type]
@@ -66,11 +73,7 @@ def margins(expected: object) -> Margins:
     share = checked.number(
         "expected", expected, above=0.5, at_most=1, remedy="give the share of teachers that are right, or public counts"
     )
-    if share == 1:
-        return (1.0,)
-    places = (np.arange(_POINTS) + 0.5) / _POINTS
-    shares = special.betaincinv(_CONCENTRATION * share, _CONCENTRATION * (1 - share), places)
-    return tuple((2 * shares - 1).tolist())
+    return tuple(np.abs(1 - 2 * expectations.wrong_shares(1 - share)).tolist())
 
 
 @lru_cache(maxsize=256)
@@ -84,14 +87,16 @@ def choice(
     queries: int | None,
     lead: Margins,
     refusals: int | None = None,
+    classes: int = 2,
     counts: bool = False,
 ) -> Choice:
     """The best candidate of this name, or of all `COMPARED` for "auto"; `queries` and `refusals` may be fixed."""
     names = COMPARED if name == "auto" else (checked.choice("mechanism", name, NAMES, remedy="use 'auto'"),)
-    votes = np.array(lead) * teachers
+    votes = teachers - 2 * np.rint(teachers * (1 - np.array(lead)) / 2)
     found = {
         kind: max(
-            _candidates(kind, epsilon, delta, teachers, points, queries, votes, refusals), key=lambda item: item.worth
+            _candidates(kind, epsilon, delta, teachers, points, queries, votes, refusals, classes),
+            key=lambda item: item.worth,
         )
         for kind in names
     }
@@ -102,10 +107,11 @@ def choice(
     return Choice(
         mechanism=_mechanism(best, epsilon, delta, teachers, counts=counts),
         queries=best.queries,
-        worth=best.worth[0],
+        expected_answers=best.expected[0],
+        expected_right=best.expected[1],
         reason=f"{best.name}, queries = {best.queries}{', ' * bool(shown)}{shown}: with expected votes of {teachers} "
-        f"teachers on {points} public points, right labels less four for a wrong one are {worths}; no private vote was "
-        "looked at",
+        f"teachers on {points} public points, answers that name their winner less four for another are {worths}; no "
+        "private vote was looked at",
     )
 
 
@@ -125,41 +131,33 @@ def _candidates(
     queries: int | None,
     lead: NDArray[np.float64],
     refusals: int | None,
+    classes: int,
 ) -> Iterator[_Candidate]:
-    distance = np.maximum(0, np.ceil(np.abs(lead) / 2) - 1)
+    read = partial(expectations.expected, name, lead, teachers=teachers, classes=classes)
     if name.startswith("svt"):
         asked = points if queries is None else queries
+        variant = "faithful" if name == "svt-faithful" else "tight"
         for stop in _steps(1, asked) if refusals is None else [refusals]:
-            mechanism = SparseVector(
-                epsilon=epsilon,
-                delta=delta,
-                refusals=stop,
-                queries=asked,
-                variant="faithful" if name == "svt-faithful" else "tight",
-            )
-            refused = _refused(distance - mechanism.threshold, mechanism.scale)
-            rate = float(np.mean(refused))
-            reached = min(asked, stop / max(rate, 1e-12))
-            yield _Candidate(name, asked, stop, 0, _worth(reached, 1 - refused, lead > 0))
+            vector = SparseVector(epsilon=epsilon, delta=delta, refusals=stop, queries=asked, variant=variant)
+            found = read(queries=asked, noise=vector.scale, threshold=vector.threshold, refusals=stop)
+            yield _Candidate(name, asked, stop, 0, found)
         return
     unit = accounting.gnmax_sigma(epsilon, delta, answers=50) / 10
     for asked in _steps(25, points) if queries is None else [queries]:
         if name == "stable":
             release = StableRelease(epsilon=epsilon, delta=delta, queries=asked)
-            given = _laplace_above(release.threshold - distance, release.scale)
-            yield _Candidate(name, asked, 0, 0, _worth(asked, given, lead > 0))
+            found = read(queries=asked, noise=release.scale, threshold=release.threshold)
+            yield _Candidate(name, asked, 0, 0, found)
         elif name == "gnmax":
-            right = special.ndtr(lead / (unit * math.sqrt(4 * asked)))
-            yield _Candidate(name, asked, 0, 0, _worth(asked, np.ones_like(right), right))
+            found = read(queries=asked, noise=unit * math.sqrt(2 * asked), threshold=None)
+            yield _Candidate(name, asked, 0, 0, found)
         else:
-            largest = (teachers + np.abs(lead)) / 2
-            confident = float(np.mean(largest >= _SHARE * teachers))
+            threshold = math.ceil(_SHARE * teachers)
+            confident = float(np.mean((teachers + lead) / 2 >= _SHARE * teachers))
             answers = max(1, min(asked, math.ceil(1.1 * confident * asked)))
-            sigma = unit * math.sqrt(2 * answers + asked / _RATIO**2)
-            given = special.ndtr((largest - math.ceil(_SHARE * teachers)) / (_RATIO * sigma))
-            reached = min(asked, answers / max(float(np.mean(given)), 1e-12))
-            right = special.ndtr(lead / (sigma * math.sqrt(2)))
-            yield _Candidate(name, asked, 0, answers, _worth(reached, given, right))
+            sigma = unit * math.sqrt(2 * answers + asked / RATIO**2)
+            found = read(queries=asked, noise=sigma, threshold=threshold, answers=answers)
+            yield _Candidate(name, asked, 0, answers, found)
 
 
 def _mechanism(best: _Candidate, epsilon: float, delta: float, teachers: int, *, counts: bool) -> Mechanism:
@@ -176,7 +174,7 @@ def _mechanism(best: _Candidate, epsilon: float, delta: float, teachers: int, *,
         queries=best.queries,
         answers=best.answers,
         threshold=math.ceil(_SHARE * teachers),
-        ratio=_RATIO,
+        ratio=RATIO,
         counts=counts,
     )
 
@@ -187,29 +185,3 @@ def _steps(first: int, last: int) -> list[int]:
         raise InputError("queries", last, requirement="must be at least 1", remedy="give public points")
     found = [first * 2**power for power in range(40) if first * 2**power < last]
     return [*found, last]
-
-
-def _worth(
-    asked: float, given: NDArray[np.float64], right: NDArray[np.float64] | NDArray[np.bool_]
-) -> tuple[float, float]:
-    """Right answers less four times the wrong ones, nothing below one; and how much better than a coin an answer is."""
-    share = float(np.mean(given))
-    if share <= 0:
-        return 0.0, 0.0
-    correct = float(np.mean(given * right)) / share
-    answers = asked * share
-    worth = answers * (5 * correct - 4)
-    return worth if worth >= 1 else 0.0, min(1.0, answers) * (2 * correct - 1)
-
-
-def _laplace_above(level: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """The chance that Laplace noise exceeds a level."""
-    tail = np.exp(-np.abs(level) / scale) / 2
-    return np.where(level >= 0, tail, 1 - tail)
-
-
-def _refused(lead: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """The chance that lead + Laplace(2·scale) stays below Laplace(scale), by the closed form of their sum."""
-    size = np.abs(lead) / scale
-    beyond = (4 * np.exp(-size / 2) - np.exp(-size)) / 6
-    return np.where(lead >= 0, beyond, 1 - beyond)

@@ -305,7 +305,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             limit = points if queries is None else queries
             planned = getattr(self.mechanism, "queries", None)
             asked = limit if planned is None else min(limit, planned)
-            return Choice(mechanism=self.mechanism, queries=asked, worth=math.nan, reason="given by the caller")
+            return Choice(
+                mechanism=self.mechanism,
+                queries=asked,
+                expected_answers=math.nan,
+                expected_right=math.nan,
+                reason="given by the caller",
+            )
         return choice(
             self.mechanism,
             epsilon=self.epsilon if epsilon is None else epsilon,
@@ -315,6 +321,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             queries=queries,
             lead=lead,
             refusals=self.refusals if refusals is None else refusals,
+            classes=len(self.classes_),
             counts=has_fit_parameter(student, "counts"),
         )
 

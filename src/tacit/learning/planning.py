@@ -5,9 +5,7 @@ accounting. It looks at no private data: it is told the learner's error, or the 
 
 A row promises, with probability 1 − β: whenever no more than a tolerated number of teachers is wrong on a query, the
 mechanism answers it, and rightly. The other queries, the hard ones, are counted as lost. What stands under *expected*
-is no promise but the reading of one stated model of votes: the share of teachers that are wrong on a query is
-Beta(e, 1 − e), half-way in variance between teachers that err independently and teachers that all err alike, and they
-all name the same wrong class.
+is no promise but the reading of the one model of votes that `expectations` states.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
 from .. import checked
 from ..errors import InputError
@@ -28,13 +24,13 @@ from ..guarantee import SCHEMA, encoded
 from ..numerics import last_true
 from ..theory import accounting, learnability
 from ..theory.divergences import gaussian_delta
+from . import expectations
+from .expectations import RATIO
 
 MECHANISMS = ("svt-faithful", "svt", "composition", "gnmax", "confident-gnmax")
 
-_RATIO = 3.0  # of the test's noise to an answer's, as in ConfidentGNMax
 _CONFIDENT = 0.6  # of the votes for the winner, where no threshold is proven to serve
 _PARTS = 4  # β is shared by teachers, hard queries, noise and the student
-_NODES = 1001  # of the vote model
 _REFUSAL_STEPS = 40  # of the search for a number of refusals where nothing is proven
 
 
@@ -378,7 +374,7 @@ def _constants(name: str, teachers: int, refusals: int, setting: _Setting) -> _R
     else:
         noise, spent = _gaussian(epsilon, delta, m, m, setting.rough)
         distance = learnability.gnmax_distance(sigma=noise, classes=classes, queries=m, failure_probability=share / 2)
-        slack = learnability.gnmax_test_margin(test_sigma=_RATIO * noise, queries=m, failure_probability=share / 2)
+        slack = learnability.gnmax_test_margin(test_sigma=RATIO * noise, queries=m, failure_probability=share / 2)
         # The highest threshold that lets through every query on which no more are wrong than is tolerated.
         outvoted = max(0, learnability.tolerated_votes(teachers, distance=distance))
         threshold = max(0, teachers - outvoted - slack)
@@ -427,13 +423,13 @@ def _gaussian(epsilon: float, delta: float, answers: int, tests: int, rough: boo
         holds=0.0,
         fails=2 * math.sqrt(2 * epsilon) + 40.0,
     )
-    sigma = max(0.5, math.sqrt(2 * answers + tests / _RATIO**2) / most)
+    sigma = max(0.5, math.sqrt(2 * answers + tests / RATIO**2) / most)
     if rough:
         return sigma, delta
     slack = 1e-4
     while True:
         tried = sigma * (1 + slack)
-        spent = accounting.gnmax_delta(epsilon, sigma=tried, answers=answers, test_sigma=_RATIO * tried, tests=tests)
+        spent = accounting.gnmax_delta(epsilon, sigma=tried, answers=answers, test_sigma=RATIO * tried, tests=tests)
         if spent <= delta:
             return tried, spent
         slack *= 2
@@ -443,51 +439,16 @@ def _expected(name: str, run: _Run, setting: _Setting) -> tuple[float, float] | 
     """Queries answered, and answered rightly, by the vote model."""
     if not setting.modelled or run.error >= 1:
         return None
-    k, m = run.teachers, setting.queries
-    wrong = np.rint(k * _wrong_shares(run.error))
-    margin = k - 2 * wrong
-    distance = np.maximum(0.0, np.ceil(np.abs(margin) / 2) - 1)
-    right = (margin > 0) + 0.5 * (margin == 0)
-    if name in ("gnmax", "confident-gnmax"):
-        spread = math.sqrt(2) * run.noise
-        others = (setting.classes - 2) * special.ndtr(-(k - wrong) / spread)
-        right = np.maximum(0.0, special.ndtr(margin / spread) - others)
-        answered = np.ones_like(right)
-        if run.threshold is not None:
-            answered = special.ndtr((np.maximum(wrong, k - wrong) - run.threshold) / (_RATIO * run.noise))
-        return m * float(answered.mean()), m * float((answered * right).mean())
-    gap = (run.threshold or 0) - distance
-    answered = _exceeds_one(gap, run.noise) if name == "composition" else _exceeds_two(gap, run.noise)
-    refused = 1 - float(answered.mean())
-    asked = m if run.refusals is None or refused * m <= run.refusals else run.refusals / refused
-    return asked * (1 - refused), asked * float((answered * right).mean())
-
-
-@cache
-def _wrong_shares(error: float) -> NDArray[np.float64]:
-    """Equally likely shares of teachers that are wrong on a query."""
-    if error in (0.0, 1.0):
-        return np.full(1, error)
-    found: NDArray[np.float64] = special.betaincinv(error, 1 - error, (np.arange(_NODES) + 0.5) / _NODES)
-    return found
-
-
-def _exceeds_one(gap: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """P(Y > gap) for a discrete Laplace Y."""
-    b = math.exp(-1 / scale)
-    found: NDArray[np.float64] = np.where(
-        gap >= 0, b ** (np.maximum(gap, 0) + 1) / (1 + b), 1 - b ** np.maximum(-gap, 0) / (1 + b)
+    return expectations.expected(
+        name,
+        run.teachers - 2 * np.rint(run.teachers * expectations.wrong_shares(run.error)),
+        teachers=run.teachers,
+        queries=setting.queries,
+        noise=run.noise,
+        threshold=run.threshold,
+        refusals=run.refusals,
+        classes=setting.classes,
     )
-    return found
-
-
-def _exceeds_two(gap: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """P(Y − Z > gap), Y of scale 2λ and Z of scale λ; see `accounting.unstable_release`."""
-    b = math.exp(-1 / (2 * scale))
-    w = np.where(gap >= 0, gap, -gap - 1)
-    tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
-    found: NDArray[np.float64] = np.where(gap >= 0, tail, 1 - tail)
-    return found
 
 
 def _verdict(name: str, run: _Run, needed: int | None, expected: tuple[float, float] | None, setting: _Setting) -> str:
