@@ -14,6 +14,7 @@ import pytest
 import skops.io
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -152,6 +153,37 @@ def test_text_labels_and_classes_that_never_occur():
     with pytest.raises(InputError, match="y must hold labels among classes alone") as refusal:
         PrivateClassifier(classes=["cat", "cow"]).fit(points, names, points[:50])
     assert "dog" not in str(refusal.value)
+
+
+def test_more_teachers_than_records():
+    points, y = blobs(60)
+    model = PrivateClassifier(NEAREST, epsilon=200.0, n_teachers=500, mechanism="gnmax", queries=20, classes=[0, 1])
+    model.fit(points, y, points[:40])
+    assert len(model.answered_) == 20
+    votes = model.teachers_.votes(points)
+    assert (votes != -1).any(axis=0).sum() <= 60
+    assert set(np.unique(votes)) == {-1, 0, 1}
+    assert set(model.predict(points)) <= {0, 1}
+
+
+def test_one_class_alone_is_always_predicted():
+    points, _ = blobs(60)
+    model = PrivateClassifier(LINEAR, epsilon=1e4, n_teachers=20, mechanism="gnmax", classes=["no", "yes"])
+    model.fit(points, ["yes"] * 60, points[:30])
+    assert (model.predict(points) == "yes").all()
+    assert (model.predict_proba(points) == [0, 1]).all()
+
+
+def test_nan_needs_learners_that_take_it():
+    points, y = blobs(200)
+    points[::9, 0] = np.nan
+    boosted = HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=3)
+    wanted = {"epsilon": 1e4, "n_teachers": 4, "mechanism": "gnmax", "classes": [0, 1], "queries": "all"}
+    model = PrivateClassifier(boosted, **wanted).fit(points, y, points[:100])
+    assert model.score(points, y) > 0.95  # the noise is below one vote of four
+    for estimator, student in ((LINEAR, None), (boosted, LINEAR)):
+        with pytest.raises(ValueError, match="NaN"):
+            PrivateClassifier(estimator, student=student, **wanted).fit(points, y, points[:100])
 
 
 def test_labels_alone_are_protected_without_public_points():

@@ -298,6 +298,37 @@ def membership(teachers, X, y, ids):
 
 
 @pytest.mark.usefixtures("one_core")
+def test_a_teacher_has_one_vote_whether_it_saw_many_records_or_two():
+    X, y = data(300)
+    ids = np.where(np.arange(300) < 290, "most", [f"person {row % 5}" for row in range(300)])
+    teachers = Teachers(GaussianNB(), 4, KEY, classes=range(3)).fit(X, y, ids=ids)
+    rows, _ = chunks(X, y, ids=list(ids), key=KEY, n_chunks=4)
+    sizes = sorted(len(chunk) for chunk in rows)
+    assert sizes[-1] >= 290
+    assert 0 < sizes[-2] <= 10
+    votes, counts = teachers.votes(queries()), teachers.counts(queries())
+    assert (counts.sum(axis=1) == (votes != ABSTAIN).sum(axis=1)).all()
+    most = int(np.argmax([len(chunk) for chunk in rows]))
+    present, estimator = teachers._teachers[most]
+    assert (votes[:, most] == present[estimator.predict(queries())]).all()
+    assert (winners(counts) != votes[:, most]).any()  # the others outvote it somewhere
+
+
+@pytest.mark.usefixtures("one_core")
+def test_teachers_in_a_tie_elect_the_first_class():
+    X = np.array([[0.0], [1.0]])
+    ids, key = ["a", "b"], next(bytes([n]) * 32 for n in range(256) if _apart(bytes([n]) * 32))
+    counts = Teachers(GaussianNB(), 2, key, classes=["no", "yes"]).fit(X, ["yes", "no"], ids=ids).counts([[0.5]])
+    assert counts.tolist() == [[1, 1]]
+    assert winners(counts).tolist() == [0]
+
+
+def _apart(key):
+    rows, _ = chunks(np.array([[0.0], [1.0]]), np.array([1, 0]), ids=["a", "b"], key=key, n_chunks=2)
+    return len(rows[0]) == 1
+
+
+@pytest.mark.usefixtures("one_core")
 def test_nan_is_the_estimators_own_affair():
     X, y = data(120)
     X[5, 1] = np.nan
