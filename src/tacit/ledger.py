@@ -170,6 +170,10 @@ class Ledger:
             )
         return cls(where=place, budget=budget)
 
+    def require(self, *, epsilon: Number, delta: Number = 0) -> None:
+        """Raise `BudgetSpentError` where `spend` would now; nothing is reserved."""
+        self._covered(self.spent, _amount(epsilon, delta, of_budget=False))
+
     def spend(self, what: str, *, epsilon: Number, delta: Number = 0, detail: Mapping[str, Any] | None = None) -> Entry:
         """Record a release before it is made. Once this returns, the entry survives a crash; then release.
 
@@ -283,6 +287,15 @@ class Ledger:
             detail={"ledger": _name(self.where)},
         )
 
+    def _covered(self, spent: Amount, cost: Amount) -> Amount:
+        """What is spent with this cost, or `BudgetSpentError`."""
+        if not self.budget.covers(spent + cost):
+            raise BudgetSpentError(
+                f"the budget of {_name(self.where)} must cover {cost}, "
+                f"got {self.budget - spent} remaining; spend less, or stop here"
+            )
+        return spent + cost
+
     def _appended(
         self, entry: int | None, number: int | None, *, what: str, cost: Amount, detail: dict[str, Any]
     ) -> dict[str, Any]:
@@ -290,12 +303,7 @@ class Ledger:
         states, records = _tables()
         with _transaction(self.where, write=True) as connection:
             state = _state(connection, lock=True)
-            budget, spent = _budget(state), _spent(state) + cost
-            if not budget.covers(spent):
-                raise BudgetSpentError(
-                    f"the budget of {_name(self.where)} must cover {cost}, "
-                    f"got {budget - _spent(state)} remaining; spend less, or stop here"
-                )
+            spent = self._covered(_spent(state), cost)
             identity = int(state["last"]) + 1
             record: dict[str, Any] = {
                 "id": identity,

@@ -9,7 +9,8 @@ import dataclasses
 import hashlib
 import math
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from .. import checked
+from .. import checked, kept
 from ..errors import InputError
 from ..guarantee import Assumption, Guarantee
 from ..ledger import Entry, Ledger
 from ..numerics import down
-from . import students
+from . import interrupted, students
 from .choice import Choice, choice, margins, theorem_refusals
 from .held_out import ErrorEstimate, private_error
-from .mechanisms import Mechanism
+from .mechanisms import Answer, Mechanism
 from .queries import medoids
 from .teachers import Teachers
 
@@ -81,8 +82,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     After `fit`: `guarantee_`; `labels_`, for each public point the number of its class in `classes_`, −1 where refused
     or not asked; `answered_` and `refused_`, the places of those points; `noisy_counts_`, if released; `student_`;
-    `choice_`; `error_`, the estimate. `teachers_` is private and must not be published: pickles and copies leave it
-    out, and `published()` returns what may leave.
+    `choice_`; `error_`, the estimate; without `X_public`, `public_`, the places of the records that became public.
+    `teachers_` is private and must not be published: pickles and copies leave it out, and `published()` returns what
+    may leave.
     """
 
     def __init__(
@@ -127,8 +129,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         X_public: Any = None,  # noqa: N803
         *,
         ids: Iterable[object] | None = None,
+        folder: Path | str | None = None,
+        trusted: Sequence[str] = (),
+        advance: Callable[[str], None] = lambda _: None,
     ) -> PrivateClassifier:
         """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
+
+        With a folder, which must be as private as the records, teachers are stored as `Teachers` does it (`trusted`),
+        and a later call for the same task goes on where another stopped. With a ledger too it is then the same
+        release: what was paid is not paid again, and answers that were noted are read back, not drawn again. Without a
+        ledger nothing remembers answers, and each call is a release of its own. `advance` hears of progress.
 
         What this raises may depend on private records: do not publish it.
         """
@@ -137,10 +147,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=2)  # noqa: N806
         self.classes_, numbers = self._encoded(y)
-        owners, key = _owners(X, ids), secrets.token_bytes(32) if self.key is None else self.key
-        private = np.ones(len(X), dtype=bool)
-        if X_public is None:
+        owners, place = _owners(X, ids), None if folder is None else Path(folder)
+        run = self._run(place)
+        key = run.key
+        private, label_private = np.ones(len(X), dtype=bool), X_public is None
+        if label_private:
             private = _parts(owners, key, b"tacit public", 2) == 0
+            self.public_ = np.flatnonzero(~private)
             public = X[~private]
         else:
             public = validate_data(self, X_public, dtype=np.float64, ensure_all_finite=finite, reset=False)
@@ -158,23 +171,36 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         teachers = self._teachers(int(private.sum()))
         student = clone(self._estimator() if self.student is None else self.student)
         chosen = None if self.error_share else self._choice(len(public), teachers, student, margins(self.expected))
-        council = Teachers(self._estimator(), teachers, key, classes=range(len(self.classes_)))
-        council.fit(X[taught], numbers[taught], ids=[owners[row] for row in np.flatnonzero(taught)], engine=self.engine)
         if chosen is not None:
             chosen.mechanism.guarantee()  # what no theorem covers is refused before it is paid for
+        if self.ledger is not None and interrupted.entry(self.ledger, run.release) is None:
+            epsilon, delta = self._cost()
+            self.ledger.require(epsilon=epsilon, delta=delta)  # before teachers are trained for nothing
+        if place is not None:
+            kept.claim(place, self._mark(chosen, teachers, public, label_private), resume=True, name="folder")
+        council = Teachers(self._estimator(), teachers, key, classes=range(len(self.classes_)), trusted=trusted)
+        council.fit(
+            X[taught],
+            numbers[taught],
+            ids=[owners[row] for row in np.flatnonzero(taught)],
+            engine=self.engine,
+            folder=None if place is None else place / "teachers",
+            advance=advance,
+        )
         # From here on private votes are looked at: what that may cost is on the disk first.
-        entry = self._spent(label_private=X_public is None)
+        notes = interrupted.Notes.of(self.ledger, self._spent(run.release, label_private=label_private))
         self.teachers_ = council
         self.error_ = None
         if chosen is None:
             tested = _parts(owners, key, b"tacit tester", teachers)[held_out]
-            self.error_ = self._error(X[held_out], numbers[held_out], tested, teachers, entry)
+            self.error_ = self._error(X[held_out], numbers[held_out], tested, teachers, notes)
             chosen = self._informed_choice(len(public), teachers, student, self.error_)
         self.choice_ = chosen.reason
-        guarantee = self._guarantee(chosen.mechanism, teachers, label_private=X_public is None)
         asked = medoids(public, clusters=chosen.queries, random_state=self.random_state)
-        labels, counts, reached = self._answers(chosen.mechanism, council, public, asked, entry)
-        self.guarantee_ = guarantee
+        labels, counts, reached = self._answers(chosen.mechanism, council, public, asked, notes, advance)
+        self.guarantee_ = self._guarantee(
+            chosen.mechanism, teachers, label_private=label_private, resumed=notes.resumed
+        )
         self.labels_ = labels
         self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
         self.refused_ = np.setdiff1d(asked[:reached], self.answered_)
@@ -342,26 +368,54 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         numbers: NDArray[np.int64],
         tester: NDArray[np.int64],
         teachers: int,
-        entry: Entry | None,
+        notes: interrupted.Notes,
     ) -> ErrorEstimate:
         """Every held-out record tests one teacher."""
+        cost, noted = down(self.epsilon * self.error_share), notes.value("error")
+        if noted is not None:
+            return ErrorEstimate(**noted)
         wrong = np.zeros(len(records), dtype=np.int64)
         if len(records):
             votes = self.teachers_.votes(records, engine=self.engine)
             wrong = (votes[np.arange(len(records)), tester] != numbers).astype(np.int64)
         mistakes = np.bincount(tester, weights=wrong, minlength=teachers).astype(np.int64)
         tests = np.bincount(tester, minlength=teachers).astype(np.int64)
-        found = private_error(mistakes, tests, epsilon=down(self.epsilon * self.error_share))
-        if entry is not None and self.ledger is not None:
-            self.ledger.note(entry, {"error": found.value})
+        found = private_error(mistakes, tests, epsilon=cost)
+        notes.add({"error": dataclasses.asdict(found)})
         return found
 
-    def _spent(self, *, label_private: bool) -> Entry | None:
-        """The whole cost in the ledger, or `BudgetSpentError`."""
+    def _run(self, folder: Path | None) -> interrupted.Run:
+        if folder is not None:
+            return interrupted.run(folder, self.key)
+        return interrupted.Run(self.key or secrets.token_bytes(32), secrets.token_hex(16))
+
+    def _mark(
+        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], label_private: bool
+    ) -> dict[str, object]:
+        """What a folder belongs to: all that decides which answers are drawn, but for the records and the teachers."""
+        epsilon, delta = self._cost()
+        return {
+            "task": "private classifier",
+            "epsilon": epsilon,
+            "delta": delta,
+            "mechanism": str(self.mechanism) if chosen is None else repr(chosen.mechanism),
+            "queries": repr(self.queries) if chosen is None else chosen.queries,
+            "error_share": self.error_share,
+            "n_teachers": teachers,
+            "label_private": label_private,
+            "public": kept.digest(np.ascontiguousarray(public).tobytes()),
+        }
+
+    def _spent(self, release: str, *, label_private: bool) -> Entry | None:
+        """The whole cost in the ledger, or `BudgetSpentError`; once for each release."""
         if self.ledger is None:
             return None
+        paid = interrupted.entry(self.ledger, release)
+        if paid is not None:
+            return paid
         epsilon, delta = self._cost()
         detail = {
+            "release": release,
             "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
             "neighbours": "one label changed" if label_private else "one record added or removed",
             "error_share": self.error_share,
@@ -372,12 +426,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         given = self if isinstance(self.mechanism, str) else self.mechanism
         return float(given.epsilon), float(given.delta)
 
-    def _guarantee(self, mechanism: Mechanism, teachers: int, *, label_private: bool) -> Guarantee:
+    def _guarantee(self, mechanism: Mechanism, teachers: int, *, label_private: bool, resumed: bool) -> Guarantee:
         proven = mechanism.guarantee()
         epsilon, delta = self._cost()
         first = [_LABELS_ONLY] * label_private
         first += [_CLASSES_PUBLIC] * (self.classes is None)
         first += [_SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
+        first += [interrupted.UNSEEN] * resumed
         detail = {**proven.detail, "epsilon_mechanism": mechanism.epsilon, "n_teachers": teachers}
         if self.error_ is not None:
             detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
@@ -396,30 +451,43 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         council: Teachers,
         public: NDArray[np.float64],
         asked: NDArray[np.int64],
-        entry: Entry | None,
+        notes: interrupted.Notes,
+        advance: Callable[[str], None],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, int]:
         """A class number for every public point or −1; the noisy counts, if released; how many queries were reached."""
-        votes = council.counts(public[asked], engine=self.engine)
+        session, done = mechanism.session(), notes.answers
+        if [point for point, _ in done] != asked[: len(done)].tolist():
+            raise InputError(
+                "the queries",
+                "others than were answered before",
+                requirement="must be those of the run that was interrupted",
+                remedy="pass the same random_state, and public points in the same order",
+            )
+        notes.resume(session)
+        left = asked[len(done) :]
+        if len(left) and not session.stopped:
+            votes = council.counts(public[left], engine=self.engine, advance=advance)
+            for start in range(0, len(left), _BLOCK):
+                answers: list[Answer] = []
+                for row in votes[start : start + _BLOCK]:
+                    if session.stopped:
+                        break
+                    answers.append(session.answer(row))
+                answered = list(zip(left[start : start + _BLOCK].tolist(), answers, strict=False))
+                if answered:
+                    notes.add({"points": [point for point, _ in answered], "answers": answers})
+                done += answered
+                advance(f"{len(done)} of {len(asked)} queries answered")
         labels = np.full(len(public), students.UNLABELLED, dtype=np.int64)
         released: NDArray[np.int64] | None = None
-        session = mechanism.session()
-        for start in range(0, len(asked), _BLOCK):
-            places = asked[start : start + _BLOCK]
-            answers: list[Any] = []
-            for row in votes[start : start + _BLOCK]:
-                if session.stopped:
-                    break
-                answers.append(session.answer(row))
-            if entry is not None and self.ledger is not None and answers:
-                self.ledger.note(entry, {"points": places[: len(answers)].tolist(), "answers": answers})
-            for place, answer in zip(places.tolist(), answers, strict=False):
-                if isinstance(answer, tuple):
-                    if released is None:
-                        released = np.zeros((len(public), len(answer)), dtype=np.int64)
-                    released[place] = answer
-                    labels[place] = int(np.argmax(answer))
-                elif answer is not None:
-                    labels[place] = answer
+        for place, answer in done:
+            if isinstance(answer, tuple):
+                if released is None:
+                    released = np.zeros((len(public), len(answer)), dtype=np.int64)
+                released[place] = answer
+                labels[place] = int(np.argmax(answer))
+            elif answer is not None:
+                labels[place] = answer
         return labels, released, session.asked
 
     def _queried(self, X: Any) -> NDArray[np.float64]:  # noqa: N803

@@ -165,6 +165,18 @@ class Session:
             self._broken = False
             return result
 
+    def replay(self, answers: Sequence[Answer], *, charged: int) -> None:
+        """Count what an interrupted run of this session has released, and the interruptions charged as refusals."""
+        with self._lock:
+            if self.asked:
+                raise BudgetSpentError(
+                    f"a session must begin with what was released before, got {self.asked} queries already; "
+                    "replay once, before the first"
+                )
+            self.asked = len(answers)
+            self.answered = sum(answer is not None for answer in answers)
+            self.refused = self.asked - self.answered + charged
+
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise NoTheoremError(
             "a session must not be copied, got a copy or pickle of it; both would spend the same budget: "

@@ -1,0 +1,108 @@
+"""A fit that may be interrupted: what its folder and its ledger remember, so that going on costs nothing twice.
+
+The folder holds the key of the chunks and a name for the release; the ledger's entry bears that name. An answer is
+released once it is noted there. What was drawn and not noted was seen by nobody: its query is asked again, with fresh
+noise. What was noted is read back, never drawn again (docs/proofs/accounting.md, "Interrupted sessions").
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import kept
+from ..errors import InputError
+from ..guarantee import Assumption
+from ..ledger import Entry, Ledger
+from .mechanisms import Answer, Session
+
+UNSEEN = Assumption(
+    text="the run was interrupted at a moment that does not depend on answers that were not yet noted in the ledger",
+    checked_by="caller",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The secret key of a folder's chunks, and the public name of its release."""
+
+    key: bytes
+    release: str
+
+
+def run(folder: Path, key: bytes | None) -> Run:
+    """What the folder remembers, or a new beginning; a key that is given must be the folder's."""
+    path = folder / "release.json"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = {"key": (key or secrets.token_bytes(32)).hex(), "release": secrets.token_hex(16)}
+    found = kept.record(path, lambda: fresh)
+    try:
+        known = Run(bytes.fromhex(found["key"]), str(found["release"]))
+    except (KeyError, TypeError, ValueError):
+        known = Run(b"", "")
+    if len(known.key) != 32 or (key is not None and key != known.key):
+        raise InputError(
+            "folder", str(path), requirement="must hold the key of this task", remedy="choose another folder"
+        )
+    return known
+
+
+def entry(ledger: Ledger, release: str) -> Entry | None:
+    """The entry under which an earlier run paid for this release."""
+    return next((found for found in ledger.entries() if found.detail.get("release") == release), None)
+
+
+@dataclass
+class Notes:
+    """The notes of one entry: numbered, so that of two runs that go on at once only one can release."""
+
+    ledger: Ledger | None
+    entry: Entry | None
+    found: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, ledger: Ledger | None, entry: Entry | None) -> Notes:
+        """Those that an earlier run left, and room for more."""
+        noted = [] if ledger is None or entry is None else [note.detail for note in ledger.notes(entry)]
+        return cls(ledger, entry, noted)
+
+    def add(self, detail: Mapping[str, Any]) -> None:
+        """On the disk once this returns; refused where another run was faster."""
+        if self.ledger is not None and self.entry is not None:
+            self.ledger.note(self.entry, detail, number=len(self.found) + 1)
+            self.found.append(detail)
+
+    @property
+    def answers(self) -> list[tuple[int, Answer]]:
+        """Every point that was asked about and its answer, in order."""
+        pairs = [zip(note["points"], note["answers"], strict=True) for note in self.found if "points" in note]
+        return [pair for pairs_of_note in pairs for pair in pairs_of_note]
+
+    def value(self, name: str) -> Any:
+        """What one of the notes says under this name, or None."""
+        return next((note[name] for note in self.found if name in note), None)
+
+    @property
+    def resumed(self) -> bool:
+        """Whether answers stem from more than one run."""
+        return self.value("resumed") is not None
+
+    def resume(self, session: Session) -> None:
+        """Bring a new session to where the answers end. If it has more to say, note that it goes on, and its charge.
+
+        The noise that a session keeps between queries is lost with it. An epoch that was open is closed by this, as a
+        refusal would close it.
+        """
+        if not self.answers:
+            return
+        charged = sum(note["resumed"] for note in self.found if "resumed" in note)
+        answers = [answer for _, answer in self.answers]
+        session.replay(answers, charged=charged)
+        if not session.stopped:
+            *_, latest = self.found[-1].get("answers") or [None]
+            charge = int(latest is not None)
+            self.add({"resumed": charge})
+            session.refused += charge

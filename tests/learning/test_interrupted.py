@@ -1,0 +1,160 @@
+"""Fits that are interrupted and go on: nothing is paid twice, drawn twice, or answered beyond what was paid for."""
+
+import contextlib
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from tacit import BudgetSpentError, InputError
+from tacit.learning import GNMax, PrivateClassifier, SparseVector, classifier
+from tacit.learning.interrupted import Notes
+from tacit.ledger import Ledger
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(400, 3))
+Y = (X[:, 0] > 0).astype(int)
+PUBLIC = GENERATOR.normal(size=(60, 3))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.open(tmp_path / "ledger.db", epsilon=5, delta=1e-5)
+
+
+def model(ledger, **options):
+    options = {"epsilon": 5.0, "n_teachers": 20, "mechanism": "gnmax", "queries": "all", "classes": [0, 1], **options}
+    return PrivateClassifier(LogisticRegression(), ledger=ledger, random_state=0, **options)
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Notes of ten answers; the run dies instead of writing a certain one."""
+    monkeypatch.setattr(classifier, "_BLOCK", 10)
+    add = Notes.add
+
+    def at(number):
+        def dying(notes, detail):
+            if len(notes.found) + 1 == number:
+                raise KeyboardInterrupt
+            add(notes, detail)
+
+        monkeypatch.setattr(Notes, "add", dying)
+
+    return at
+
+
+def noted(ledger):
+    (entry,) = ledger.entries()
+    return Notes.of(ledger, entry)
+
+
+def test_an_interrupted_fit_goes_on_after_the_answers_that_were_noted(ledger, tmp_path, interrupt):
+    interrupt(4)
+    with pytest.raises(KeyboardInterrupt):
+        model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    before = noted(ledger).answers
+    assert len(before) == 30
+    interrupt(0)
+    resumed = model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    after = noted(ledger)
+    assert after.answers[:30] == before
+    assert len(after.answers) == len({point for point, _ in after.answers}) == 60
+    assert {point: resumed.labels_[point] for point, _ in after.answers} == dict(after.answers)
+    assert any("interrupted" in text for text in resumed.guarantee_.assumed(checked_by="caller"))
+
+
+def test_a_finished_fit_is_read_back_and_not_drawn_again(ledger, tmp_path):
+    first = model(ledger, epsilon=0.01).fit(X, Y, PUBLIC, folder=tmp_path / "private")  # noise decides
+    records = ledger.to_dict()["records"]
+    again = model(ledger, epsilon=0.01).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    np.testing.assert_array_equal(first.labels_, again.labels_)
+    assert ledger.to_dict()["records"] == records
+    assert first.guarantee_ == again.guarantee_
+
+
+def test_without_answers_noted_nothing_was_released_and_nothing_is_charged(ledger, tmp_path, interrupt):
+    interrupt(1)
+    with pytest.raises(KeyboardInterrupt):
+        model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    interrupt(0)
+    model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    assert not noted(ledger).resumed
+    assert len(ledger.entries()) == 1
+
+
+def test_every_interruption_of_a_sparse_vector_counts_as_a_refusal(ledger, tmp_path, interrupt):
+    """Its threshold's noise is lost: three interruptions after answers leave nothing of T = 3."""
+    sparse = SparseVector(epsilon=5.0, delta=1e-5, refusals=3)
+    assert sparse.threshold < 40  # all teachers agree on one class, so that answers are sure
+    private = tmp_path / "private"
+    alike = np.zeros_like(Y)
+
+    def fit():
+        return model(ledger, mechanism=sparse, n_teachers=300).fit(X, alike, PUBLIC, folder=private)
+
+    for number in (2, 4, 6):  # 1: answers, 2: dies; then 2: resumed, 3: answers, 4: dies …
+        interrupt(number)
+        with pytest.raises(KeyboardInterrupt):
+            fit()
+    interrupt(0)
+    last = fit()
+    found = noted(ledger)
+    assert [note["resumed"] for note in found.found if "resumed" in note] == [1, 1, 1]
+    assert len(found.answers) == 30
+    assert len(last.answered_) == 30
+
+
+def test_the_error_estimate_is_not_drawn_again(ledger, tmp_path, interrupt):
+    options = {"mechanism": "svt", "error_share": 0.5, "queries": 20}
+    interrupt(2)
+    with pytest.raises(KeyboardInterrupt):
+        model(ledger, **options).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    interrupt(0)
+    resumed = model(ledger, **options)
+    with contextlib.suppress(InputError):  # so few teachers may answer nothing
+        resumed.fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    assert dataclasses.asdict(resumed.error_) == dict(noted(ledger).found[0]["error"])
+
+
+def test_of_two_runs_that_go_on_at_once_one_is_refused(ledger, tmp_path, interrupt):
+    interrupt(2)
+    with pytest.raises(KeyboardInterrupt):
+        model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    interrupt(0)
+    one, other = noted(ledger), noted(ledger)
+    session = GNMax(epsilon=5.0, delta=1e-5, queries=60)
+    one.resume(session.session())
+    with pytest.raises(InputError, match="must be free"):
+        other.resume(session.session())
+
+
+@pytest.mark.parametrize("other", [{"epsilon": 4.0}, {"mechanism": "stable"}, {"queries": 30}, {"n_teachers": 19}])
+def test_a_folder_belongs_to_one_release(ledger, tmp_path, other):
+    model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    with pytest.raises(InputError, match="must belong to the same task"):
+        model(ledger, **other).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+
+
+def test_other_records_or_public_points_are_refused(ledger, tmp_path):
+    model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    with pytest.raises(InputError, match="differs in records"):
+        model(ledger).fit(X[1:], Y[1:], PUBLIC, folder=tmp_path / "private")
+    with pytest.raises(InputError, match="differs in public"):
+        model(ledger).fit(X, Y, PUBLIC + 1, folder=tmp_path / "private")
+
+
+def test_a_spent_budget_is_refused_before_teachers_are_trained(ledger, tmp_path):
+    model(ledger).fit(X, Y, PUBLIC)
+    told = []
+    with pytest.raises(BudgetSpentError, match="must cover ε = 5"):
+        model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private", advance=told.append)
+    assert told == []
+
+
+def test_a_session_is_replayed_before_its_first_query_or_not_at_all():
+    session = GNMax(epsilon=1.0, delta=1e-5, queries=3).session()
+    session.answer([5, 1])
+    with pytest.raises(BudgetSpentError, match="before the first"):
+        session.replay([1], charged=0)
