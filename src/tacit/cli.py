@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -110,6 +111,97 @@ def bound(
         with _progress(study.steps(task), quiet=quiet) as advance:
             result = study.bound(task, advance=advance)
         deliver(result)
+
+
+@app.command()
+def learn(
+    private: Annotated[Path, typer.Argument(metavar="PRIVATE", help="Private records: .csv, .parquet or .npz.")],
+    label: Annotated[str, typer.Option("--label", metavar="COLUMN", help="What is to be learned.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
+    delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
+    public: Annotated[
+        Path | None,
+        typer.Option("--public", metavar="FILE", help="Public records, without labels; else labels alone are private."),
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option("--test", metavar="FILE", help="Other labelled records, to test the student on.")
+    ] = None,
+    learner: Annotated[
+        str, typer.Option("--learner", metavar="MODULE:CLASS", help="What teachers are, of an installed package.")
+    ] = "sklearn.linear_model:LogisticRegression",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the learner; repeatable.")
+    ] = None,
+    student: Annotated[
+        str | None, typer.Option("--student", metavar="MODULE:CLASS", help="What is published; else the learner.")
+    ] = None,
+    student_settings: Annotated[
+        list[str] | None, typer.Option("--student-set", metavar="NAME=VALUE", help="A parameter of the student.")
+    ] = None,
+    teachers: Annotated[
+        int | None, typer.Option("--teachers", help="How many; else the root of the number of records.")
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", help="auto, svt, svt-faithful, gnmax, confident-gnmax or stable.")
+    ] = "auto",
+    queries: Annotated[
+        str | None, typer.Option("--queries", help="How many public records are asked about, or all.")
+    ] = None,
+    refusals: Annotated[int | None, typer.Option("--refusals", help="After how many svt stops.")] = None,
+    expected: Annotated[
+        float, typer.Option("--expected", help="The share of teachers expected to be right, for the choice.")
+    ] = 0.8,
+    classes: Annotated[
+        str | None, typer.Option("--classes", metavar="A,B,…", help="All labels that may occur, if that is no secret.")
+    ] = None,
+    ids: Annotated[
+        str | None, typer.Option("--ids", metavar="COLUMN", help="Whose each record is, to protect whole persons.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", metavar="WHERE", help="Where the budget is kept; else in FOLDER.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="Where teachers are trained: local, dask://HOST:PORT or ray://HOST:PORT.")
+    ] = "local",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn from private records a classifier that may be published, with (ε, δ)-differential privacy."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        from . import learn as study
+
+        task = study.Task(
+            private=private,
+            label=label,
+            epsilon=epsilon,
+            delta=delta,
+            out=out,
+            public=public,
+            test=test,
+            learner=learner,
+            settings=tuple(settings or ()),
+            student=student,
+            student_settings=tuple(student_settings or ()),
+            teachers=teachers,
+            mechanism=mechanism,
+            queries=queries,
+            refusals=refusals,
+            expected=expected,
+            classes=classes,
+            ids=ids,
+            ledger=ledger,
+            engine=engine,
+            resume=resume,
+        )
+        with _progress(None, quiet=quiet) as advance:
+            result = study.learn(task, advance=advance)
+        deliver(result)
+        if not quiet:
+            typer.echo(f"to publish: {(out / 'publish').absolute()}", err=True)
+            typer.echo(f"never to publish: {(out / 'private').absolute()}", err=True)
 
 
 @app.command()
@@ -254,8 +346,8 @@ def _delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[
 
 
 @contextlib.contextmanager
-def _progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr that is told what begins."""
+def _progress(steps: int | None, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr that is told what begins; without a number of steps it follows words such as "3 of 40 done"."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -267,7 +359,11 @@ def _progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
 
         def advance(description: str) -> None:
             nonlocal begun
-            bar.update(task, description=description, completed=begun)
+            counted = re.match(r"(\d+) of (\d+) ", description) if steps is None else None
+            if counted:
+                bar.update(task, description=description, completed=int(counted[1]), total=int(counted[2]))
+            else:
+                bar.update(task, description=description, completed=begun, total=steps)
             begun += 1
 
         yield advance

@@ -2,6 +2,7 @@
 
 from .attack import Game, distinguishing_attack, games
 from .classifier import PrivateClassifier, PublishedClassifier
+from .columns import Columns
 from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
 from .held_out import ErrorEstimate, private_error
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, Session, SparseVector, StableRelease
@@ -15,6 +16,7 @@ from .votes import ABSTAIN, vote_counts, votes_to_flip, winners
 
 __all__ = [
     "ABSTAIN",
+    "Columns",
     "ConfidentGNMax",
     "DataDependentEpsilon",
     "ErrorEstimate",

@@ -128,6 +128,28 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str], x_label: 
     return _svg(draw, width=4.4, height=3.4)
 
 
+def shares(
+    values: Mapping[str, Any], *, edges: Sequence[float], marked: tuple[float, str], labels: tuple[str, str]
+) -> str:
+    """Shares of values between the edges, one outline a name, with one place marked; `labels` are of x and y."""
+    import numpy as np
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
+        for (name, found), colour in zip(values.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
+            weights = np.full(len(found), 1 / max(1, len(found)))
+            inside = np.clip(found, edges[0], edges[-1])
+            axes.hist(inside, bins=edges, weights=weights, histtype="step", color=colour, label=name, linewidth=1.6)
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+        axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=3.4)
+
+
 def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
     """Rows of small images in [0, 1], grey or coloured, each row with its label above it."""
 

@@ -1,0 +1,123 @@
+"""Numbers from the columns of a table, by a rule that is read off public records alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import InputError
+
+_MISSING = frozenset({"", "na", "n/a", "nan", "null"})
+
+
+class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Columns of numbers centred and scaled, columns of text as one column of 0 and 1 for each category.
+
+    `fit` takes *public* records. A column is one of numbers if all that it holds there are numbers. Each record is then
+    turned into numbers on its own, so that a private record changes nothing but its own row: a number is centred and
+    scaled by the public mean and deviation, one that is missing or no number is taken to be the public median; a text
+    that public records do not have, or not among the `most` frequent of its column, is all zeros, as is one that is
+    missing.
+
+    A table is a mapping of names to columns, such as a dict of arrays or a data frame.
+    """
+
+    def __init__(self, most: int = 100) -> None:
+        self.most = most
+
+    def fit(self, table: Mapping[str, Any], y: object = None) -> Columns:  # noqa: ARG002 — scikit-learn's contract
+        """Read the rule off public records."""
+        self.numeric_: dict[str, tuple[float, float, float]] = {}
+        self.categories_: dict[str, list[str]] = {}
+        for name in table:
+            column = np.asarray(table[name])
+            found = numbers(column)
+            known = found[np.isfinite(found)]
+            said = texts(column)
+            if len(known) and len(known) == sum(word is not None for word in said):
+                self.numeric_[name] = (float(np.median(known)), float(np.mean(known)), float(np.std(known)) or 1.0)
+            else:
+                words, counts = np.unique([word for word in said if word is not None], return_counts=True)
+                frequent = words[np.argsort(-counts, kind="stable")][: self.most]
+                self.categories_[name] = sorted(map(str, frequent))
+        self.names_ = list(table)
+        return self
+
+    def transform(self, table: Mapping[str, Any]) -> NDArray[np.float64]:
+        """One row of numbers for each record."""
+        check_is_fitted(self)
+        lacking = [name for name in self.names_ if name not in table]
+        if lacking:
+            raise InputError(
+                "the table", lacking, requirement="must have every column of the public one", remedy="add these"
+            )
+        parts = [self._part(name, np.asarray(table[name])) for name in self.names_]
+        found: NDArray[np.float64] = np.concatenate(parts, axis=1)
+        return found
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
+        """The names of the columns of numbers: age, colour=red …"""
+        check_is_fitted(self)
+        parts = [
+            [f"{name}={word}" for word in self.categories_[name]] if name in self.categories_ else [name]
+            for name in self.names_
+        ]
+        return np.array([name for part in parts for name in part], dtype=object)
+
+    def before(self, classifier: Any) -> Pipeline:
+        """A classifier of tables: this rule, then one that was fitted to what it gives."""
+        return Pipeline([("columns", self), ("classifier", classifier)])
+
+    def _part(self, name: str, column: NDArray[Any]) -> NDArray[np.float64]:
+        if name in self.numeric_:
+            median, mean, deviation = self.numeric_[name]
+            with np.errstate(over="ignore"):
+                scaled = (numbers(column) - mean) / deviation
+            return np.where(np.isfinite(scaled), scaled, (median - mean) / deviation)[:, None]
+        words = self.categories_[name]
+        places = {word: place for place, word in enumerate(words)}
+        part = np.zeros((len(column), len(words)))
+        hit = np.array([places.get(word, -1) if word is not None else -1 for word in texts(column)], dtype=np.int64)
+        part[np.flatnonzero(hit >= 0), hit[hit >= 0]] = 1.0
+        return part
+
+
+def numbers(column: NDArray[Any]) -> NDArray[np.float64]:
+    """Each value as a number, nan where it is none; what one becomes does not depend on the others."""
+    if column.dtype.kind in "iuf":
+        return column.astype(np.float64)
+    try:
+        found = column.astype(np.float64)
+    except (TypeError, ValueError):
+        found = np.array([_number(value) for value in column.tolist()], dtype=np.float64)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def texts(column: NDArray[Any]) -> list[str | None]:
+    """Each value as text, None where it is missing; whole numbers without a point, so that 1 and 1.0 are one text."""
+    known: dict[object, str | None] = {}
+    return [known[value] if value in known else known.setdefault(value, _text(value)) for value in column.tolist()]
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    text = str(value).strip()
+    lowered = text.lower()
+    if value is None or lowered in _MISSING:
+        return None
+    return lowered if lowered in ("true", "false") else text

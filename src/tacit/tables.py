@@ -1,0 +1,190 @@
+"""Tables from CSV, Parquet and npz files: columns by name, of numbers or of text.
+
+The text of a CSV file stays text. What a column is must not be guessed from private records: one record that is no
+number would change how all others are read, and no proof about one record would hold.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, MissingExtraError
+from .files import write_whole
+
+Table = dict[str, NDArray[Any]]
+"""Columns of one length: numbers, nan where one is missing, or text as objects, None where it is missing."""
+
+SUFFIXES = (".csv", ".parquet", ".npz")
+
+
+def read(path: Path, *, name: str) -> Table:
+    """All columns of a file; `name` is what messages call it.
+
+    An npz holds one array a column, or `X` with a row for each record, whose columns are called x0, x1 …, beside `y`.
+    """
+    kind = suffix(path, name=name)
+    found = _npz(_arrays(path, name), name) if kind == ".npz" else _columns(_frame(path, kind, name), name)
+    if not found or not len(next(iter(found.values()))):
+        raise _unreadable(name, path, "no record")
+    return found
+
+
+def suffix(path: Path, *, name: str) -> str:
+    """How the file's name ends, which says what it holds."""
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
+        raise InputError(
+            name, str(path), requirement=f"must end in {', '.join(SUFFIXES)}", remedy="convert it to one of them"
+        )
+    return kind
+
+
+def write_with_column(
+    target: Path,
+    source: Path,
+    column: str,
+    values: Sequence[str | int | None],
+    *,
+    rows: Sequence[int] | None = None,
+    without: str | None = None,
+) -> None:
+    """A copy of a table, or of some of its rows, with one column set, and perhaps without another; None leaves a gap.
+
+    Gaps in an npz, which knows none, are empty text, or nan among numbers.
+    """
+    kind, buffer = suffix(source, name="the table"), io.BytesIO()
+    if kind == ".npz":
+        arrays: dict[str, Any] = _arrays(source, "the table")
+        if rows is not None:
+            arrays = {key: array[list(rows)] for key, array in arrays.items()}
+        arrays.pop(without or "", None)
+        text = any(isinstance(value, str) for value in values)
+        gap = "" if text else np.nan
+        arrays[column] = np.array([gap if value is None else value for value in values])
+        np.savez_compressed(buffer, **arrays)
+    else:
+        arrow = _arrow()
+        frame = _frame(source, kind, "the table")
+        frame = frame if rows is None else frame.take(list(rows))
+        frame = frame.drop_columns([name for name in (column, without) if name in frame.column_names])
+        frame = frame.append_column(column, arrow.array(values))
+        if kind == ".csv":
+            arrow.csv.write_csv(frame, buffer, arrow.csv.WriteOptions(quoting_style="needed"))
+        else:
+            arrow.parquet.write_table(frame, buffer)
+    write_whole(target, buffer.getvalue())
+
+
+def _frame(path: Path, kind: str, name: str) -> Any:
+    arrow = _arrow()
+    try:
+        if kind == ".parquet":
+            frame = arrow.parquet.read_table(path)
+        else:
+            with arrow.csv.open_csv(path) as beginning:
+                names = beginning.schema.names
+            options = arrow.csv.ConvertOptions(column_types=dict.fromkeys(names, arrow.string()))
+            frame = arrow.csv.read_csv(path, convert_options=options)
+    except (OSError, ValueError) as failure:  # pyarrow's own errors are among these
+        said = re.match(r"Empty CSV file|.*Expected \d+ columns, got \d+", str(failure))  # but no word of a record
+        raise _unreadable(name, path, said[0] if said else type(failure).__name__) from None
+    if len(set(frame.column_names)) < len(frame.column_names):
+        raise _unreadable(name, path, "two columns of one name")
+    return frame
+
+
+def _columns(frame: Any, name: str) -> Table:
+    return {column: _column(frame[column], f"column {column!r} of {name}") for column in frame.column_names}
+
+
+def _column(values: Any, name: str) -> NDArray[Any]:
+    arrow = _arrow()
+    types = arrow.types
+    kind = values.type
+    if types.is_null(kind):
+        return np.full(len(values), np.nan)
+    if types.is_integer(kind) or types.is_floating(kind):
+        return np.asarray(values.to_numpy())
+    if types.is_decimal(kind):
+        return np.asarray(values.cast(arrow.float64()).to_numpy())
+    if types.is_nested(kind):
+        raise InputError(name, str(kind), requirement="must hold one value a record", remedy="leave it out or split it")
+    try:
+        words = values.cast(arrow.large_string()).combine_chunks().dictionary_encode()
+    except (ValueError, NotImplementedError):  # binary data that is no text
+        raise InputError(
+            name, str(kind), requirement="must hold numbers or text", remedy="leave it out or convert it"
+        ) from None
+    # Equal texts share one object.
+    known = np.array([*words.dictionary.to_pylist(), None], dtype=object)
+    return np.asarray(known[words.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False)])
+
+
+def _arrays(path: Path, name: str) -> Table:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as failure:
+        raise _unreadable(name, path, type(failure).__name__) from None
+
+
+def _npz(arrays: Mapping[str, NDArray[Any]], name: str) -> Table:
+    found: Table = {}
+    for key, array in arrays.items():
+        if key == "X" and array.ndim > 1:
+            flat = array.reshape(len(array), -1)
+            found |= {f"x{place}": flat[:, place] for place in range(flat.shape[1])}
+        elif array.ndim == 1:
+            found[key] = array
+        else:
+            raise InputError(
+                f"array {key!r} of {name}",
+                array.shape,
+                requirement="must have one dimension, unless it is X",
+                remedy="save one array a column, or X and y",
+            )
+    for key, array in found.items():
+        if array.dtype.kind == "b":
+            found[key] = np.where(array, "true", "false").astype(object)
+        elif array.dtype.kind == "U":
+            found[key] = array.astype(object)
+        elif array.dtype.kind not in "iuf":
+            raise InputError(
+                f"array {key!r} of {name}",
+                str(array.dtype),
+                requirement="must hold numbers or text",
+                remedy="convert it first",
+            )
+    if len({len(array) for array in found.values()}) > 1:
+        lengths = {key: len(array) for key, array in arrays.items()}
+        raise InputError(f"the arrays of {name}", lengths, requirement="must be of one length", remedy="save them anew")
+    return found
+
+
+def _unreadable(name: str, path: Path, why: object) -> InputError:
+    return InputError(
+        name,
+        f"{why} in {path.name}",
+        requirement="must be a readable table with one record or more",
+        remedy="check that the file is there, whole, and what its name says; a CSV begins with a line of column names",
+    )
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtraError(
+            "CSV and Parquet files must have pyarrow, got no such package; pip install 'tacit[tables]'"
+        ) from None
+    return pyarrow
