@@ -516,7 +516,7 @@ def _noise(model: PrivateClassifier) -> tuple[int, float]:
 def _histogram(found: dict[str, Any], noise: float) -> str:
     return figures.shares(
         found,
-        edges=np.linspace(-1, 1, 41).tolist(),
+        edges=np.linspace(-1, 1, 21).tolist(),
         marked=(min(1.0, noise), "size of the noise"),
         labels=("lead, as a share of all votes", "share of queries"),
     )
@@ -529,37 +529,34 @@ def _owner(task: Task, data: _Data, model: PrivateClassifier, accuracy: dict[str
     counts = np.sort(model.teachers_.counts(public[asked], engine=task.engine), axis=1)
     teachers, noise = _noise(model)
     leads = (counts[:, -1] - counts[:, -2]) / teachers
-    rows = [("lead of the winning class, median", f"{100 * np.median(leads):.1f} % of the teachers")]
+    rows = [("median lead", f"{100 * np.median(leads):.1f} %")]
     plain = _unprotected_accuracy(task, data)
-    for name, found in (
-        ("the student, which is private", accuracy),
-        ("the learner on all records, which is not", plain),
-    ):
+    for name, found in (("student", accuracy), ("no privacy", plain)):
         if found is not None:
-            rows.append((f"right on --test: {name}", f"{100 * found['accuracy']:.1f} %"))
+            rows.append((f"accuracy, {name}", f"{100 * found['accuracy']:.1f} %"))
     unknown = _unknown(data)
-    rows += [
-        (f"records whose {name} public records do not know", f"{100 * share:.1f} %")
-        for name, share in unknown.items()
-        if share
-    ]
-    summary = (
-        "Everything here was computed from private records without noise. Nothing protects them on this page.",
-        f"It shows how well teachers agree{' and what privacy cost in accuracy' * (plain is not None)}. If you change "
-        + "options because of it and run again, the new choice depends on private records in a way that no budget "
-        + "covers.",
+    rows += [(f"unknown {name}", f"{100 * share:.1f} %") for name, share in unknown.items() if share]
+    caution = (
+        "If you change options because of it and run again, the new choice depends on private records in a way that no "
+        "budget covers."
     )
     page = Report(
         command="learn",
         title=f"{WARNING}: what only the owner of the records may see",
-        summary=summary,
+        summary=(
+            "Everything here was computed from private records without noise. Nothing protects them on this page.",
+            f"It shows how well teachers agree{' and what privacy cost in accuracy' * (plain is not None)}.",
+            caution,
+        ),
         comparisons=(Comparison(guarantee=_UNPROTECTED),),
         tables=(
             Table(
                 title="For the owner",
                 columns=("what", "found"),
                 rows=tuple(rows),
-                note="From true votes and true records.",
+                note="Median lead: of the winning class over the next, in true votes, as a share of teachers. Accuracy: on "
+                "--test, of the student, and of the learner trained on all private records without privacy. Unknown: "
+                "the share of private records whose category public records do not have.",
             ),
         ),
         figures=(

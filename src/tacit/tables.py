@@ -6,6 +6,7 @@ number would change how all others are read, and no proof about one record would
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import zipfile
@@ -77,7 +78,10 @@ def write_with_column(
         frame = frame.drop_columns([name for name in (column, without) if name in frame.column_names])
         frame = frame.append_column(column, arrow.array(values))
         if kind == ".csv":
-            arrow.csv.write_csv(frame, buffer, arrow.csv.WriteOptions(quoting_style="needed"))
+            text = io.TextIOWrapper(buffer, encoding="utf-8", newline="", write_through=True)
+            lines = csv.writer(text, lineterminator="\n")  # pyarrow's would quote every number that was read as text
+            lines.writerow(frame.column_names)
+            lines.writerows(zip(*(held.to_pylist() for held in frame.columns), strict=True))
         else:
             arrow.parquet.write_table(frame, buffer)
     write_whole(target, buffer.getvalue())
@@ -93,6 +97,7 @@ def _frame(path: Path, kind: str, name: str) -> Any:
                 names = beginning.schema.names
             options = arrow.csv.ConvertOptions(column_types=dict.fromkeys(names, arrow.string()))
             frame = arrow.csv.read_csv(path, convert_options=options)
+            frame = frame.rename_columns([column.strip() for column in frame.column_names])
     except (OSError, ValueError) as failure:  # pyarrow's own errors are among these
         said = re.match(r"Empty CSV file|.*Expected \d+ columns, got \d+", str(failure))  # but no word of a record
         raise _unreadable(name, path, said[0] if said else type(failure).__name__) from None

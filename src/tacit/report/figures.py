@@ -143,6 +143,7 @@ def shares(
             axes.hist(inside, bins=edges, weights=weights, histtype="step", color=colour, label=name, linewidth=1.6)
         axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
         axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+        axes.locator_params(axis="x", nbins=5)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         figure.legend(loc="outside upper left", ncols=1)
