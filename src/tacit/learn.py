@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
-import importlib.metadata
 import math
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from . import checked, tables
 from .errors import InputError, TacitError
 from .files import write_whole
 from .guarantee import Adversary, Assumption, Comparison, Guarantee, safe_text
-from .learning import Columns, PrivateClassifier, stored
+from .learning import Columns, PrivateClassifier, stored, workers
 from .learning.choice import NAMES, margins
 from .learning.columns import texts
 from .ledger import Ledger
@@ -104,7 +104,8 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     advance("reading tables")
     data = _data(task)
     classifier = _classifier(task, data)
-    folder = _folder(task)
+    with workers.opened(task.engine):
+        folder = _folder(task)  # once a cluster, if there is to be one, has answered
     classifier.set_params(ledger=_ledger(task))
     trusted = stored.vouched(classifier.estimator, width=data.records.shape[1], classes=len(data.classes))
     with _quiet_learners():
@@ -253,7 +254,7 @@ def _classes(task: Task, labels: Sequence[str]) -> list[str]:
     else:
         told = texts(np.array(task.classes.split(","), dtype=object))
         found, name, shown = {text for text in told if text is not None}, "--classes", task.classes
-        if not found.issuperset(labels):
+        if len(found) > 1 and not found.issuperset(labels):
             raise InputError(
                 column,
                 "some other label",  # but not which, as labels are private
@@ -301,10 +302,8 @@ def _learner(option: str, text: str, setting: str, settings: Sequence[str]) -> A
     module, _, name = text.partition(":")
     requirement = "must be MODULE:CLASS of an installed package"
     remedy = "write for example sklearn.linear_model:LogisticRegression"
-    if not name or module.partition(".")[0] not in importlib.metadata.packages_distributions():
-        raise InputError(option, text, requirement=requirement, remedy=remedy)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _installed_alone():
             warnings.simplefilter("ignore")
             found = getattr(importlib.import_module(module), name)
             made = found()
@@ -325,6 +324,18 @@ def _learner(option: str, text: str, setting: str, settings: Sequence[str]) -> A
             )
         made.set_params(**{key: _value(value)})
     return made
+
+
+@contextmanager
+def _installed_alone() -> Iterator[None]:
+    """`python -m` looks for modules in the current folder first: a file that lies there is no package."""
+    before = list(sys.path)
+    if sys.path[:1] in ([""], [os.getcwd()]):
+        del sys.path[0]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
 
 
 def _value(text: str) -> Any:
@@ -554,9 +565,9 @@ def _owner(task: Task, data: _Data, model: PrivateClassifier, accuracy: dict[str
                 title="For the owner",
                 columns=("what", "found"),
                 rows=tuple(rows),
-                note="Median lead: of the winning class over the next, in true votes, as a share of teachers. Accuracy: on "
-                "--test, of the student, and of the learner trained on all private records without privacy. Unknown: "
-                "the share of private records whose category public records do not have.",
+                note="Median lead: of the winning class over the next, in true votes, as a share of teachers. "
+                "Accuracy: on --test, of the student, and of the learner trained on all private records without "
+                "privacy. Unknown: the share of private records whose category public records do not have.",
             ),
         ),
         figures=(

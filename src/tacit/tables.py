@@ -78,8 +78,8 @@ def write_with_column(
         frame = frame.drop_columns([name for name in (column, without) if name in frame.column_names])
         frame = frame.append_column(column, arrow.array(values))
         if kind == ".csv":
-            text = io.TextIOWrapper(buffer, encoding="utf-8", newline="", write_through=True)
-            lines = csv.writer(text, lineterminator="\n")  # pyarrow's would quote every number that was read as text
+            file = io.TextIOWrapper(buffer, encoding="utf-8", newline="", write_through=True)
+            lines = csv.writer(file, lineterminator="\n")  # pyarrow's would quote every number that was read as text
             lines.writerow(frame.column_names)
             lines.writerows(zip(*(held.to_pylist() for held in frame.columns), strict=True))
         else:

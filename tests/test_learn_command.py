@@ -1,0 +1,381 @@
+"""`tacit learn` as people run it: real tables, real kills, and nothing private in what is published."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import skops.io
+from pyarrow import parquet
+from sklearn.datasets import load_breast_cancer, load_digits
+from test_cli import assert_one_line_error
+from test_report import Page
+
+from tacit import Comparison, cli, tables
+from tacit.ledger import Ledger
+
+PLACE = "Ytterby"  # a place that one private record alone names
+BUDGET = ("--epsilon", "8", "--delta", "1e-5")
+QUICK = ("--teachers", "40", "--mechanism", "gnmax", "--queries", "30")
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "tacit", "learn", *arguments]
+
+
+def run(folder, *arguments):
+    return subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, check=False, timeout=240)
+
+
+def mixed(generator, size):
+    """Ages, colours, flags and incomes with gaps; who buys depends on the first two."""
+    rows = []
+    for _ in range(size):
+        age, colour = int(generator.integers(18, 90)), str(generator.choice(["red", "green", "blue"]))
+        income = "" if generator.random() < 0.05 else f"{generator.normal(50, 10):.2f}"
+        bought = "yes" if age + 15 * (colour == "red") > 60 else "no"
+        rows.append([age, colour, bool(generator.random() < 0.5), income, bought])
+    return rows
+
+
+def write_csv(path, rows, header):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
+HEADER = ["age", "colour", "member", "income", "bought"]
+MIXED = ("private.csv", "--label", "bought", "--public", "public.csv", *BUDGET, *QUICK)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("learn")
+    generator = np.random.default_rng(0)
+    private = mixed(generator, 1500)
+    private[700][1] = PLACE
+    write_csv(place / "private.csv", private, HEADER)
+    write_csv(place / "public.csv", [row[:-1] for row in mixed(generator, 300)], HEADER[:-1])
+    write_csv(place / "test.csv", mixed(generator, 400), HEADER)
+    return place
+
+
+@pytest.fixture(scope="module")
+def finished(folder):
+    done = run(folder, *MIXED, "--test", "test.csv", "--out", "out", "--json", "copy.json", "--report", "copy.html")
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def results(folder, out="out"):
+    return json.loads((folder / out / "publish" / "results.json").read_text())
+
+
+def loaded(folder, out="out"):
+    trusted = results(folder, out)["detail"]["student"]["trusted"]
+    return skops.io.load(folder / out / "publish" / "student.skops", trusted=trusted)
+
+
+def test_the_guarantee_comes_first_with_its_assumptions(folder, finished):
+    assert "learns little about any one private record" in " ".join(finished.stdout.split("\n\n")[1].split())
+    (comparison,) = [Comparison.from_dict(item) for item in results(folder)["comparisons"]]
+    assert comparison.guarantee.value == 8.0
+    assumed = comparison.guarantee.assumed(checked_by="caller")
+    assert any("which classes occur" in text for text in assumed)
+    assert any("--test may be known" in text for text in assumed)
+    assert not any("number of private records" in text for text in assumed)  # --teachers was given
+    assert (folder / "copy.json").read_text() == (folder / "out" / "publish" / "results.json").read_text()
+    page = Page((folder / "out" / "publish" / "report.html").read_text())
+    assert page.tags.count("img") == 1
+    assert "at most 8" in page.text
+
+
+def test_the_student_comes_back_and_predicts_what_was_measured(folder, finished):  # noqa: ARG001
+    test = tables.read(folder / "test.csv", name="--test")
+    measured = results(folder)["detail"]["test"]
+    predicted = loaded(folder).predict(test)
+    assert measured["accuracy"] == np.mean(predicted == test["bought"])
+    assert measured["low"] < measured["accuracy"] < measured["high"]
+    assert measured["accuracy"] > 0.8 > measured["one_class"]
+    assert loaded(folder).predict_proba(test).shape == (400, 2)
+
+
+def test_every_untrusted_type_of_the_student_is_listed(folder, finished):  # noqa: ARG001
+    listed = results(folder)["detail"]["student"]["trusted"]
+    assert listed == sorted(skops.io.get_untrusted_types(file=folder / "out" / "publish" / "student.skops"))
+    assert all(name.startswith("tacit.") for name in listed)
+
+
+def test_public_records_have_answers_and_gaps(folder, finished):  # noqa: ARG001
+    with (folder / "public.csv").open() as file:
+        before = list(csv.reader(file))
+    with (folder / "out" / "publish" / "labelled.csv").open() as file:
+        after = list(csv.reader(file))
+    assert after[0] == HEADER
+    assert [row[:-1] for row in after] == before
+    labels = [row[-1] for row in after[1:]]
+    detail = results(folder)["detail"]
+    assert sum(label in ("yes", "no") for label in labels) == detail["answered"] == 30
+    assert set(labels) == {"yes", "no", ""}
+
+
+def published(place):
+    """Every file that may leave, and what lies inside those that are archives."""
+    for path in sorted(place.rglob("*")):
+        if path.is_file():
+            yield path.name, path.read_bytes()
+            if zipfile.is_zipfile(path):
+                with zipfile.ZipFile(path) as archive:
+                    yield from ((f"{path.name}/{name}", archive.read(name)) for name in archive.namelist())
+
+
+def test_nothing_private_is_published(folder, finished):
+    key = json.loads((folder / "out" / "private" / "release.json").read_text())["key"]
+    owner = json.loads((folder / "out" / "private" / "owner.json").read_text())["detail"]
+    assert len(owner["leads"]) == 30
+    assert owner["test_unprotected"]["accuracy"] > 0.9
+    assert owner["unknown"]["colour"] == pytest.approx(1 / 1500)
+    unprotected = repr(owner["test_unprotected"]["accuracy"])
+    contents = dict(published(folder / "out" / "publish"))
+    assert {name for name in contents if "/" not in name} == {
+        *("labelled.csv", "report.html", "results.json", "student.skops")
+    }
+    contents["the ledger"] = (folder / "out" / "ledger.sqlite").read_bytes()
+    contents["the terminal"] = (finished.stdout + finished.stderr).encode()
+    records = [line.encode() for line in (folder / "private.csv").read_text().splitlines()[1:] if line[-4] != ","]
+    for name, content in contents.items():
+        for secret in (PLACE, key, unprotected, "1500", "teacher-0"):
+            assert secret.encode() not in content, f"{secret} stands in {name}"
+        if name != "labelled.csv":  # public records may be equal to private ones
+            assert not any(record in content for record in records)
+        if name == "results.json":
+            assert "leads" not in content.decode()
+    assert (folder / "out" / "private").stat().st_mode & 0o077 == 0
+    assert "NOT TO BE PUBLISHED" in (folder / "out" / "private" / "owner.html").read_text()
+    assert "not bounded" in Page((folder / "out" / "private" / "owner.html").read_text()).text
+
+
+def test_a_finished_run_is_resumed_for_nothing_with_any_student(folder, finished):  # noqa: ARG001
+    before = {name: content for name, content in published(folder / "out" / "publish") if name == "labelled.csv"}
+    spent = Ledger.open(folder / "out" / "ledger.sqlite").to_dict()
+    assert_one_line_error(run(folder, *MIXED, "--out", "out"))
+    student = ("--student", "sklearn.tree:DecisionTreeClassifier", "--student-set", "max_depth=3")
+    again = run(folder, *MIXED, "--out", "out", "--resume", *student)
+    assert again.returncode == 0, again.stderr
+    assert (folder / "out" / "publish" / "labelled.csv").read_bytes() == before["labelled.csv"]
+    assert Ledger.open(folder / "out" / "ledger.sqlite").to_dict() == spent
+    assert type(loaded(folder)[-1].student).__name__ == "DecisionTreeClassifier"
+
+
+def test_a_spent_ledger_refuses_the_next_release(folder, finished):  # noqa: ARG001
+    refused = run(folder, *MIXED, "--out", "second", "--ledger", "out/ledger.sqlite")
+    assert_one_line_error(refused)
+    assert "must cover ε = 8 and δ = 0.00001, got ε = 0 and δ = 0 remaining" in refused.stderr
+    assert not (folder / "second" / "private" / "teachers").exists()
+
+
+def test_a_ledger_with_room_takes_several_releases(folder):
+    Ledger.open(folder / "large.db", epsilon=20, delta=1e-4)
+    for out in ("one", "two"):
+        done = run(folder, *MIXED, "--out", out, "--ledger", "large.db", "--quiet")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert str(Ledger.open(folder / "large.db").remaining.epsilon) == "4"
+    assert not (folder / "one" / "ledger.sqlite").exists()
+
+
+def test_runs_killed_at_random_moments_pay_once_and_answer_once(folder):
+    """A forest takes seconds; it is killed while it is read, trained, asked and written."""
+    options = (
+        "--learner",
+        "sklearn.ensemble:RandomForestClassifier",
+        "--set",
+        "n_estimators=40",
+        "--set",
+        "max_depth=4",
+    )
+    start = command(*MIXED, *options, "--out", "killed", "--resume", "--quiet")
+    dice = random.Random(os.urandom(8))  # noqa: S311 — any moment will do, and a new one every time
+    seen = []
+    for _ in range(4):
+        with subprocess.Popen(start, cwd=folder, start_new_session=True) as running:
+            time.sleep(dice.uniform(3.0, 9.0))
+            os.killpg(running.pid, signal.SIGKILL)
+        ledger = folder / "killed" / "ledger.sqlite"
+        seen.append([note.detail for note in Ledger.open(ledger).notes()] if ledger.exists() else [])
+    done = subprocess.run(start, cwd=folder, capture_output=True, text=True, check=False, timeout=240)
+    assert (done.returncode, done.stderr) == (0, "")
+    ledger = Ledger.open(folder / "killed" / "ledger.sqlite")
+    (entry,) = ledger.entries()
+    notes = [note.detail for note in ledger.notes(entry)]
+    for earlier in seen:
+        assert notes[: len(earlier)] == earlier
+    points = [point for note in notes if "points" in note for point in note["points"]]
+    assert len(points) == len(set(points)) == 30
+    assert results(folder, "killed")["detail"]["answered"] == 30
+    assert len(list((folder / "killed" / "private" / "teachers").glob("teacher-*.skops"))) == 40
+
+
+def test_parquet_in_parquet_out(tmp_path):
+    data = load_breast_cancer()
+    names = [name.replace(" ", "_") for name in data.feature_names]
+    frame = pa.table({name: data.data[:, place] for place, name in enumerate(names)})
+    frame = frame.append_column("benign", pa.array(data.target, pa.int8()))
+    parquet.write_table(frame.slice(0, 400), tmp_path / "private.parquet")
+    parquet.write_table(frame.slice(400), tmp_path / "public.parquet")  # with the label, which is not used
+    done = run(
+        tmp_path,
+        *("private.parquet", "--label", "benign", "--public", "public.parquet", "--out", "out", "--classes", "0,1"),
+        *(*BUDGET, "--teachers", "20", "--mechanism", "gnmax", "--queries", "all"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not used: benign." in " ".join(done.stdout.split())
+    labelled = parquet.read_table(tmp_path / "out" / "publish" / "labelled.parquet")
+    assert labelled.schema.field("benign").type == pa.int64()
+    assert labelled.drop_columns(["benign"]).equals(frame.slice(400).drop_columns(["benign"]))
+    assert np.mean(labelled["benign"].to_numpy() == data.target[400:]) > 0.8
+    assumed = results(tmp_path)["comparisons"][0]["guarantee"]["assumptions"]
+    assert not any("which classes occur" in item["text"] for item in assumed)
+
+
+def test_npz_of_images_and_numbers(tmp_path):
+    data = load_digits()
+    np.savez(tmp_path / "private.npz", X=data.images[:1400], y=data.target[:1400])
+    np.savez(tmp_path / "public.npz", X=data.images[1400:])
+    done = run(
+        tmp_path,
+        *("private.npz", "--label", "y", "--public", "public.npz", "--out", "out", "--learner"),
+        *("sklearn.neighbors:KNeighborsClassifier", "--set", "n_neighbors=1", *BUDGET, "--teachers", "60"),
+        *("--student", "tacit.learning:Propagated", "--mechanism", "gnmax", "--queries", "60"),
+    )
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "out" / "publish" / "labelled.npz") as archive:
+        np.testing.assert_array_equal(archive["X"], data.images[1400:])
+        answered = np.isfinite(archive["y"])
+        assert answered.sum() == 60
+        assert np.mean(archive["y"][answered] == data.target[1400:][answered]) > 0.6
+    assert "noisy counts released" in Page((tmp_path / "out" / "publish" / "report.html").read_text()).text.replace(
+        "counts that were released with noise", "noisy counts released"
+    )
+
+
+def test_without_public_records_labels_alone_are_protected(folder):
+    with (folder / "private.csv").open() as file:
+        rows = list(csv.reader(file))
+    with (folder / "owned.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[*row, "who" if place == 0 else f"p{place}"] for place, row in enumerate(rows)])
+    done = run(
+        folder,
+        "owned.csv",
+        "--label",
+        "bought",
+        "--ids",
+        "who",
+        *BUDGET,
+        *QUICK,
+        "--out",
+        "labels",
+        "--test",
+        "test.csv",
+    )
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "any one private label" in text
+    assert "features of all records are treated as public" in text
+    with (folder / "labels" / "publish" / "labelled.csv").open() as file:
+        labelled = list(csv.reader(file))
+    assert labelled[0] == HEADER  # whose records they are is left out
+    known = {tuple(row[:-1]) for row in rows[1:]}
+    assert 600 < len(labelled) - 1 < 900
+    assert all(tuple(row[:-1]) in known for row in labelled[1:])
+    assert sum(bool(row[-1]) for row in labelled[1:]) == 30
+
+
+BAD = {
+    "missing label": (("--label", "price"), "must name a column of PRIVATE"),
+    "unknown learner": (("--learner", "sklearn.linear_model:Logistic"), "--learner must be MODULE:CLASS"),
+    "no such package": (("--learner", "nowhere.models:Net"), "--learner must be MODULE:CLASS"),
+    "no class": (("--learner", "sklearn.linear_model"), "--learner must be MODULE:CLASS"),
+    "no classifier": (("--learner", "json:JSONDecoder"), "--learner must be"),
+    "unknown setting": (("--set", "D=3"), "--set must be NAME=VALUE of LogisticRegression"),
+    "no setting": (("--set", "C"), "--set must be NAME=VALUE"),
+    "unknown student": (("--student", "sklearn:Nothing"), "--student must be MODULE:CLASS"),
+    "wrong delta": (("--delta", "1.5"), "--delta must be a finite number"),
+    "no delta": (("--delta", "0"), "--delta must be a finite number"),
+    "wrong epsilon": (("--epsilon", "-1"), "--epsilon must be a finite number"),
+    "unknown mechanism": (("--mechanism", "magic"), "--mechanism must be one of"),
+    "no teachers": (("--teachers", "0"), "--teachers must be a whole number"),
+    "no queries": (("--queries", "0"), "--queries must be 'all' or a number"),
+    "odd share": (("--expected", "0.3"), "--expected must be"),
+    "one class told": (("--classes", "yes"), "must hold two classes or more"),
+    "other classes": (("--classes", "yes,maybe"), "must hold classes of --classes alone"),
+    "unknown ids": (("--ids", "who"), "--ids must name a column of PRIVATE"),
+    "test is private": (("--test", "private.csv"), "--test must hold other records"),
+    "test without label": (("--test", "public.csv"), "must name a column of --test"),
+    "other columns": (("--public", "other.csv"), "lacking size; beyond them income"),
+    "empty file": (("--public", "empty.csv"), "--public must be a readable table"),
+    "no file": (("--public", "nowhere.csv"), "--public must be a readable table"),
+    "no table": (("--public", "mine.py"), "--public must end in .csv"),
+    "no ledger": (("--ledger", "private.csv"), "must be a ledger"),
+    "no folder": (("--out", "private.csv"), "--out must be a folder"),
+    "no engine": (("--engine", "moon://1"), "engine must be"),
+}
+
+
+@pytest.mark.parametrize(("extra", "match"), BAD.values(), ids=BAD)
+def test_bad_input_is_one_line_and_leaves_no_trace(folder, extra, match, capsys, monkeypatch):
+    """In this process, since each of them needs seconds to start."""
+    monkeypatch.chdir(folder)
+    (folder / "empty.csv").write_text("")
+    (folder / "mine.py").write_text("class Model: pass\n")
+    write_csv(folder / "other.csv", [[1, "red", True, 5]], ["age", "colour", "member", "size"])
+    out = () if "--out" in extra else ("--out", "bad")
+    code = cli._run(["learn", *MIXED, *out, *extra])
+    said = capsys.readouterr()
+    assert_one_line_error(subprocess.CompletedProcess((), code, said.out, said.err))
+    assert match in said.err
+    assert not (folder / "bad" / "private" / "task.json").exists()
+
+
+def test_a_file_of_this_folder_is_no_package(folder):
+    (folder / "mine.py").write_text("raise SystemExit('run')\n")
+    finished = run(folder, *MIXED, "--out", "bad", "--learner", "mine:Model")
+    assert_one_line_error(finished)
+    assert "ModuleNotFoundError" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        ([[1, "a"]] * 50, "must hold two classes or more"),
+        ([[1, "a"], [2, ""]] * 30, "must hold a label for every record"),
+        ([[n, f"label {n}"] for n in range(200)], "must name classes"),
+    ],
+)
+def test_unusable_labels_are_one_line(tmp_path, rows, match, capsys, monkeypatch):
+    write_csv(tmp_path / "private.csv", rows, ["n", "y"])
+    write_csv(tmp_path / "public.csv", [[1], [2]], ["n"])
+    monkeypatch.chdir(tmp_path)
+    code = cli._run(["learn", "private.csv", "--label", "y", "--public", "public.csv", *BUDGET, "--out", "out"])
+    said = capsys.readouterr()
+    assert_one_line_error(subprocess.CompletedProcess((), code, said.out, said.err))
+    assert match in said.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_numbers_that_are_missing_or_mixed_with_text_do_no_harm(tmp_path):
+    generator = np.random.default_rng(1)
+    rows = [[f"{number:.3f}", "yes" if number > 0 else "no"] for number in generator.normal(size=800)]
+    rows[3][0], rows[5][0], rows[7][0] = "NaN", "", "not a number"
+    write_csv(tmp_path / "private.csv", rows, ["n", "y"])
+    write_csv(tmp_path / "public.csv", [[""], *([f"{n:.3f}"] for n in generator.normal(size=100))], ["n"])
+    done = run(tmp_path, "private.csv", "--label", "y", "--public", "public.csv", *BUDGET, *QUICK, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    found = loaded(tmp_path).predict({"n": ["2", "-2", "nonsense"]})
+    assert found[:2].tolist() == ["yes", "no"]
