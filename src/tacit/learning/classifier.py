@@ -40,11 +40,13 @@ _HELD_OUT = 5
 """One record of so many is set aside for the error estimate."""
 
 _CLASSES_PUBLIC = Assumption(
-    text="which classes occur among the private labels is public knowledge (pass classes=… if it is not)",
+    text="which classes occur among the private labels is public knowledge (list all that may occur, as classes=… or "
+    "--classes, if it is not)",
     checked_by="caller",
 )
 _SIZE_PUBLIC = Assumption(
-    text="the number of private records is public knowledge (pass n_teachers=… if it is not)", checked_by="caller"
+    text="the number of private records is public knowledge (say n_teachers=… or --teachers if it is not)",
+    checked_by="caller",
 )
 _LABELS_ONLY = Assumption(
     text="features of all records are treated as public: only labels are protected, and neighbours differ in one label",

@@ -40,8 +40,8 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             column = np.asarray(table[name])
             found = numbers(column)
             known = found[np.isfinite(found)]
-            said = texts(column)
-            if len(known) and len(known) == sum(word is not None for word in said):
+            said = [] if column.dtype.kind in "iuf" else texts(column)
+            if len(known) and (len(known) == sum(word is not None for word in said) or not said):
                 self.numeric_[name] = (float(np.median(known)), float(np.mean(known)), float(np.std(known)) or 1.0)
             else:
                 words, counts = np.unique([word for word in said if word is not None], return_counts=True)
