@@ -84,7 +84,9 @@ def loaded(folder, out="out"):
 
 
 def test_the_guarantee_comes_first_with_its_assumptions(folder, finished):
-    assert "learns little about any one private record" in " ".join(finished.stdout.split("\n\n")[1].split())
+    assert "any one private record makes nothing that they see more than" in " ".join(
+        finished.stdout.split("\n\n")[1].split()
+    )
     (comparison,) = [Comparison.from_dict(item) for item in results(folder)["comparisons"]]
     assert comparison.guarantee.value == 8.0
     assumed = comparison.guarantee.assumed(checked_by="caller")
@@ -286,7 +288,7 @@ def test_without_public_records_labels_alone_are_protected(folder):
     )
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert "any one private label" in text
+    assert "any one private label makes nothing" in text
     assert "features of all records are treated as public" in text
     with (folder / "labels" / "publish" / "labelled.csv").open() as file:
         labelled = list(csv.reader(file))
@@ -303,6 +305,12 @@ BAD = {
     "no such package": (("--learner", "nowhere.models:Net"), "--learner must be MODULE:CLASS"),
     "no class": (("--learner", "sklearn.linear_model"), "--learner must be MODULE:CLASS"),
     "no classifier": (("--learner", "json:JSONDecoder"), "--learner must be"),
+    "no classifier by what it names": (("--learner", "sklearn.linear_model:LinearRegression"), "must be a classifier"),
+    "a wrong value": (("--set", "C=-1"), "InvalidParameterError: The 'C' parameter"),
+    "a student that cannot learn": (
+        ("--student", "sklearn.cluster:KMeans", "--student-set", "n_clusters=0"),
+        "--student",
+    ),
     "unknown setting": (("--set", "D=3"), "--set must be NAME=VALUE of LogisticRegression"),
     "no setting": (("--set", "C"), "--set must be NAME=VALUE"),
     "unknown student": (("--student", "sklearn:Nothing"), "--student must be MODULE:CLASS"),

@@ -31,6 +31,7 @@ from .guarantee import Adversary, Assumption, Comparison, Guarantee, safe_text
 from .learning import Columns, PrivateClassifier, stored, workers
 from .learning.choice import NAMES, margins
 from .learning.columns import texts
+from .learning.rehearsal import rehearsal
 from .ledger import Ledger
 from .report import Figure, Report, Table, figures
 from .theory.confidence import binomial_lower, binomial_upper
@@ -104,10 +105,15 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     advance("reading tables")
     data = _data(task)
     classifier = _classifier(task, data)
+    advance("trying the learner on made-up records")
+    size = {"width": data.records.shape[1], "classes": len(data.classes)}
+    trusted = rehearsal("--learner", classifier.estimator, **size)
+    if classifier.student is not None:
+        rehearsal("--student", classifier.student, **size)
     with workers.opened(task.engine):
         folder = _folder(task)  # once a cluster, if there is to be one, has answered
     classifier.set_params(ledger=_ledger(task))
-    trusted = stored.vouched(classifier.estimator, width=data.records.shape[1], classes=len(data.classes))
+    advance("training teachers")
     with _quiet_learners():
         try:
             classifier.fit(
@@ -450,9 +456,9 @@ def _summary(
     factor = safe_text(math.exp(task.epsilon), toward="up")
     asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
     promise = (
-        f"Whoever sees all of this, and knows all else, learns little about any one private {whom}: through it no "
-        f"conclusion becomes more than {factor} times as likely or unlikely (ε = {task.epsilon:g}), except with "
-        f"probability δ = {task.delta:g}."
+        f"Whoever sees all of this, whatever else they know: any one private {whom} makes nothing that they see more "
+        f"than {factor} times as likely or unlikely (ε = {task.epsilon:g}), except with probability δ = "
+        f"{task.delta:g}."
     )
     said = [promise]
     if task.public is None:
@@ -565,9 +571,11 @@ def _owner(task: Task, data: _Data, model: PrivateClassifier, accuracy: dict[str
                 title="For the owner",
                 columns=("what", "found"),
                 rows=tuple(rows),
-                note="Median lead: of the winning class over the next, in true votes, as a share of teachers. "
-                "Accuracy: on --test, of the student, and of the learner trained on all private records without "
-                "privacy. Unknown: the share of private records whose category public records do not have.",
+                note="Median lead: of the winning class over the next, in true votes, as a share of teachers."
+                + " Accuracy: of the student, and of the learner on all private records without privacy."
+                * (plain is not None)
+                + " Unknown: the share of private records whose category public records do not have."
+                * any(unknown.values()),
             ),
         ),
         figures=(

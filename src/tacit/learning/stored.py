@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,27 +68,6 @@ def _untrusted(what: str, unknown: Sequence[str]) -> InputError:
         requirement="must hold no types but those that skops or you trust",
         remedy="list them in trusted= if only you can write to the folder, or use folder=None",
     )
-
-
-def vouched(estimator: Any, *, width: int, classes: int) -> tuple[str, ...]:
-    """Types beyond those that skops trusts which the estimator holds once it is fitted, here to made-up records.
-
-    They are its own package's, or scikit-learn's: who names a learner trusts the package that it comes from.
-    """
-    import numpy as np
-    from sklearn.base import clone
-
-    skops = needed()
-    labels = np.arange(10 * classes) % classes
-    records = np.random.default_rng(0).normal(size=(len(labels), width)) + labels[:, None]
-    packages = {"sklearn", type(estimator).__module__.partition(".")[0]}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of made-up records; real ones bring their own
-            found = skops.get_untrusted_types(data=skops.dumps(clone(estimator).fit(records, labels)))
-    except Exception:  # what cannot learn from these, or be stored, says so when it is meant to
-        return ()
-    return tuple(name for name in found if name.partition(".")[0] in packages)
 
 
 def publish(path: Path, estimator: Any) -> tuple[str, ...]:
