@@ -95,6 +95,8 @@ class _Data:
     ids: list[str] | None
     public: NDArray[np.float64] | None
     test: tuple[tables.Table, list[str]] | None
+    unknown: dict[str, float]
+    """For each column, the share of private records for which the public rule has no value. Private."""
     unused: tuple[str, ...]
     """Columns of the public table that nothing was learned from."""
 
@@ -197,6 +199,13 @@ def _data(task: Task) -> _Data:
     if task.test is not None:
         held_out = tables.read(task.test, name="--test")
         truth = _labels(_taken(held_out, task.label, "--label", of="--test"), "--test", task.label)
+        if not set(truth) & set(classes):
+            raise InputError(
+                f"column {task.label!r} of --test",
+                truth[0],
+                requirement="must hold the classes of PRIVATE",
+                remedy="write labels alike in both files",
+            )
         held_out.pop(task.ids or "", None)
         _same_columns(held_out, columns, "--test")
         test = held_out, truth
@@ -210,6 +219,7 @@ def _data(task: Task) -> _Data:
         ids=None if ids is None else [str(owner) for owner in ids],
         public=None if public is None else columns.transform(public),
         test=test,
+        unknown=columns.unknown(private),
         unused=tuple(unused),
     )
 
@@ -551,8 +561,7 @@ def _owner(task: Task, data: _Data, model: PrivateClassifier, accuracy: dict[str
     for name, found in (("student", accuracy), ("no privacy", plain)):
         if found is not None:
             rows.append((f"accuracy, {name}", f"{100 * found['accuracy']:.1f} %"))
-    unknown = _unknown(data)
-    rows += [(f"unknown {name}", f"{100 * share:.1f} %") for name, share in unknown.items() if share]
+    rows += [(f"unknown {name}", f"{100 * share:.1f} %") for name, share in data.unknown.items() if share]
     caution = (
         "If you change options because of it and run again, the new choice depends on private records in a way that no "
         "budget covers."
@@ -574,8 +583,8 @@ def _owner(task: Task, data: _Data, model: PrivateClassifier, accuracy: dict[str
                 note="Median lead: of the winning class over the next, in true votes, as a share of teachers."
                 + " Accuracy: of the student, and of the learner on all private records without privacy."
                 * (plain is not None)
-                + " Unknown: the share of private records whose category public records do not have."
-                * any(unknown.values()),
+                + " Unknown: the share of private records whose value is missing, or none that public records have."
+                * any(data.unknown.values()),
             ),
         ),
         figures=(
@@ -588,7 +597,7 @@ def _owner(task: Task, data: _Data, model: PrivateClassifier, accuracy: dict[str
                 ),
             ),
         ),
-        detail={"leads": leads.tolist(), "test_unprotected": plain, "unknown": unknown},
+        detail={"leads": leads.tolist(), "test_unprotected": plain, "unknown": data.unknown},
     )
     write_whole(folder / "owner.json", page.to_json().encode())
     write_whole(folder / "owner.html", page.to_html().encode())
@@ -603,17 +612,6 @@ def _unprotected_accuracy(task: Task, data: _Data) -> dict[str, float] | None:
         return _accuracy(data.columns.before(learner.fit(data.records, data.labels)), data.test)
     except Exception:  # a learner that served for chunks may have no room for all records: nothing depends on it
         return None
-
-
-def _unknown(data: _Data) -> dict[str, float]:
-    """For each column of text, the share of private records whose category is all zeros."""
-    found, start = {}, 0
-    for name in data.columns.names_:
-        width = len(data.columns.categories_.get(name, [""]))
-        if name in data.columns.categories_:
-            found[name] = float(np.mean(~data.records[:, start : start + width].any(axis=1)))
-        start += width
-    return found
 
 
 _UNPROTECTED = Guarantee(

@@ -71,6 +71,14 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         ]
         return np.array([name for part in parts for name in part], dtype=object)
 
+    def unknown(self, table: Mapping[str, Any]) -> dict[str, float]:
+        """For each column the share of records whose value is missing, no number, or none of the categories."""
+        check_is_fitted(self)
+        shares = {name: np.mean(np.isnan(numbers(np.asarray(table[name])))) for name in self.numeric_}
+        for name, words in self.categories_.items():
+            shares[name] = np.mean([word not in words for word in texts(np.asarray(table[name]))])
+        return {name: float(shares[name]) for name in self.names_}
+
     def before(self, classifier: Any) -> Pipeline:
         """A classifier of tables: this rule, then one that was fitted to what it gives."""
         return Pipeline([("columns", self), ("classifier", classifier)])
