@@ -153,7 +153,7 @@ def learn(
         float, typer.Option("--expected", help="The share of teachers expected to be right, for the choice.")
     ] = 0.8,
     classes: Annotated[
-        str | None, typer.Option("--classes", metavar="A,B,…", help="All labels that may occur, if that is no secret.")
+        str | None, typer.Option("--classes", metavar="A,B,…", help="All labels that may occur; else those that do.")
     ] = None,
     ids: Annotated[
         str | None, typer.Option("--ids", metavar="COLUMN", help="Whose each record is, to protect whole persons.")

@@ -129,12 +129,17 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
             )
         except TacitError:
             raise
-        except Exception as failure:  # a foreign student's; teachers' failures have a message of their own
+        except Exception as failure:  # of foreign code, whose words may quote records
+            paid = hasattr(classifier, "labels_")
             raise InputError(
-                "the student",
+                "the student" if paid else "PRIVATE",
                 type(failure).__name__,
-                requirement="must learn from public records and answers; the budget is spent, the answers are kept",
-                remedy="choose another with --student and add --resume, which costs no privacy",
+                requirement="must learn from public records and answers; the budget is spent, the answers are kept"
+                if paid
+                else "must hold records that teachers can be trained on",
+                remedy="choose another with --student and add --resume, which costs no privacy"
+                if paid
+                else "see that there are more than a few",
             ) from None
         assumed = [_CHOSEN_BLINDLY, *[_TEST] * (data.test is not None)]
         proven = classifier.guarantee_
@@ -237,7 +242,7 @@ def _labels(column: NDArray[Any], name: str, label: str) -> list[str]:
             f"column {label!r} of {name}",
             "a record without one",
             requirement="must hold a label for every record",
-            remedy="leave such records out, or put them into --public",
+            remedy="leave such records out",
         )
     return [str(text) for text in found]
 

@@ -229,6 +229,12 @@ class Ledger:
         state, _ = _verified(self.where)
         return str(state["digest"])
 
+    @property
+    def origin(self) -> str:
+        """The digest of its first record, which tells it from every other ledger, also of the same budget."""
+        with _transaction(self.where, write=False) as connection:
+            return str(_opening(_state(connection))["digest"])
+
     def to_dict(self) -> dict[str, Any]:
         """Everything a reviewer needs, in plain JSON types; docs/ledger.md says how to check the digests."""
         state, records = _verified(self.where)

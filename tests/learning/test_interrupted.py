@@ -47,7 +47,7 @@ def interrupt(monkeypatch):
 
 def noted(ledger):
     (entry,) = ledger.entries()
-    return Notes.of(ledger, entry)
+    return Notes.left(ledger, entry)
 
 
 def test_an_interrupted_fit_goes_on_after_the_answers_that_were_noted(ledger, tmp_path, interrupt):
@@ -79,9 +79,10 @@ def test_without_answers_noted_nothing_was_released_and_nothing_is_charged(ledge
     with pytest.raises(KeyboardInterrupt):
         model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     interrupt(0)
-    model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
-    assert not noted(ledger).resumed
+    resumed = model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    assert noted(ledger).value("resumed") == 0
     assert len(ledger.entries()) == 1
+    assert any("interrupted" in text for text in resumed.guarantee_.assumed(checked_by="caller"))
 
 
 def test_every_interruption_of_a_sparse_vector_counts_as_a_refusal(ledger, tmp_path, interrupt):
@@ -143,6 +144,22 @@ def test_other_records_or_public_points_are_refused(ledger, tmp_path):
         model(ledger).fit(X[1:], Y[1:], PUBLIC, folder=tmp_path / "private")
     with pytest.raises(InputError, match="differs in public"):
         model(ledger).fit(X, Y, PUBLIC + 1, folder=tmp_path / "private")
+
+
+def test_another_ledger_is_refused_even_one_of_the_same_name(ledger, tmp_path):
+    """Who deletes the ledger and goes on would draw the same answers again, with fresh noise."""
+    model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    (tmp_path / "ledger.db").unlink()
+    again = Ledger.open(tmp_path / "ledger.db", epsilon=5, delta=1e-5)
+    with pytest.raises(InputError, match="differs in ledger"):
+        model(again).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    assert again.entries() == ()
+
+
+def test_a_folder_that_cannot_be_written_is_refused(ledger, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="must be a file that can be written"):
+        model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "file")
 
 
 def test_a_spent_budget_is_refused_before_teachers_are_trained(ledger, tmp_path):

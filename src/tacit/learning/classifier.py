@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from .. import checked, kept
 from ..errors import InputError
 from ..guarantee import Assumption, Guarantee
-from ..ledger import Entry, Ledger
+from ..ledger import Ledger
 from ..numerics import down
 from . import interrupted, students
 from .choice import Choice, choice, margins, theorem_refusals
@@ -190,7 +190,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             advance=advance,
         )
         # From here on private votes are looked at: what that may cost is on the disk first.
-        notes = interrupted.Notes.of(self.ledger, self._spent(run.release, label_private=label_private))
+        notes = self._spent(run.release, label_private=label_private)
         self.teachers_ = council
         self.error_ = None
         if chosen is None:
@@ -405,16 +405,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "error_share": self.error_share,
             "n_teachers": teachers,
             "label_private": label_private,
+            "ledger": None if self.ledger is None else self.ledger.origin,
             "public": kept.digest(np.ascontiguousarray(public).tobytes()),
         }
 
-    def _spent(self, release: str, *, label_private: bool) -> Entry | None:
-        """The whole cost in the ledger, or `BudgetSpentError`; once for each release."""
+    def _spent(self, release: str, *, label_private: bool) -> interrupted.Notes:
+        """The whole cost in the ledger, once for each release, or `BudgetSpentError`; returns the notes of its entry."""
         if self.ledger is None:
-            return None
+            return interrupted.Notes()
         paid = interrupted.entry(self.ledger, release)
         if paid is not None:
-            return paid
+            return interrupted.Notes.left(self.ledger, paid)
         epsilon, delta = self._cost()
         detail = {
             "release": release,
@@ -422,7 +423,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "neighbours": "one label changed" if label_private else "one record added or removed",
             "error_share": self.error_share,
         }
-        return self.ledger.spend("PrivateClassifier.fit", epsilon=epsilon, delta=delta, detail=detail)
+        entry = self.ledger.spend("PrivateClassifier.fit", epsilon=epsilon, delta=delta, detail=detail)
+        return interrupted.Notes(self.ledger, entry)
 
     def _cost(self) -> tuple[float, float]:
         given = self if isinstance(self.mechanism, str) else self.mechanism

@@ -36,16 +36,19 @@ class Run:
 def run(folder: Path, key: bytes | None) -> Run:
     """What the folder remembers, or a new beginning; a key that is given must be the folder's."""
     path = folder / "release.json"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = {"key": (key or secrets.token_bytes(32)).hex(), "release": secrets.token_hex(16)}
-    found = kept.record(path, lambda: fresh)
     try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = kept.record(path, lambda: fresh)
         known = Run(bytes.fromhex(found["key"]), str(found["release"]))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OSError, TypeError, ValueError):
         known = Run(b"", "")
     if len(known.key) != 32 or (key is not None and key != known.key):
         raise InputError(
-            "folder", str(path), requirement="must hold the key of this task", remedy="choose another folder"
+            "folder",
+            str(path),
+            requirement="must be a file that can be written, or that holds the key of this task",
+            remedy="choose another folder",
         )
     return known
 
@@ -59,15 +62,16 @@ def entry(ledger: Ledger, release: str) -> Entry | None:
 class Notes:
     """The notes of one entry: numbered, so that of two runs that go on at once only one can release."""
 
-    ledger: Ledger | None
-    entry: Entry | None
+    ledger: Ledger | None = None
+    entry: Entry | None = None
+    earlier: bool = False
+    """Whether an earlier run has paid, and so may have drawn what it did not note."""
     found: list[Mapping[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, ledger: Ledger | None, entry: Entry | None) -> Notes:
+    def left(cls, ledger: Ledger, entry: Entry) -> Notes:
         """Those that an earlier run left, and room for more."""
-        noted = [] if ledger is None or entry is None else [note.detail for note in ledger.notes(entry)]
-        return cls(ledger, entry, noted)
+        return cls(ledger, entry, earlier=True, found=[note.detail for note in ledger.notes(entry)])
 
     def add(self, detail: Mapping[str, Any]) -> None:
         """On the disk once this returns; refused where another run was faster."""
@@ -87,7 +91,7 @@ class Notes:
 
     @property
     def resumed(self) -> bool:
-        """Whether answers stem from more than one run."""
+        """Whether answers may stem from more than one run."""
         return self.value("resumed") is not None
 
     def resume(self, session: Session) -> None:
@@ -96,13 +100,13 @@ class Notes:
         The noise that a session keeps between queries is lost with it. An epoch that was open is closed by this, as a
         refusal would close it.
         """
-        if not self.answers:
+        if not self.earlier:
             return
         charged = sum(note["resumed"] for note in self.found if "resumed" in note)
         answers = [answer for _, answer in self.answers]
         session.replay(answers, charged=charged)
         if not session.stopped:
-            *_, latest = self.found[-1].get("answers") or [None]
+            *_, latest = (self.found[-1].get("answers") if self.found else None) or [None]
             charge = int(latest is not None)
             self.add({"resumed": charge})
             session.refused += charge
