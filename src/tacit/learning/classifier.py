@@ -410,7 +410,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         }
 
     def _spent(self, release: str, *, label_private: bool) -> interrupted.Notes:
-        """The whole cost in the ledger, once for each release, or `BudgetSpentError`; returns the notes of its entry."""
+        """The whole cost in the ledger, once for each release, or `BudgetSpentError`; then the notes of its entry."""
         if self.ledger is None:
             return interrupted.Notes()
         paid = interrupted.entry(self.ledger, release)
