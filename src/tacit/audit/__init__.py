@@ -1,0 +1,31 @@
+"""Certificates from tables: what nobody who sees an output can learn about a secret."""
+
+from .certificate import (
+    READINGS,
+    SCOPE,
+    Certificate,
+    certify,
+    certify_network,
+    certify_slices,
+    certify_tallies,
+    certify_tally,
+)
+from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
+from .planning import rows_needed
+from .tally import Tally
+
+__all__ = [
+    "READINGS",
+    "SCOPE",
+    "Certificate",
+    "ImpliedByDP",
+    "PrivacyCurve",
+    "Tally",
+    "certify",
+    "certify_network",
+    "certify_slices",
+    "certify_tallies",
+    "certify_tally",
+    "privacy_curve",
+    "rows_needed",
+]

@@ -1,0 +1,344 @@
+r"""Upper confidence limits for what an output tells about a secret, from a table of both.
+
+The secret S = ±1, T the output, η = E[S|T] where S is a fair coin. A *plug-in* is the value that v = E η², the mutual
+information I or TV = E|η| takes on the table itself: for masses μ₁(t), μ₀(t) of the two classes, 1 in all,
+
+    v̂ = Σ (μ₁ − μ₀)²/(μ₁ + μ₀),   Î = Σ μ₁ ln(2μ₁/(μ₁ + μ₀)) + μ₀ ln(2μ₀/(μ₁ + μ₀)),   T̂V = Σ |μ₁ − μ₀|.
+
+*By class*: given the secrets, outputs are independent draws of their class; μ₁ = n₁(t)/(2n₁), μ₀ = n₀(t)/(2n₀).
+*Paired*: rows are independent pairs and every secret is a fair coin; μ₁ = n₁(t)/n, μ₀ = n₀(t)/n.
+
+Every limit here grows with its plug-in, so one that is too large is as valid. No limit depends on how many values the
+output takes. Proofs: docs/proofs/certificates.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy import special
+
+from .. import checked
+from ..errors import InputError, NoTheoremError
+from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
+from .confidence import binomial_upper, bounded_mean_upper
+from .leakage import coin_information
+
+_PLUG_IN = "compute it from the table, uncentred"
+_CLASS = "count the rows of the class"
+_FAILURE = "use a small probability such as 0.05"
+_LOSS = "give the least mean loss on the table"
+
+_LN2 = math.log(2)
+_SQUARED_PRICE = 1.05
+_LOG_PRICE = 1.2
+"""What the moment bounds of single classes cost against those of both together; see the proofs."""
+
+_STEPS = 16 * LIBRARY
+
+
+@at_most
+def squared_closed(
+    plug_in: float, *, positives: int, negatives: int, failure_probability: float, paired: bool = False
+) -> float:
+    r"""An upper confidence limit for v, in closed form.
+
+    Statement.   P(limit < v) ≤ δ, √limit = √(2L/n) + √(v̂ + 2L/n), L = ln(1/δ); n = n₁ + n₀ if paired or n₁ = n₀, else
+                 the larger one of 2·min(n₁, n₀) and 4n₁n₀/(1.05(n₁ + n₀)).
+    Assumptions. Rows by class, or paired, and v̂ of the same kind (caller); any number of values (none).
+    Direction.   Rounded up; at most 1.
+    Reference.   docs/proofs/certificates.md, Theorem B.
+    """
+    x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, _SQUARED_PRICE)
+    floor = up(2 * log / n, relative=LIBRARY)
+    return min(1.0, up((math.sqrt(floor) + math.sqrt(x + floor)) ** 2, relative=_STEPS))
+
+
+@at_most
+def squared_sharp(
+    plug_in: float, *, positives: int, negatives: int, failure_probability: float, paired: bool = False
+) -> float:
+    r"""An upper confidence limit for v, by the exact rate of the worst law.
+
+    Statement.   P(limit < v) ≤ δ, limit = sup{w : nΛ(v̂, w) < L}, L = ln(1/δ), Λ(x, w) = sup over λ in [0, ½] of
+                 −λx − ln φ(w), φ(w) = e^(λw)(cosh 2λ√w − √w sinh 2λ√w); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and
+                 where `squared_closed` is smaller, that.
+    Assumptions. Rows by class, or paired, and v̂ of the same kind (caller).
+    Direction.   Rounded up; at most 1.
+    Reference.   docs/proofs/certificates.md, Theorem B, sharp form.
+    """
+    x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, None)
+    closed = squared_closed(
+        x, positives=positives, negatives=negatives, failure_probability=failure_probability, paired=paired
+    )
+    if n * _squared_rate(x, 1.0) < log:
+        return closed
+    return min(closed, last_true(lambda w: n * _squared_rate(x, w) >= log, holds=1.0, fails=x))
+
+
+@at_most
+def log_closed(
+    plug_in: float, *, positives: int, negatives: int, failure_probability: float, paired: bool = False
+) -> float:
+    r"""An upper confidence limit for the mutual information in nats, in closed form.
+
+    Statement.   P(limit < I) ≤ δ, √limit = √(L/n) + √(Î + L/n), L = ln(1/δ); n = n₁ + n₀ if paired or n₁ = n₀, else the
+                 larger one of 2·min(n₁, n₀) and 4n₁n₀/(1.2(n₁ + n₀)).
+    Assumptions. Rows by class, or paired, and Î of the same kind (caller).
+    Direction.   Rounded up; at most ln 2.
+    Reference.   docs/proofs/certificates.md, Theorem C.
+    """
+    x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, _LOG_PRICE)
+    floor = up(log / n, relative=LIBRARY)
+    return min(up(_LN2), up((math.sqrt(floor) + math.sqrt(x + floor)) ** 2, relative=_STEPS))
+
+
+@at_most
+def log_sharp(
+    plug_in: float, *, positives: int, negatives: int, failure_probability: float, paired: bool = False
+) -> float:
+    r"""An upper confidence limit for the mutual information in nats, by the exact rate of the worst law.
+
+    Statement.   P(limit < I) ≤ δ, limit = ι(sup{e : n·kl(k ‖ (1+e)/2) < L}), k = (Î − ln(1−e))/ln((1+e)/(1−e)),
+                 ι(e) = ½[(1+e) ln(1+e) + (1−e) ln(1−e)], L = ln(1/δ); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and
+                 where `log_closed` is smaller, that.
+    Assumptions. Rows by class, or paired, and Î of the same kind (caller).
+    Direction.   Rounded up; at most ln 2.
+    Reference.   docs/proofs/certificates.md, Theorem C, sharp form.
+    """
+    x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, None)
+    closed = log_closed(
+        x, positives=positives, negatives=negatives, failure_probability=failure_probability, paired=paired
+    )
+    if n * _log_rate(x, _NEARLY_ONE) < log:
+        return closed
+    bias = last_true(lambda e: n * _log_rate(x, e) >= log, holds=_NEARLY_ONE, fails=0.0)
+    return min(closed, coin_information(bias))
+
+
+@at_most
+def variation_upper(
+    plug_in: float, *, positives: int, negatives: int, failure_probability: float, paired: bool = False
+) -> float:
+    r"""An upper confidence limit for TV, the largest advantage; for smoothed plug-ins and any class sizes.
+
+    Statement.   P(limit < TV) ≤ δ, limit = sup{a : n·kl((1+T̂V)/2 ‖ (1+a)/2) < L}, L = ln(1/δ), n = n₁ + n₀ if paired,
+                 else 2·min(n₁, n₀); by class also limit = T̂V + √(L/2·(1/n₁ + 1/n₀)): the smaller one.
+    Assumptions. Rows by class, or paired, and T̂V of the same kind (caller).
+    Direction.   Rounded up; at most 1.
+    Reference.   docs/proofs/certificates.md, total variation.
+    """
+    x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, None)
+    half = min(1.0, up((1 + x) / 2))
+    limit = up(2 * bounded_mean_upper(half, count=round(n), failure_probability=failure_probability) - 1)
+    if paired:
+        return min(1.0, limit)
+    wide = math.sqrt(log / 2 * (1 / positives + 1 / negatives))
+    return min(1.0, limit, up(x + wide, relative=_STEPS))
+
+
+@at_most
+def variation_exact(
+    correct: int, *, positives: int, negatives: int, failure_probability: float, paired: bool = False
+) -> float:
+    r"""An upper confidence limit for TV from the correct guesses of the best table, by the binomial law itself.
+
+    Statement.   P(limit < TV) ≤ δ, limit = 2p − 1, p of Clopper and Pearson for `correct` of n = n₁ + n₀, and by class
+                 not below (correct + 1)/n. The least error of any guess is (1 − TV)/2.
+    Assumptions. `correct` = Σ max(n₁(t), n₀(t)) or more; rows paired, or by class with n₁ = n₀ (caller; n₁ = n₀ and
+                 correct ≤ n are checked).
+    Direction.   Rounded up; at most 1.
+    Reference.   Clopper and Pearson 1934; Hoeffding 1956, doi:10.1214/aoms/1177728178, Theorem 4;
+                 docs/proofs/certificates.md, total variation.
+    """
+    one, zero = _classes(positives, negatives)
+    n = one + zero
+    right = checked.whole("correct", correct, at_least=0, remedy="add up the larger class of every output")
+    if right > n:
+        raise InputError("correct", right, requirement=f"must not exceed the {n} rows", remedy="count the rows again")
+    share = binomial_upper(right, trials=n, failure_probability=failure_probability)
+    if not _paired(paired):
+        if one != zero:
+            raise NoTheoremError(
+                f"the binomial limit by class must have classes of one size, got {one} and {zero}; "
+                "use variation_upper, or paired=True where every secret was a fair coin"
+            )
+        share = max(share, up((right + 1) / n))
+    return min(1.0, max(0.0, up(2 * share - 1)))
+
+
+@at_most
+def hockey_stick_limit(
+    plug_in: float, *, epsilon: float, positives: int, negatives: int, failure_probability: float
+) -> float:
+    r"""An upper confidence limit for the largest P₁(A) − e^ε P₀(A), at one ε and in one direction.
+
+    Statement.   P(limit < H) ≤ δ, limit = Ĥ + √(L/2·(1/n₁ + e^(2ε)/n₀)), Ĥ = Σ max(0, n₁(t)/n₁ − e^ε n₀(t)/n₀).
+    Assumptions. Rows by class (caller). Several ε or both directions: divide δ (caller).
+    Direction.   Rounded up; at most 1.
+    Reference.   docs/proofs/certificates.md, hockey stick.
+    """
+    x = checked.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
+    k = math.exp(checked.number("epsilon", epsilon, at_least=0, at_most=300, remedy="give the privacy loss, e.g. 1.0"))
+    one, zero = _classes(positives, negatives)
+    wide = math.sqrt(_log(failure_probability) / 2 * (1 / one + k * k / zero))
+    return min(1.0, up(x + wide, relative=_STEPS))
+
+
+@at_least
+def printed_squared_loss(empirical_loss: float, *, count: int, failure_probability: float) -> float:
+    r"""Theorem 2 of the paper: a lower confidence limit for the least squared loss of any guess, MMSE = 1 − E[E[S|T]²].
+
+    Statement.   P(limit > MMSE) ≤ δ, limit = empirical loss − 2√(2L/n), L = ln(1/δ).
+    Assumptions. n independent pairs, of any prior; the loss is the least of all tables (caller).
+    Direction.   Rounded down; at least 0.
+    Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 2.
+    """
+    loss = checked.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
+    n = checked.whole("count", count, at_least=1, remedy="count the rows")
+    gap = up(2 * math.sqrt(2 * _log(failure_probability) / n), relative=_STEPS)
+    return max(0.0, down(loss - gap))
+
+
+@at_least
+def printed_log_loss(empirical_loss: float, *, count: int, alphabet: int, failure_probability: float) -> float:
+    r"""Theorem 3 of the paper: a lower confidence limit for the least log-loss of any guess, H(S|T) in nats.
+
+    Statement.   P(limit > H(S|T)) ≤ δ, limit = empirical loss − h(√((2d + L)/n)), h the binary entropy, L = ln(1/δ).
+    Assumptions. n independent pairs, of any prior; the output has d possible values; the loss is the least of all
+                 tables (caller); n ≥ 4(2d + L) (checked).
+    Direction.   Rounded down; at least 0.
+    Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 3.
+    """
+    loss = checked.number("empirical_loss", empirical_loss, at_least=0, at_most=up(_LN2), remedy=_LOSS)
+    n = checked.whole("count", count, at_least=1, remedy="count the rows")
+    d = checked.whole("alphabet", alphabet, at_least=1, remedy="say how many values the output can take at all")
+    needed = up(4 * (2 * d + _log(failure_probability)), relative=LIBRARY)
+    if n < needed:
+        raise NoTheoremError(
+            f"Theorem 3 must have at least 4(2d + ln(1/δ)) = {math.ceil(needed)} rows for d = {d}, got {n}; "
+            "use log_sharp, which has no such floor"
+        )
+    theta = min(0.5, up(math.sqrt((2 * d + _log(failure_probability)) / n), relative=_STEPS))
+    entropy = up(float(special.entr(theta) + special.entr(1 - theta)), relative=SPECIAL)
+    return max(0.0, down(loss - entropy))
+
+
+@at_least
+def printed_network_loss(
+    empirical_loss: float, *, count: int, neurons: int, barron: float, diameter: float, failure_probability: float
+) -> float:
+    r"""Theorem 1 of the paper: a lower confidence limit for the MMSE from a two-layer network's loss.
+
+    Statement.   P(limit > MMSE) ≤ δ, limit = empirical loss − C₀√(L/(2n)) − C₁/k − C₂/√k, L = ln(1/δ),
+                 C₀ = (2 + DC)², C₁ = (DC)², C₂ = 4DC, for k neurons, diameter D and Barron constant C.
+    Assumptions. n independent pairs; outputs in a compact set K of diameter D around 0, where both classes have
+                 densities; an extension of η has Barron constant C; the loss is the *global minimum* over networks of
+                 k neurons on these pairs, which training does not show (caller).
+    Direction.   Rounded down; at least 0.
+    Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 1, equations (22) and (24).
+    """
+    loss = checked.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
+    n = checked.whole("count", count, at_least=1, remedy="count the rows")
+    k = checked.whole("neurons", neurons, at_least=1, remedy="say how many neurons the hidden layer has")
+    reach = checked.number("barron", barron, at_least=0, remedy="give the Barron constant of the posterior")
+    reach *= checked.number("diameter", diameter, at_least=0, remedy="give the diameter of the outputs' range")
+    statistical = (2 + reach) ** 2 * math.sqrt(_log(failure_probability) / (2 * n))
+    gap = up(statistical + reach**2 / k + 4 * reach / math.sqrt(k), relative=_STEPS)
+    return max(0.0, down(loss - gap))
+
+
+@at_most
+def lipschitz_excess(constant: float, *, width: float) -> float:
+    r"""What bins hide of v where the posterior is Lipschitz.
+
+    Statement.   v ≤ v_bins + (Cw)²/4.
+    Assumptions. |η(t) − η(t′)| ≤ C‖t − t′‖ (caller); bins of diameter w fixed before the data was seen (caller). A
+                 Barron constant of η is such a C.
+    Direction.   Rounded up; at most 1.
+    Reference.   docs/proofs/certificates.md, Lipschitz posteriors.
+    """
+    c = checked.number("constant", constant, at_least=0, remedy="give the Lipschitz constant of E[S|T]")
+    w = checked.number("width", width, above=0, remedy="give the bins' diameter")
+    return min(1.0, up(min(c * w, 2.0) ** 2 / 4, relative=_STEPS))
+
+
+@at_most
+def binning_root(step: float, *, noise: float, dimensions: int) -> float:
+    r"""What linear binning of outputs does to plug-ins of their noisy release: the root ρ of its chi-square.
+
+    Statement.   √v̂ ≤ √ṽ + √2·ρ, √Î ≤ √Ĩ + √(2 ln 2)·ρ, T̂V ≤ T̃V + ρ, where hats are plug-ins of releases with noise
+                 N(0, γ²) in each coordinate, tildes those of outputs split between neighbours on a grid of step h, and
+                 ρ² = (1 + x²/(32(1 − x/3)))^d − 1, x = (h/γ)², d coordinates.
+    Assumptions. step ≤ noise (checked).
+    Direction.   An upper bound, rounded up.
+    Reference.   docs/proofs/certificates.md, noise at release.
+    """
+    gamma = checked.number("noise", noise, above=0, remedy="give the noise's standard deviation")
+    h = checked.number("step", step, above=0, at_most=gamma, remedy="use a grid finer than the noise")
+    d = checked.whole("dimensions", dimensions, at_least=1, remedy="count the coordinates")
+    x = (h / gamma) ** 2
+    return up(math.sqrt(math.expm1(d * math.log1p(x * x / (32 * (1 - x / 3))))), relative=_STEPS)
+
+
+_NEARLY_ONE = 1 - 2.0**-40
+
+
+def _squared_rate(x: float, w: float) -> float:
+    """Λ(x, w), rounded down; 0 for w ≤ x."""
+    if w <= x:
+        return 0.0
+    e = math.sqrt(w)
+    m = (x + w) / (2 * e)
+    if e < 1 and math.atanh(e) - math.atanh(min(m, e)) <= e:
+        return _coins_apart(m, e)
+    rate = -(x + w) / 2 - math.log(math.cosh(e) - e * math.sinh(e))
+    return max(0.0, down(rate - 1e-14, relative=_STEPS))
+
+
+def _log_rate(x: float, e: float) -> float:
+    """kl(k ‖ (1+e)/2), rounded down; 0 where ι(e) ≤ x."""
+    if e < 1e-12:
+        return 0.0
+    span = 2 * math.atanh(e)
+    if coin_information(e, toward="down") <= x:
+        return 0.0
+    # 2k − 1 = (2x − ln(1−e²))/ln((1+e)/(1−e)), rounded up, which brings the two coins together.
+    m = up((2 * x - math.log1p(-e * e)) / span, relative=_STEPS)
+    return _coins_apart(m, e) if m < e else 0.0
+
+
+def _coins_apart(m: float, e: float) -> float:
+    """kl((1+m)/2 ‖ (1+e)/2) for m ≤ e, rounded down; the two terms nearly cancel, hence the absolute allowance."""
+    divergence = float(special.rel_entr((1 + m) / 2, (1 + e) / 2) + special.rel_entr((1 - m) / 2, (1 - e) / 2))
+    return max(0.0, down(divergence - 4e-15, relative=SPECIAL))
+
+
+def _arguments(
+    plug_in: object, positives: object, negatives: object, failure: object, paired: object, price: float | None
+) -> tuple[float, float, float]:
+    """The plug-in, ln(1/δ) rounded up, and the effective number of rows; `price` of closed forms at unequal sizes."""
+    x = checked.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
+    one, zero = _classes(positives, negatives)
+    if _paired(paired):
+        return x, _log(failure), float(one + zero)
+    count = 2.0 * min(one, zero)
+    if price is not None and one != zero:
+        count = max(count, down(4 * (one * zero / (one + zero)) / price, relative=LIBRARY))
+    return x, _log(failure), count
+
+
+def _classes(positives: object, negatives: object) -> tuple[int, int]:
+    one = checked.whole("positives", positives, at_least=1, remedy=_CLASS)
+    return one, checked.whole("negatives", negatives, at_least=1, remedy=_CLASS)
+
+
+def _paired(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InputError("paired", value, requirement="must be True or False", remedy="use False for rows by class")
+    return value
+
+
+def _log(failure_probability: object) -> float:
+    delta = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    return up(math.log(1 / delta), relative=LIBRARY)
