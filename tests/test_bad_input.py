@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tacit.audit
 import tacit.learning
 import tacit.theory.accounting
+import tacit.theory.certificates
 import tacit.theory.confidence
 import tacit.theory.densities
 import tacit.theory.divergences
 import tacit.theory.estimation
+import tacit.theory.leakage
 import tacit.theory.learnability
 import tacit.theory.quantized
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo, entropy
@@ -109,6 +112,49 @@ LEARNABILITY = {
     "queries": ACCOUNTING["queries"] | st.just(10**9),
     "classes": not_count | st.sampled_from([0, 1]),
 }
+
+not_unit = not_number | infinite | negative | st.floats(min_value=1, exclude_min=True)
+not_amount = not_number | infinite | negative | st.just(10**400)
+LEAKAGE = {
+    **dict.fromkeys(("squared", "advantage", "bias", "plug_in"), not_unit),
+    "information": not_number | infinite | negative | st.just(0.6932),
+    "false_positive_rate": not_share,
+    "epsilon": not_amount | st.just(701.0),
+    "delta": not_unit,
+    "toward": not_text | st.just("nearest"),
+    "positives": not_count | st.just(0),
+    "negatives": not_count | st.just(0),
+    "failure_probability": not_probability,
+    "paired": st.text() | st.integers() | st.none(),
+    "correct": not_count | st.just(9),
+    "empirical_loss": not_unit,
+    "count": not_count | st.just(0),
+    "alphabet": not_count | st.just(0),
+    "neurons": not_count | st.just(0),
+    **dict.fromkeys(("barron", "diameter", "constant"), not_amount),
+    "width": not_positive,
+    "noise": not_positive | st.just(0.01),
+    "step": not_positive | st.just(3.0),
+    "dimensions": not_count | st.just(0),
+}
+LIMIT = {"plug_in": 0.1, "positives": 3, "negatives": 4, "failure_probability": 0.1, "paired": False}
+not_column = st.one_of(
+    foreign.filter(lambda value: not isinstance(value, set)),
+    st.text(),
+    st.floats(),
+    st.sampled_from([[], [1.0, math.nan, 0.0, 1.0], ["a", 1, 2, 3], [None] * 4, [[1], [2], [3], [4]], MASKED]),
+)
+TALLY = tacit.audit.Tally().add([0, 1, 0, 1], [1, 2, 2, 2])
+CERTIFY = {
+    "delta": not_probability,
+    "loss": not_text | st.just("hinge"),
+    "method": not_text | st.sampled_from(["noisy", "lipschitz", "guess"]),
+    "form": not_text | st.just("loose"),
+    "sampling": not_text | st.just("all"),
+    "lipschitz": not_number.filter(lambda value: value is not None) | negative | st.just(1.0),
+    "name": not_text,
+}
+CERTIFIED = {"delta": 0.1, "loss": "log", "method": "discrete", "form": "sharp", "sampling": "pairs", "lipschitz": None}
 
 DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrategy[Any]]]] = [
     (Assumption, {"text": "t", "checked_by": "code"}, {"text": not_text, "checked_by": not_text | st.just("nobody")}),
@@ -349,6 +395,122 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         )
         for function in (tacit.theory.estimation.gallery_mse, tacit.theory.estimation.gallery_coordinate_mse)
     ],
+    *(
+        (getattr(tacit.theory.leakage, name), good, {key: LEAKAGE[key] for key in good})
+        for name, good in {
+            "advantage_upper": {"squared": 0.1},
+            "information_upper": {"squared": 0.1},
+            "squared_from_information": {"information": 0.1},
+            "roc_upper": {"false_positive_rate": [0.1], "squared": 0.1, "advantage": 0.2},
+            "auc_upper": {"squared": 0.1, "advantage": 0.2},
+            "hockey_stick_upper": {"epsilon": 1.0, "squared": 0.1, "advantage": 0.2},
+            "private_roc": {"false_positive_rate": [0.1], "epsilon": 1.0, "delta": 1e-5},
+            "private_advantage": {"epsilon": 1.0, "delta": 1e-5},
+            "private_squared": {"epsilon": 1.0, "delta": 1e-5},
+            "private_information": {"epsilon": 1.0, "delta": 1e-5},
+            "private_auc": {"epsilon": 1.0, "delta": 1e-5},
+            "coin_information": {"bias": 0.1, "toward": "up"},
+        }.items()
+    ),
+    *(
+        (getattr(tacit.theory.certificates, name), good, {key: LEAKAGE[key] for key in good})
+        for name, good in {
+            **dict.fromkeys(("squared_closed", "squared_sharp", "log_closed", "log_sharp", "variation_upper"), LIMIT),
+            "variation_exact": {
+                "correct": 6,
+                "positives": 4,
+                "negatives": 4,
+                "failure_probability": 0.1,
+                "paired": True,
+            },
+            "hockey_stick_limit": {
+                "plug_in": 0.1,
+                "epsilon": 1.0,
+                "positives": 3,
+                "negatives": 4,
+                "failure_probability": 0.1,
+            },
+            "printed_squared_loss": {"empirical_loss": 0.9, "count": 100, "failure_probability": 0.1},
+            "printed_log_loss": {"empirical_loss": 0.6, "count": 100, "alphabet": 2, "failure_probability": 0.1},
+            "printed_network_loss": {
+                "empirical_loss": 0.9,
+                "count": 100,
+                "neurons": 10,
+                "barron": 0.1,
+                "diameter": 6.0,
+                "failure_probability": 0.1,
+            },
+            "lipschitz_excess": {"constant": 1.0, "width": 0.1},
+            "binning_root": {"step": 0.1, "noise": 1.0, "dimensions": 2},
+        }.items()
+    ),
+    (
+        tacit.audit.certify,
+        {"secret": [0, 1, 0, 1], "output": [1, 2, 2, 2], "weights": None, "name": "n", **CERTIFIED},
+        {
+            "secret": not_column | st.sampled_from([[0, 1, 2, 1], [1, 1, 1, 1], [0, 1]]),
+            "output": not_column | st.sampled_from([[1, 2], {}, {"a": [1, 2]}]),
+            "weights": not_column.filter(lambda value: value is not None) | st.just([0.5, 1, 1, 1]),
+            **CERTIFY,
+        },
+    ),
+    (
+        tacit.audit.certify_tally,
+        {"tally": TALLY, "name": "n", **CERTIFIED},
+        {"tally": foreign | st.floats(), **CERTIFY},
+    ),
+    (
+        tacit.audit.certify_slices,
+        {"secret": [0, 1, 0, 1], "output": [1, 2, 2, 2], "slices": ["a", "a", "b", "b"], "delta": 0.1},
+        {"slices": not_column | st.just(["a"]), "secret": not_column, "output": not_column, "delta": not_probability},
+    ),
+    (
+        tacit.audit.certify_tallies,
+        {"tallies": {"a": TALLY}, "delta": 0.1},
+        {"tallies": foreign | st.floats() | st.just({}), "delta": not_probability},
+    ),
+    (
+        tacit.audit.certify_network,
+        {
+            "empirical_loss": 0.9,
+            "positives": 50,
+            "negatives": 50,
+            "neurons": 10,
+            "barron": 0.1,
+            "diameter": 6.0,
+            "delta": 0.1,
+        },
+        {
+            **{key: LEAKAGE[key] for key in ("empirical_loss", "positives", "negatives", "neurons", "barron")},
+            "diameter": LEAKAGE["diameter"],
+            "delta": not_probability,
+        },
+    ),
+    (
+        tacit.audit.Tally,
+        {"noise": None, "width": None},
+        {key: not_positive.filter(lambda value: value is not None) for key in ("noise", "width")},
+    ),
+    (
+        tacit.audit.privacy_curve,
+        {"tally": TALLY, "delta": 0.1, "epsilons": (0.0, 1.0)},
+        {"tally": foreign | st.floats(), "delta": not_probability, "epsilons": not_distance | st.just([1.0, 0.5])},
+    ),
+    (
+        tacit.audit.ImpliedByDP,
+        {"epsilon": 1.0, "delta": 1e-5},
+        {"epsilon": LEAKAGE["epsilon"], "delta": LEAKAGE["delta"]},
+    ),
+    (
+        tacit.audit.rows_needed,
+        {"advantage": 0.3, "delta": 0.1, "leaked": 0.0, "values": 2},
+        {
+            "advantage": not_unit | st.just(0.0),
+            "delta": not_probability,
+            "leaked": not_unit | st.just(0.1),
+            "values": not_count | st.just(0),
+        },
+    ),
     (
         tacit.theory.confidence.sampled_mean_lower,
         {"values": [0.2, 0.4], "failure_probability": 0.1},
@@ -576,8 +738,10 @@ def test_every_public_door_is_in_the_table():
         tacit.theory.divergences,
         tacit.theory.quantized,
         tacit.theory.densities,
+        tacit.theory.certificates,
         tacit.theory.confidence,
         tacit.theory.estimation,
+        tacit.theory.leakage,
         entropy,
     )
     public = {

@@ -22,7 +22,7 @@ from ..guarantee import Adversary, Assumption, Guarantee, safe_text
 from ..numerics import down, up
 from ..theory import certificates, leakage
 from . import plug_in
-from .tally import Tally, column
+from .tally import Tally, column, output_columns
 
 LOSSES = ("squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "monotone", "lipschitz")
@@ -320,12 +320,14 @@ def certify_slices(
         )
     kind = {name: options.pop(name, None) for name in ("noise", "width")}
     weights = options.pop("weights", None)
+    columns = output_columns(output, rows=len(secrets))
     tallies = {}
     values, places = np.unique(parts, return_inverse=True)
     for place, value in enumerate(values.tolist()):
         rows = places == place
         kept = None if weights is None else column("weights", weights)[rows]
-        tallies[value] = Tally(**kind).add(secrets[rows], _rows_of(output, rows), weights=kept)
+        seen = dict(enumerate(one[rows] for one in columns))
+        tallies[value] = Tally(**kind).add(secrets[rows], seen, weights=kept)
     return certify_tallies(tallies, delta=delta, **options)
 
 
@@ -370,6 +372,8 @@ def certify_network(
 
     Only as good as its assumption that training reached the global minimum; `certify` needs no such thing.
     """
+    for label, rows in (("positives", positives), ("negatives", negatives)):
+        checked.whole(label, rows, at_least=1, remedy="count the rows of the class")
     bound = certificates.printed_network_loss(
         empirical_loss,
         count=positives + negatives,
@@ -567,14 +571,6 @@ def _assumptions(
 
 def _caller(text: str) -> Assumption:
     return Assumption(text=text, checked_by="caller")
-
-
-def _rows_of(output: object, rows: NDArray[np.bool_]) -> object:
-    if isinstance(output, Mapping):
-        return {name: column(f"output {name!r}", value)[rows] for name, value in output.items()}
-    if isinstance(output, np.ndarray):
-        return output[rows]
-    return column("output", output)[rows]
 
 
 def _nothing(tally: Tally, labels: list[Any], delta: float, name: str) -> Certificate:

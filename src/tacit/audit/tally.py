@@ -62,15 +62,7 @@ class Tally:
         `weights` are multiplicities, whole numbers: a row with weight 3 stands for three independent rows.
         """
         secrets = column("secret", secret)
-        columns = _output_columns(output)
-        for one in columns:
-            if len(one) != len(secrets):
-                raise InputError(
-                    "output",
-                    f"{len(one)} rows",
-                    requirement=f"must have as many rows as secret, {len(secrets)}",
-                    remedy="pass columns of one table",
-                )
+        columns = output_columns(output, rows=len(secrets))
         counts = _multiplicities(weights, len(secrets))
         if not counts.all():
             there = counts > 0
@@ -277,7 +269,8 @@ def _kind(entry: object) -> str:
     return type(entry).__name__
 
 
-def _output_columns(output: object) -> list[_Array]:
+def output_columns(output: object, *, rows: int) -> list[_Array]:
+    """The columns that the adversary sees, each with as many rows as the secret has."""
     if isinstance(output, Mapping):
         columns = [column(f"output {name!r}", value) for name, value in output.items()]
     elif isinstance(output, np.ndarray) and output.ndim == 2 and not isinstance(output, np.ma.MaskedArray):
@@ -286,6 +279,14 @@ def _output_columns(output: object) -> list[_Array]:
         columns = [column("output", output)]
     if not columns:
         raise InputError("output", output, requirement="must have a column", remedy="name what the adversary sees")
+    for one in columns:
+        if len(one) != rows:
+            raise InputError(
+                "output",
+                f"{len(one)} rows",
+                requirement=f"must have as many rows as secret, {rows}",
+                remedy="pass columns of one table",
+            )
     return columns
 
 
