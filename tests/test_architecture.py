@@ -42,6 +42,7 @@ MAY_IMPORT = {
         "numerics",
         "theory",
     },
+    "audit": {"errors", "checked", "guarantee", "numerics", "theory"},
     "report": {"errors", "checked", "guarantee", "__init__"},
     "ledger": {"checked", "errors", "files", "guarantee", "report"},
     "demo": {"checked", "guarantee", "numerics", "report", "theory"},
@@ -186,7 +187,7 @@ def test_everything_public_has_a_docstring():
     modules = [import_module(f"tacit.{name}") for name in MAY_IMPORT if name not in ("__init__", "__main__")]
     modules += [
         import_module(f"tacit.{package}.{info.name}")
-        for package in ("theory", "report", "reconstruction", "learning", "reproduction")
+        for package in ("theory", "report", "reconstruction", "learning", "audit", "reproduction")
         for info in pkgutil.iter_modules([str(SOURCE / package)])
     ]
     for module in modules:

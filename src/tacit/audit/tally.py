@@ -226,7 +226,7 @@ def column(name: str, value: object) -> _Array:
     if found.dtype.kind == "f":
         missing = int(np.count_nonzero(np.isnan(found)))
         if missing:
-            raise InputError(name, f"{missing} nan", requirement="must have no missing entry", remedy=_MISSING)
+            raise InputError(name, f"{missing} missing", requirement="must have no missing entry", remedy=_MISSING)
         return found.astype(np.float64, copy=False)
     if found.dtype.kind in "iu":
         if len(found) and found.dtype == np.uint64 and int(found.max()) > 2**63 - 1:

@@ -1,0 +1,229 @@
+"""How often certificates are wrong, on laws made to hurt them. False alarms: below 1e-6 for each test."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from tacit.audit import Tally, certify, certify_slices, certify_tally, privacy_curve
+
+DELTA = 0.1
+FALSE_ALARM = 1e-6
+
+
+def too_many(runs):
+    """More failures than this have a chance below FALSE_ALARM where each run fails with probability DELTA."""
+    return stats.binom.isf(FALSE_ALARM, runs, DELTA)
+
+
+def functionals(one, zero):
+    """v, I and TV of a law with finitely many values."""
+    one, zero = np.asarray(one, float), np.asarray(zero, float)
+    total = one + zero
+    keep = total > 0
+    bias = (one[keep] - zero[keep]) / total[keep]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = [np.where(s * bias > -1, (1 + s * bias) * np.log1p(s * bias), 0.0) for s in (1, -1)]
+    half = total[keep] / 2
+    return float(half @ bias**2), float(half @ (logs[0] + logs[1])) / 2, float(half @ abs(bias))
+
+
+def laws():
+    rng = np.random.default_rng(5)
+    even = np.full(8, 1 / 8)
+    tilt = even * (1 + 0.03 * np.resize([1, -1], 8))
+    yield "independent", even, even
+    yield "nearly independent", tilt, even
+    yield "one leaking symbol", np.array([0.03, 0.97]), np.array([0.0, 1.0])
+    yield "one percent exposed", np.array([0.01, 0.0, 0.99]), np.array([0.0, 0.01, 0.99])
+    yield "a coin of 30 %", np.array([0.65, 0.35]), np.array([0.35, 0.65])
+    yield "everything", np.array([0.999, 0.001]), np.array([0.001, 0.999])
+    many = rng.dirichlet(np.full(5000, 0.3))
+    yield "huge alphabet", many, np.roll(many, 1) * 0.02 + many * 0.98
+    yield "rare symbols of one class", np.append(np.full(400, 2e-4), 0.92), np.append(np.zeros(400), 1.0)
+
+
+LAWS = {name: (one, zero) for name, one, zero in laws()}
+KINDS = [
+    ("squared", "sharp"),
+    ("squared", "closed"),
+    ("log", "sharp"),
+    ("log", "closed"),
+    ("zero-one", "sharp"),
+    ("zero-one", "closed"),
+    ("joint", "sharp"),
+]
+
+
+def drawn(rng, law, sizes):
+    """A tally of a fresh table, one weighted row for each symbol and class."""
+    one, zero = (rng.multinomial(size, chance) for size, chance in zip(sizes, law, strict=True))
+    symbols = np.arange(len(one))
+    return Tally().add(
+        np.repeat([1, 0], len(one)), np.concatenate([symbols, symbols]), weights=np.concatenate([one, zero])
+    )
+
+
+def wrong(certificate, truth):
+    """Whether any of the three bounds lies below its true value."""
+    bounds = certificate.squared, certificate.information, certificate.variation
+    return any(bound < value for bound, value in zip(bounds, truth, strict=True))
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("sizes", [(150, 150), (50, 2000)], ids=["equal", "50 against 2000"])
+def test_discrete_outputs_by_class(name, sizes):
+    rng, runs = np.random.default_rng(11), 90
+    failed = dict.fromkeys(KINDS, 0)
+    truth = functionals(*LAWS[name])
+    for _ in range(runs):
+        tally = drawn(rng, LAWS[name], sizes)
+        for loss, form in KINDS:
+            failed[loss, form] += wrong(certify_tally(tally, delta=DELTA, loss=loss, form=form), truth)
+    assert max(failed.values()) <= too_many(runs), failed
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_discrete_outputs_of_fair_pairs(name):
+    rng, runs, n = np.random.default_rng(12), 90, 300
+    kinds = [*KINDS, ("squared", "printed")]
+    failed = dict.fromkeys(kinds, 0)
+    truth = functionals(*LAWS[name])
+    for _ in range(runs):
+        one = rng.binomial(n, 0.5)
+        tally = drawn(rng, LAWS[name], (one, n - one))
+        for loss, form in kinds:
+            found = certify_tally(tally, delta=DELTA, loss=loss, form=form, sampling="pairs")
+            failed[loss, form] += wrong(found, truth)
+    assert max(failed.values()) <= too_many(runs), failed
+
+
+def test_the_exact_limit_uses_most_of_its_delta():
+    """Coverage can be too good: the binomial limit for fair pairs is wrong almost as often as it may."""
+    rng, runs, n = np.random.default_rng(13), 800, 400
+    law = LAWS["a coin of 30 %"]
+    value, failed = functionals(*law)[2], 0
+    for _ in range(runs):
+        one = rng.binomial(n, 0.5)
+        failed += (
+            certify_tally(drawn(rng, law, (one, n - one)), delta=DELTA, loss="zero-one", sampling="pairs").variation
+            < value
+        )
+    assert 0.04 * runs < failed <= too_many(runs)
+
+
+def gaussian_v(distance):
+    """v of two unit Gaussians `distance` apart, both ways at the balanced prior."""
+    half = distance / 2
+    return integrate.quad(lambda z: math.tanh(half * (z + half)) ** 2 * stats.norm.pdf(z), -12, 12)[0]
+
+
+def noisy_functionals(atoms, one, zero, noise):
+    """v, I and TV of finitely many outputs released with Gaussian noise, on a grid far finer than the noise."""
+    y = np.arange(min(atoms) - 9 * noise, max(atoms) + 9 * noise, noise / 200)
+    kernels = stats.norm.pdf(y[:, None], np.asarray(atoms, float)[None], noise) * (noise / 200)
+    return functionals(kernels @ one, kernels @ zero)
+
+
+ATOMS = {
+    "two near": ([0.0, 0.3], [0.6, 0.4], [0.4, 0.6]),
+    "one percent exposed": ([0.0, 50.0, -50.0], [0.99, 0.01, 0.0], [0.99, 0.0, 0.01]),
+    "many tied": (list(np.linspace(-2, 2, 41)), np.full(41, 1 / 41), np.linspace(0.6, 1.4, 41) / 41),
+    "nothing": ([1.0, 2.0], [0.5, 0.5], [0.5, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", ATOMS)
+@pytest.mark.parametrize("sizes", [(200, 200), (50, 1000)], ids=["equal", "50 against 1000"])
+def test_outputs_released_with_noise(name, sizes):
+    atoms, one, zero = ATOMS[name]
+    rng, runs = np.random.default_rng(14), 60
+    truth = noisy_functionals(atoms, np.asarray(one), np.asarray(zero), 0.25)
+    failed = {"squared": 0, "log": 0, "zero-one": 0}
+    for _ in range(runs):
+        counts = np.concatenate([rng.multinomial(sizes[0], one), rng.multinomial(sizes[1], zero)])
+        tally = Tally(noise=0.25).add(np.repeat([1, 0], len(atoms)), np.tile(atoms, 2), weights=counts)
+        for loss in failed:
+            failed[loss] += wrong(certify_tally(tally, delta=DELTA, loss=loss), truth)
+    assert max(failed.values()) <= too_many(runs), failed
+
+
+def test_vectors_released_with_noise():
+    """Two coordinates, classes apart along a diagonal: v is that of one coordinate."""
+    rng, runs, n, noise, apart = np.random.default_rng(15), 20, 300, 0.5, 0.4
+    value = gaussian_v(apart / math.hypot(0.3, noise))
+    failed, gap = 0, []
+    for _ in range(runs):
+        secret = np.arange(n) % 2
+        output = 0.3 * rng.normal(size=(n, 2)) + (apart / 2 / math.sqrt(2)) * (2 * secret[:, None] - 1)
+        found = certify(secret, output, delta=DELTA, noise=noise)
+        failed += found.squared < value
+        gap.append(found.squared - value)
+    assert failed <= too_many(runs)
+    assert np.mean(gap) < 0.12  # it says something
+
+
+def test_monotone_posteriors():
+    rng, runs, n, apart = np.random.default_rng(16), 150, 300, 0.5
+    value = gaussian_v(apart)
+    variation = math.erf(apart / 2 / math.sqrt(2))
+    failed = {"squared": 0, "zero-one": 0}
+    for turn in range(runs):
+        secret = rng.permutation(np.arange(n) % 2)
+        output = rng.normal(size=n) + apart * secret
+        for loss in failed:
+            found = certify(secret, output if turn % 2 else -output, delta=DELTA, loss=loss, method="monotone")
+            failed[loss] += found.squared < value or found.variation < variation
+    assert max(failed.values()) <= too_many(runs), failed
+
+
+def test_lipschitz_posteriors():
+    """E[S|T] = C·t on [−1, 1] with T uniform: v = C²/3."""
+    rng, runs, n, c = np.random.default_rng(17), 150, 400, 0.4
+    failed = 0
+    for _ in range(runs):
+        output = rng.uniform(-1, 1, n)
+        secret = rng.uniform(size=n) < (1 + c * output) / 2
+        found = certify(secret, output, delta=DELTA, method="lipschitz", lipschitz=c, width=0.5)
+        failed += found.squared < c**2 / 3
+    assert failed <= too_many(runs)
+
+
+def test_slices_hold_together():
+    rng, runs, n = np.random.default_rng(18), 100, 900
+    truth = [functionals([p, 1 - p], [q, 1 - q])[0] for p, q in ((0.5, 0.5), (0.6, 0.4), (0.02, 0.0))]
+    failed = 0
+    for _ in range(runs):
+        part, secret = rng.integers(0, 3, n), rng.integers(0, 2, n)
+        chance = np.array([[0.5, 0.5], [0.4, 0.6], [0.0, 0.02]])[part, secret]
+        found = certify_slices(secret, rng.uniform(size=n) < chance, part, delta=DELTA)
+        failed += any(found[place].squared < truth[place] for place in range(3))
+    assert failed <= too_many(runs)
+
+
+def test_privacy_curves_hold_at_all_epsilons_together():
+    rng, runs = np.random.default_rng(19), 150
+    law = (np.array([0.3, 0.2, 0.5]), np.array([0.1, 0.3, 0.6]))
+    epsilons = np.linspace(0, 4, 33)
+    ratios = np.exp(epsilons)[:, None]
+    truth = np.maximum(
+        np.maximum(0, law[0] - ratios * law[1]).sum(axis=1), np.maximum(0, law[1] - ratios * law[0]).sum(axis=1)
+    )
+    failed, gaps = 0, []
+    for _ in range(runs):
+        curve = privacy_curve(drawn(rng, law, (2000, 2000)), delta=DELTA)
+        found = curve.hockey_stick(epsilons)
+        failed += bool((found < truth).any())
+        gaps.append((found - truth)[0])
+    assert failed <= too_many(runs)
+    assert np.mean(gaps) < 0.1
+
+
+def test_a_wrong_certificate_would_be_noticed():
+    """Without its confidence term the plug-in lies below the truth half of the time: these tests can fail."""
+    rng, runs = np.random.default_rng(20), 150
+    law = LAWS["a coin of 30 %"]
+    value = functionals(*law)[0]
+    below = sum(certify_tally(drawn(rng, law, (150, 150)), delta=DELTA).plug_in < value for _ in range(runs))
+    assert below > too_many(runs)
