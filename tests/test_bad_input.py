@@ -455,6 +455,16 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         },
     ),
     (
+        tacit.audit.audit,
+        {"secret": [0, 1, 0, 1], "output": [1, 2, 2, 2], "delta": 0.1, "attacks": (), "require_advantage": 0.1},
+        {
+            "secret": not_column,
+            "delta": not_probability,
+            "attacks": foreign | st.text() | st.just(["threshold"]),
+            "require_advantage": not_unit.filter(lambda value: value is not None) | st.just(0.0),
+        },
+    ),
+    (
         tacit.audit.certify_tally,
         {"tally": TALLY, "name": "n", **CERTIFIED},
         {"tally": foreign | st.floats(), **CERTIFY},

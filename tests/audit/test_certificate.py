@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from tacit import Attack, Comparison, Guarantee, InputError, NoTheoremError
+from tacit import Attack, Guarantee, IncomparableError, InputError, NoTheoremError
 from tacit.audit import (
     READINGS,
     SCOPE,
+    Audit,
     ImpliedByDP,
     Tally,
+    audit,
     certify,
     certify_network,
     certify_slices,
@@ -58,20 +60,6 @@ def test_readings_follow_from_one_another():
     assert found.accuracy(0.5) == pytest.approx(found.balanced_accuracy)
     # Against a rare secret nobody beats "never" by much.
     assert 0.99 < found.accuracy(0.01) < 0.99 + 0.01 * float(found.hockey_stick(math.log(99))) + 1e-9
-
-
-def test_an_attack_can_be_compared_with_it():
-    found = certify(SECRET, OUTPUT, delta=0.05, name="the class")
-    attack = Attack(
-        quantity=found.quantity("advantage"),
-        value=0.01,
-        low=0.0,
-        high=0.05,
-        confidence=0.95,
-        adversary=found.guarantee.adversary,
-        method="threshold",
-    )
-    assert not Comparison(guarantee=found.guarantee, attack=attack).contradicted
 
 
 @pytest.mark.parametrize("loss", ["squared", "log", "zero-one", "joint"])
@@ -264,14 +252,60 @@ def test_certificates_are_tight_on_the_papers_mixture(mu, expected):
 # Around the certificate
 
 
-def test_verdicts():
-    found = certify(SECRET, OUTPUT, delta=0.05)
-    assert found.meets(advantage=0.2)
-    assert not found.meets(advantage=0.01)
-    assert found.verdict(advantage=0.2).startswith("Met: except with probability 0.05, nobody who sees only the output")
-    assert "rows are needed even where nothing leaks" in found.verdict(advantage=0.01)
-    leaking = certify(SECRET, SECRET ^ (RNG.uniform(size=2000) < 0.2), delta=0.05)
-    assert leaking.verdict(advantage=0.4).endswith("it leaks too much.")
+def attack(certificate, low, value=None):
+    return Attack(
+        quantity=certificate.quantity("advantage"),
+        value=low + 0.01 if value is None else value,
+        low=low,
+        high=low + 0.05,
+        confidence=0.99,
+        adversary=certificate.guarantee.adversary,
+        method="threshold",
+    )
+
+
+def test_an_audit_is_an_interval_and_a_verdict():
+    found = audit(SECRET, OUTPUT, delta=0.05, name="the class")
+    assert (found.low, found.high, found.met, found.contradicted) == (0.0, found.certificate.advantage, True, False)
+    assert found.verdict.startswith("The largest advantage of anyone who sees only the class lies between 0 and 0.1")
+    both = [attack(found.certificate, 0.01), attack(found.certificate, 0.03)]
+    found = audit(SECRET, OUTPUT, delta=0.05, name="the class", attacks=both, require_advantage=0.2)
+    assert (found.low, found.met) == (0.03, True)
+    assert found.failure_probability == pytest.approx(0.07)
+    assert found.verdict.startswith("Met: the largest advantage")
+    assert len(found.comparisons) == 2
+
+
+def test_verdicts_where_the_ceiling_is_not_kept():
+    certificate = certify(SECRET, OUTPUT, delta=0.05)
+    unsure = Audit(certificate=certificate, require_advantage=0.01)
+    assert not unsure.met
+    assert "Not proven" in unsure.verdict
+    assert f"at least {rows_needed(0.01, delta=0.05)} rows even where nothing leaks" in unsure.verdict
+    broken = Audit(certificate=certificate, attacks=(attack(certificate, 0.03),), require_advantage=0.01)
+    assert not broken.met
+    assert broken.verdict.startswith("Broken: ")
+    close = Audit(certificate=certificate, attacks=(), require_advantage=certificate.advantage * 0.99)
+    assert close.verdict.endswith("more rows may decide.") or "at least" in close.verdict
+
+
+def test_an_attack_beyond_the_certificate_is_a_contradiction():
+    """Every row fifty times over: they are not independent, and what is no leak looks like a proof of little."""
+    certificate = certify(np.tile(SECRET, 50), np.tile(OUTPUT, 50), delta=0.05)
+    found = Audit(certificate=certificate, attacks=(attack(certificate, 0.3),), require_advantage=0.9)
+    assert found.contradicted
+    assert not found.met
+    assert found.verdict.startswith("Contradicted: ")
+    assert "independent" in found.verdict
+
+
+def test_attacks_on_something_else_are_refused():
+    certificate = certify(SECRET, OUTPUT, delta=0.05)
+    elsewhere = certify(SECRET, OUTPUT, delta=0.05, name="the logits")
+    with pytest.raises(IncomparableError):
+        Audit(certificate=certificate, attacks=(attack(elsewhere, 0.1),))
+    with pytest.raises(InputError, match="must be Attacks"):
+        Audit(certificate=certificate, attacks=("threshold",))
 
 
 def test_rows_needed_are_enough_and_no_more():

@@ -13,14 +13,17 @@ from .certificate import (
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
 from .planning import rows_needed
 from .tally import Tally
+from .verdict import Audit, audit
 
 __all__ = [
     "READINGS",
     "SCOPE",
+    "Audit",
     "Certificate",
     "ImpliedByDP",
     "PrivacyCurve",
     "Tally",
+    "audit",
     "certify",
     "certify_network",
     "certify_slices",

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import checked
 from ..errors import InputError, NoTheoremError
-from ..guarantee import Adversary, Assumption, Guarantee, safe_text
+from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import down, up
 from ..theory import certificates, leakage
 from . import plug_in
@@ -175,24 +175,6 @@ class Certificate:
         """Whether the certificate keeps every adversary's advantage at or below a ceiling."""
         ceiling = checked.number("advantage", advantage, at_least=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
         return self.advantage <= ceiling
-
-    def verdict(self, *, advantage: float) -> str:
-        """The same in one sentence, with what would help where it does not."""
-        from .planning import rows_needed
-
-        bound = safe_text(self.advantage, toward="up")
-        rows = self.positives + self.negatives
-        if self.meets(advantage=advantage):
-            return (
-                f"Met: except with probability {self.delta:g}, nobody who sees only {self.output} has an advantage "
-                f"above {bound}, where {advantage:g} is allowed."
-            )
-        needed = rows_needed(advantage, delta=self.delta)
-        more = f"at least {needed} rows are needed even where nothing leaks" if needed > rows else "it leaks too much"
-        return (
-            f"Not met: an advantage of up to {bound} cannot be ruled out from {rows} rows, where {advantage:g} is "
-            f"allowed; {more}."
-        )
 
 
 def certify(

@@ -67,6 +67,8 @@ class Tally:
         if not counts.all():
             there = counts > 0
             secrets, counts, columns = secrets[there], counts[there], [one[there] for one in columns]
+        if not len(secrets):
+            return self
         labels, classes = self._labelled(secrets)
         kind = self._kind_of(columns)
         if self.kind and (kind, len(columns)) != (self.kind, self.columns):

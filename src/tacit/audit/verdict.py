@@ -1,0 +1,113 @@
+"""Both sides together: the best attack found ≤ what is leaked ≤ the certificate, and whether a ceiling is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import checked
+from ..errors import InputError
+from ..guarantee import Attack, Comparison, safe_text
+from .certificate import Certificate, certify
+from .planning import rows_needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """A certificate, attacks on the same output, and a ceiling for the advantage, if one is required.
+
+    The attacks' intervals hold together only as far as their confidences add up: `failure_probability` adds them.
+    """
+
+    certificate: Certificate
+    attacks: tuple[Attack, ...] = ()
+    require_advantage: float | None = None
+
+    def __post_init__(self) -> None:
+        for attack in self.attacks:
+            if not isinstance(attack, Attack):
+                raise InputError("attacks", attack, requirement="must be Attacks", remedy="build an Attack from each")
+        if self.require_advantage is not None:
+            checked.number(
+                "require_advantage", self.require_advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1"
+            )
+        _ = self.comparisons  # refuses attacks on another output, or measured in another quantity
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """The certificate beside each attack, or alone."""
+        guarantee = self.certificate.guarantee
+        return tuple(Comparison(guarantee=guarantee, attack=attack) for attack in self.attacks) or (
+            Comparison(guarantee=guarantee),
+        )
+
+    @property
+    def low(self) -> float:
+        """What the best attack has shown to leak, as an advantage; 0 without attacks."""
+        return max(0.0, *(attack.low for attack in self.attacks), 0.0)
+
+    @property
+    def high(self) -> float:
+        """What nobody's advantage exceeds."""
+        return self.certificate.advantage
+
+    @property
+    def failure_probability(self) -> float:
+        """With at most this probability the truth lies outside of [low, high]."""
+        return min(1.0, self.certificate.delta + sum(1 - attack.confidence for attack in self.attacks))
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether an attack got where the certificate says nobody gets: then an assumption is wrong."""
+        return any(comparison.contradicted for comparison in self.comparisons)
+
+    @property
+    def met(self) -> bool:
+        """Whether the ceiling, if there is one, is proven to be kept, and no attack contradicts the proof."""
+        if self.contradicted:
+            return False
+        return self.require_advantage is None or self.certificate.meets(advantage=self.require_advantage)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what is leaked, and whether the ceiling is kept, broken, or not yet decided."""
+        name, chance = self.certificate.output, f"except with probability {self.failure_probability:.3g}"
+        low, high = safe_text(self.low, toward="down"), safe_text(self.high, toward="up")
+        if self.contradicted:
+            return (
+                f"Contradicted: an attack reached {low} by {name} where the certificate allows {high}; an assumption "
+                "is wrong, most likely that rows are independent."
+            )
+        leak = f"the largest advantage of anyone who sees only {name} lies between {low} and {high}, {chance}"
+        ceiling = self.require_advantage
+        if ceiling is None:
+            return f"{leak[:1].upper()}{leak[1:]}."
+        if self.met:
+            return f"Met: {leak}; {ceiling:g} is allowed."
+        if self.low > ceiling:
+            return f"Broken: {leak}; {ceiling:g} is allowed."
+        rows = self.certificate.positives + self.certificate.negatives
+        needed = rows_needed(ceiling, delta=self.certificate.delta)
+        more = f"it takes at least {needed} rows even where nothing leaks" if needed > rows else "more rows may decide"
+        return f"Not proven: {leak}; {ceiling:g} is allowed, and {rows} rows do not show it: {more}."
+
+
+def audit(
+    secret: object,
+    output: object,
+    *,
+    delta: float,
+    attacks: Sequence[Attack] = (),
+    require_advantage: float | None = None,
+    **options: Any,
+) -> Audit:
+    """A two-sided interval for what is leaked, and a verdict against a ceiling; options are those of `certify`.
+
+    Attacks have to be made on rows of their own, name the certificate's output as their adversary and its
+    `quantity("advantage")` as their quantity.
+    """
+    if not isinstance(attacks, list | tuple):
+        raise InputError("attacks", attacks, requirement="must be a list of Attacks", remedy="use [] for none")
+    certificate = certify(secret, output, delta=delta, **options)
+    return Audit(certificate=certificate, attacks=tuple(attacks), require_advantage=require_advantage)
