@@ -513,8 +513,9 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.rows_needed,
-        {"advantage": 0.3, "delta": 0.1, "leaked": 0.0, "values": 2},
+        {"advantage": 0.3, "delta": 0.1, "loss": "zero-one", "leaked": 0.0, "values": 2},
         {
+            "loss": not_text | st.just("log"),
             "advantage": not_unit | st.just(0.0),
             "delta": not_probability,
             "leaked": not_unit | st.just(0.1),

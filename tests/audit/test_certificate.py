@@ -281,7 +281,7 @@ def test_verdicts_where_the_ceiling_is_not_kept():
     unsure = Audit(certificate=certificate, require_advantage=0.01)
     assert not unsure.met
     assert "Not proven" in unsure.verdict
-    assert f"at least {rows_needed(0.01, delta=0.05)} rows even where nothing leaks" in unsure.verdict
+    assert f"at least {rows_needed(0.01, delta=0.05, values=1)} rows even where nothing leaks" in unsure.verdict
     broken = Audit(certificate=certificate, attacks=(attack(certificate, 0.03),), require_advantage=0.01)
     assert not broken.met
     assert broken.verdict.startswith("Broken: ")
@@ -310,14 +310,14 @@ def test_attacks_on_something_else_are_refused():
 
 def test_rows_needed_are_enough_and_no_more():
     needed = rows_needed(0.1, delta=0.05)
-    half = needed // 2
 
     def certified(rows):
         return certify(np.arange(rows) % 2, np.arange(rows) // 2 % 2, delta=0.05).advantage
 
     assert certified(4 * (needed // 4) + 4) <= 0.1
     assert certified(4 * (int(0.9 * needed) // 4)) > 0.1 * 0.99
-    assert rows_needed(0.1, delta=0.05, leaked=0.005) > 2 * half
+    assert rows_needed(0.1, delta=0.05, leaked=0.005) > needed
+    assert rows_needed(0.1, delta=0.05, loss="zero-one") < needed
     assert rows_needed(0.1, delta=0.05, values=1000) > needed
     with pytest.raises(InputError, match="no number of rows"):
         rows_needed(0.1, delta=0.05, leaked=0.02)

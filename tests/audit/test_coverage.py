@@ -164,6 +164,20 @@ def test_vectors_released_with_noise():
     assert np.mean(gap) < 0.12  # it says something
 
 
+def test_vectors_of_many_coordinates_released_with_noise():
+    """The same with six coordinates, of which the last four tell nothing, by Monte Carlo."""
+    rng, runs, n, noise, apart = np.random.default_rng(21), 10, 300, 0.5, 0.4
+    value = gaussian_v(apart / math.hypot(0.1, noise))
+    found = []
+    for seed in range(runs):
+        secret = np.arange(n) % 2
+        output = 0.1 * rng.normal(size=(n, 6))
+        output[:, :2] += (apart / 2 / math.sqrt(2)) * (2 * secret[:, None] - 1)
+        found.append(certify(secret, output, delta=DELTA, noise=noise, seed=seed).squared)
+    assert sum(bound < value for bound in found) <= too_many(runs)
+    assert np.mean(found) < value + 0.15
+
+
 def test_monotone_posteriors():
     rng, runs, n, apart = np.random.default_rng(16), 150, 300, 0.5
     value = gaussian_v(apart)

@@ -22,7 +22,7 @@ from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import down, up
 from ..theory import certificates, leakage
 from . import plug_in
-from .tally import Tally, column, output_columns
+from .tally import STEPS, Tally, column, output_columns
 
 LOSSES = ("squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "monotone", "lipschitz")
@@ -192,6 +192,7 @@ def certify(
     alphabet: int | None = None,
     weights: object = None,
     name: str = "the output",
+    seed: int = 0,
 ) -> Certificate:
     """What nobody who sees `output` can learn about `secret`, except with probability `delta` over the table.
 
@@ -199,7 +200,7 @@ def certify(
     output      a column, or several (a mapping or a two-dimensional array), seen together
     loss        what is certified: "squared" (v), "log" (mutual information), "zero-one" (total variation), or "joint"
                 (v and total variation, half of delta each); all readings follow from each
-    noise       standard deviation of the Gaussian noise with which every number is released, at most 3 columns
+    noise       standard deviation of the Gaussian noise with which every number is released
     method      "auto", "discrete", "noisy"; "monotone": the probability of the secret only grows, or only falls, with
                 the output; "lipschitz": E[S|T] is Lipschitz with constant `lipschitz` (a Barron constant is one). The
                 last two are assumptions of yours that no table can show
@@ -210,6 +211,7 @@ def certify(
     alphabet    number of values that the output can take at all, for the printed log-loss
     weights     multiplicities of rows, whole numbers
     name        the output in words, for reports
+    seed        of the Monte Carlo that more than 3 columns with noise take; a tenth of delta pays for it
 
     A continuous output without noise and without an assumption cannot be certified by anyone, and is refused.
     """
@@ -219,7 +221,7 @@ def certify(
         # As if the posterior might run once through its whole range: then both errors are of one size.
         width = (4 / max(rows, 1)) ** (1 / 3) / max(lipschitz, 1e-300)
     tally = Tally(noise=noise, width=width).add(secret, output, weights=weights)
-    return certify_tally(tally, alphabet=alphabet, name=name, **chosen)
+    return certify_tally(tally, alphabet=alphabet, name=name, seed=seed, **chosen)
 
 
 def certify_tally(
@@ -233,12 +235,14 @@ def certify_tally(
     lipschitz: float | None = None,
     alphabet: int | None = None,
     name: str = "the output",
+    seed: int = 0,
 ) -> Certificate:
     """`certify` from counts that were gathered batch by batch."""
     _choices(delta, loss, method, form, sampling, lipschitz)
     if not isinstance(tally, Tally):
         raise InputError("tally", tally, requirement="must be a Tally", remedy="use certify for columns")
     output = checked.text("name", name, remedy="name what the adversary sees")
+    checked.whole("seed", seed, at_least=0, remedy="use 0")
     paired = sampling == "pairs"
     if paired and abs(tally.positives - tally.negatives) > 8 * math.sqrt(tally.positives + tally.negatives):
         raise InputError(
@@ -248,13 +252,18 @@ def certify_tally(
             remedy="use sampling='by class', which needs no shares of the classes",
         )
     method = _method(tally, method)
-    plug_ins = {"monotone": plug_in.monotone, "noisy": plug_in.smoothed}.get(method, plug_in.discrete)(
-        tally, paired=paired
-    )
+    left = delta
+    if method == "noisy" and tally.columns not in STEPS:
+        left = 0.9 * delta
+        plug_ins = plug_in.sampled(tally, paired=paired, failure_probability=0.1 * delta, seed=seed)
+    else:
+        plug_ins = {"monotone": plug_in.monotone, "noisy": plug_in.smoothed}.get(method, plug_in.discrete)(
+            tally, paired=paired
+        )
     if form == "printed":
         bounds = _printed(tally, plug_ins, delta, loss, method, paired, alphabet)
     else:
-        bounds = _limits(tally, plug_ins, delta, loss, form, paired)
+        bounds = _limits(tally, plug_ins, left, loss, form, paired)
     if method == "lipschitz":
         if loss != "squared":
             raise NoTheoremError(

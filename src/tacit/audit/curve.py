@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..numerics import up
 from ..theory import certificates, leakage
 from . import plug_in
-from .tally import Tally
+from .tally import STEPS, Tally
 
 EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
@@ -43,8 +43,13 @@ def privacy_curve(tally: Tally, *, delta: float, epsilons: tuple[float, ...] = E
     `Certificate.hockey_stick` is the smaller one.
     """
     failure = checked.probability("delta", delta, remedy="use a small probability such as 0.05")
-    if not isinstance(tally, Tally) or tally.width is not None:
-        raise InputError("tally", tally, requirement="must be a Tally without width", remedy="count the outputs")
+    if not isinstance(tally, Tally) or tally.width is not None or (tally.noise and tally.columns not in STEPS):
+        raise InputError(
+            "tally",
+            tally,
+            requirement="must be a Tally without width, and with at most 3 columns where there is noise",
+            remedy="use Certificate.hockey_stick",
+        )
     points = checked.array(
         "epsilons", epsilons, at_least=0, at_most=300, dimensions=1, remedy="use a few, e.g. 0, 1, 2"
     )

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from .. import checked
 from ..errors import InputError
 from ..theory import certificates
 
-_MOST_ROWS = 2**48
+_MOST_HALF = 10**9
 
 
-def rows_needed(advantage: float, *, delta: float, leaked: float = 0.0, values: int = 2) -> int:
+def rows_needed(advantage: float, *, delta: float, loss: str = "squared", leaked: float = 0.0, values: int = 2) -> int:
     """Rows, half of each class, from which a certificate for `advantage` can be expected; a plan, not a promise.
 
-    `leaked` is the true v, 0 where the output tells nothing. An output with d values adds about (d − 1)/n to the
-    plug-in by chance alone.
+    `loss` is "squared", or "zero-one" where the advantage alone is to be certified, which takes fewer rows. `leaked`
+    is the true v, 0 where the output tells nothing. An output with d values adds about (d − 1)/n to the plug-in by
+    chance; with values=1 nothing is added, and fewer rows cannot do.
     """
     target = checked.number("advantage", advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
     delta = checked.probability("delta", delta, remedy="use a small probability such as 0.05")
+    checked.choice("loss", loss, ("squared", "zero-one"), remedy="use 'squared', which 'log' is close to")
     v = checked.number("leaked", leaked, at_least=0, at_most=1, remedy="use 0 where nothing leaks")
     d = checked.whole("values", values, at_least=1, remedy="count the output's values")
     if v >= target**2:
@@ -29,15 +33,23 @@ def rows_needed(advantage: float, *, delta: float, leaked: float = 0.0, values: 
 
     def enough(half: int) -> bool:
         plug_in = min(1.0, v + (d - 1) / (2 * half))
-        limit = certificates.squared_sharp(plug_in, positives=half, negatives=half, failure_probability=delta)
-        return limit <= target**2
+        if loss == "squared":
+            limit = certificates.squared_sharp(plug_in, positives=half, negatives=half, failure_probability=delta)
+            return limit <= target**2
+        correct = min(2 * half, math.ceil(half * (1 + math.sqrt(plug_in))))
+        return (
+            certificates.variation_exact(correct, positives=half, negatives=half, failure_probability=delta) <= target
+        )
 
     low, high = 0, 1
     while not enough(high):
         low, high = high, 2 * high
-        if high > _MOST_ROWS:
+        if high > _MOST_HALF:
             raise InputError(
-                "advantage", target, requirement="must be within reach of 2**48 rows", remedy="allow a larger one"
+                "advantage",
+                target,
+                requirement=f"must be within reach of {2 * _MOST_HALF:g} rows",
+                remedy="allow a larger one",
             )
     while high - low > 1:
         middle = (low + high) // 2

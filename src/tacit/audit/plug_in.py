@@ -12,12 +12,15 @@ from scipy import ndimage, optimize, special
 from ..errors import InputError
 from ..numerics import up
 from ..theory.certificates import binning_root
+from ..theory.confidence import bounded_mean_upper
 from .tally import FRACTION_BITS, STEPS, Tally, unpacked
 
 _Masses = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _REACH = 9  # standard deviations of the noise; beyond lies less than 3e-19 of it
 _MOST_CELLS = 2**25
+_MOST_PAIRS = 4 * 10**8  # of draws and rows, by Monte Carlo: a few seconds
+_MOST_DRAWS, _FEWEST_DRAWS, _AT_ONCE = 40_000, 1_000, 128
 _ROUNDING = 1e-11
 """Absolute, for sums over smoothed cells: their relative errors are below 1200 units in the last place each."""
 
@@ -72,6 +75,54 @@ def smoothed(tally: Tally, *, paired: bool) -> PlugIns:
     )
 
 
+def sampled(tally: Tally, *, paired: bool, failure_probability: float, seed: int) -> PlugIns:
+    """The same for more coordinates than a grid has room for, by Monte Carlo with upper confidence limits."""
+    positive, negative = tally.counts()
+    masses = np.stack(_masses(positive, negative, tally, paired), axis=1)
+    points = tally.points() / float(tally.noise or 1.0)
+    points -= points.mean(axis=0)
+    draws = min(_MOST_DRAWS, _MOST_PAIRS // len(points))
+    reach = float(np.sqrt((points**2).sum(axis=1).max())) + 8 + 4 * math.sqrt(points.shape[1])
+    # What rounding may do to the logarithm of a density ratio, and so to a posterior.
+    error = 2 * (points.shape[1] + 8) * float(np.finfo(float).eps) * reach**2
+    if draws < _FEWEST_DRAWS or error > 1e-4:
+        raise InputError(
+            "output",
+            f"{len(points)} different rows, up to {reach:.3g} standard deviations of the noise from their mean",
+            requirement=f"must be at most {_MOST_PAIRS // _FEWEST_DRAWS} different rows, none beyond 1e5 deviations",
+            remedy="certify a random part of the rows, release at most 3 coordinates, or add more noise",
+        )
+    rng = np.random.default_rng(seed)
+    share = masses.sum(axis=1)
+    chosen = rng.choice(len(points), size=draws, p=share / share.sum())
+    released = points[chosen] + rng.standard_normal((draws, points.shape[1]))
+    bias = np.concatenate(
+        [_posterior(released[at : at + _AT_ONCE], points, masses) for at in range(0, draws, _AT_ONCE)]
+    )
+    bias = np.minimum(1.0, np.abs(bias) + error)
+    nats = (special.xlog1py(1 + bias, bias) + special.xlogy(1 - bias, 1 - bias)) / 2
+
+    def limit(values: NDArray[np.float64]) -> float:
+        mean = min(1.0, up(float(values.mean()) + 1e-12))
+        return bounded_mean_upper(mean, count=draws, failure_probability=failure_probability / 3)
+
+    return PlugIns(
+        squared=limit(bias**2),
+        information=min(up(math.log(2)), up(limit(np.minimum(1.0, nats / math.log(2))) * math.log(2), relative=1e-14)),
+        variation=limit(bias),
+    )
+
+
+def _posterior(
+    released: NDArray[np.float64], points: NDArray[np.float64], masses: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """E[S | release] under the table's own kernel estimate."""
+    log = released @ points.T - (points**2).sum(axis=1) / 2  # the rest of the distance is common to all points
+    one, zero = (np.exp(log - log.max(axis=1, keepdims=True)) @ masses).T
+    found: NDArray[np.float64] = (one - zero) / (one + zero)
+    return found
+
+
 def hockey_sticks(tally: Tally, ratio: float) -> tuple[float, float]:
     """Σ max(0, P₁ − k P₀) and the same with the classes exchanged, for k = `ratio`."""
     if tally.noise is None:
@@ -107,10 +158,11 @@ def _of_masses(masses: _Masses, *, correct: int | None) -> PlugIns:
     series = bias**2 * (0.5 + bias**2 / 12) + bias**6 / 29
     logs = (special.xlog1py(1 + bias, bias) + special.xlogy(1 - bias, 1 - bias)) / 2 + 1e-15
     nats = np.where(bias < 1e-3, series, logs)
+    # Masses of one size cancel in the bias, up to a unit in the last place of their sum.
     return PlugIns(
-        squared=min(1.0, up(float((total * bias**2).sum()), relative=1e-12)),
-        information=min(up(math.log(2)), up(float((total * nats).sum()), relative=1e-12)),
-        variation=min(1.0, up(float((total * bias).sum()), relative=1e-12)),
+        squared=min(1.0, up(float((total * bias**2).sum()) + 1e-15, relative=1e-12)),
+        information=min(up(math.log(2)), up(float((total * nats).sum()) + 1e-15, relative=1e-12)),
+        variation=min(1.0, up(float((total * bias).sum()) + 1e-15, relative=1e-12)),
         correct=correct,
     )
 

@@ -34,7 +34,8 @@ class Tally:
     """Counts of outputs by secret, in memory that grows with the number of different outputs, not with rows.
 
     Tally()                discrete outputs: whole numbers, booleans, text, floats as symbols; several columns jointly
-    Tally(noise=0.1)       numbers that are released with Gaussian noise of this standard deviation in each coordinate
+    Tally(noise=0.1)       numbers that are released with Gaussian noise of this standard deviation in each coordinate;
+                           up to three columns are counted on a grid, more of them by their values
     Tally(width=0.2)       numbers, counted in bins of this diameter, fixed before the data is seen
 
     `add` takes batches and `merge` other tallies of the same kind, in any order.
@@ -78,11 +79,13 @@ class Tally:
                 requirement=f"must stay {self.kind} in {self.columns} columns, as before",
                 remedy="read every batch with the same types",
             )
-        if self.noise is not None:
+        if self.noise is not None and len(columns) in STEPS:
             keys, found = _gridded(columns, classes, counts, self.noise)
         elif kind in ("whole", "float") and self.width is None:
             keys, found = _counted(columns[0], classes, counts)
         else:
+            if self.noise is not None:
+                columns = [_finite(one) for one in columns]
             if self.width is not None:
                 side = self.width * (1 - 1e-12) / math.sqrt(len(columns))
                 columns = [np.floor(_finite(one) / side) for one in columns]
@@ -163,6 +166,10 @@ class Tally:
             both = np.array(list(self._cells.values()), dtype=np.int64)
         return both[:, self.labels.index(self.positive)], both[:, self.labels.index(self.negative)]
 
+    def points(self) -> NDArray[np.float64]:
+        """The different outputs of more than three columns of numbers, a row each, in the order of `counts`."""
+        return np.array(list(self._cells), dtype=np.float64)
+
     def cells(self) -> tuple[_Array, NDArray[np.int64], NDArray[np.int64]]:
         """Keys of the grid's cells in ascending order, and the two classes' masses in units of 2**−bits."""
         return self._keys, *self.counts()
@@ -196,13 +203,6 @@ class Tally:
                         requirement="must be numbers where noise or width is given",
                         remedy="leave both out for outputs that are categories",
                     )
-            if self.noise is not None and len(columns) not in STEPS:
-                raise InputError(
-                    "output",
-                    f"{len(columns)} columns",
-                    requirement="must have at most 3 columns where noise is given",
-                    remedy="release fewer coordinates, or round them and certify them as discrete outputs",
-                )
             return "numbers"
         if len(columns) > 1:
             return "columns"

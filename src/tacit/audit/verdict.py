@@ -88,7 +88,8 @@ class Audit:
         if self.low > ceiling:
             return f"Broken: {leak}; {ceiling:g} is allowed."
         rows = self.certificate.positives + self.certificate.negatives
-        needed = rows_needed(ceiling, delta=self.certificate.delta)
+        loss = "zero-one" if self.certificate.loss in ("zero-one", "joint") else "squared"
+        needed = rows_needed(ceiling, delta=self.certificate.delta, loss=loss, values=1)
         more = f"it takes at least {needed} rows even where nothing leaks" if needed > rows else "more rows may decide"
         return f"Not proven: {leak}; {ceiling:g} is allowed, and {rows} rows do not show it: {more}."
 
