@@ -136,6 +136,7 @@ LEAKAGE = {
     "noise": not_positive | st.just(0.01),
     "step": not_positive | st.just(3.0),
     "dimensions": not_count | st.just(0),
+    "gradient": not_finite_array | st.just([1e200]),
 }
 LIMIT = {"plug_in": 0.1, "positives": 3, "negatives": 4, "failure_probability": 0.1, "paired": False}
 not_column = st.one_of(
@@ -441,6 +442,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
                 "failure_probability": 0.1,
             },
             "lipschitz_excess": {"constant": 1.0, "width": 0.1},
+            "tanh_barron": {"gradient": [0.3, -0.1]},
             "binning_root": {"step": 0.1, "noise": 1.0, "dimensions": 2},
         }.items()
     ),

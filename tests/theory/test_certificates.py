@@ -24,6 +24,7 @@ from tacit.theory.certificates import (
     printed_squared_loss,
     squared_closed,
     squared_sharp,
+    tanh_barron,
     variation_exact,
     variation_upper,
 )
@@ -276,6 +277,18 @@ def test_theorem_1_is_equation_51(mu):
     limit = printed_network_loss(0.995, count=10**5, neurons=10**3, barron=mu, diameter=6.0, failure_probability=0.01)
     assert limit <= 0.995 - gap
     assert limit == pytest.approx(0.995 - gap, rel=1e-9)
+
+
+@pytest.mark.parametrize("a", [0.05, 1.0, 3.0])
+def test_the_barron_constant_of_a_tanh(a):
+    """Equation (7) by quadrature, with the transform of η′ = a·sech²(at), and the slope at 0."""
+    step = 1e-3
+    w = np.arange(step / 2, 60 * a, step * a)
+    transform = math.sqrt(math.pi / 2) * (w / a) / np.sinh(math.pi / 2 * w / a)  # of a·sech²(at)
+    constant = 2 * transform.sum() * step * a / math.sqrt(2 * math.pi)
+    assert tanh_barron([a]) >= a
+    assert tanh_barron([a]) == pytest.approx(constant, rel=1e-4)
+    assert tanh_barron([0.6 * a, 0.8 * a]) == pytest.approx(a)
 
 
 def test_lipschitz_bins_hide_no_more_and_may_hide_that_much():

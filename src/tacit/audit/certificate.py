@@ -22,7 +22,7 @@ from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import down, up
 from ..theory import certificates, leakage
 from . import plug_in
-from .tally import STEPS, Tally, column, output_columns
+from .tally import STEPS, Tally, column, output_columns, two_labels
 
 LOSSES = ("squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "monotone", "lipschitz")
@@ -330,14 +330,10 @@ def certify_tallies(tallies: Mapping[Any, Tally], *, delta: float, **options: An
             "tallies", tallies, requirement="must be a mapping of slices to tallies", remedy="make one for each slice"
         )
     name = options.pop("name", "the output")
-    labels = sorted({label for tally in tallies.values() for label in tally.labels})
-    if len(labels) > 2:
-        raise InputError(
-            "secret",
-            labels[:8],
-            requirement="must take the same two values in all slices",
-            remedy="compare two of them",
-        )
+    labels: list[Any] = []
+    for tally in tallies.values():
+        labels = two_labels(labels, tally.labels)
+    labels.sort()
     found = {}
     for value, tally in tallies.items():
         part = f"{name} in slice {value!r}"
@@ -492,10 +488,10 @@ def _method(tally: Tally, method: str) -> str:
     tally.positive  # noqa: B018 — refuses an empty table and one of one class first
     natural = "noisy" if tally.noise is not None else "lipschitz" if tally.width is not None else "discrete"
     if method == "auto" and natural == "discrete":
-        if tally.kind == "float" and tally.unrepeated > 0.5:
+        if tally.fractional and tally.unrepeated > 0.5:
             raise NoTheoremError(
                 f"a continuous output must be released with noise or have a stated structure, got {tally.symbols} "
-                f"different values in {sum(tally.rows)} rows, for which every valid limit is 1; release it with "
+                f"different ones in {sum(tally.rows)} rows, for which every valid limit is 1; release it with "
                 "Gaussian noise and pass noise=, round it before release, or state method='monotone' or 'lipschitz'"
             )
         return "discrete"

@@ -52,6 +52,7 @@ class Tally:
         self.rows = [0, 0]  # of each of them
         self.kind = ""  # of the outputs: whole, float, text or columns
         self.columns = 0
+        self.fractional = False  # whether a column of symbols holds floats
         self._keys: _Array = np.zeros(0)
         self._counts: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._cells: dict[Any, NDArray[np.int64]] = {}
@@ -93,6 +94,7 @@ class Tally:
                 self._cells[cell] = self._cells.get(cell, 0) + count
             keys, found = self._keys, self._counts[:0]
         self.labels, self.kind, self.columns = labels, kind, len(columns)
+        self.fractional |= any(one.dtype.kind == "f" for one in columns)
         for label in (0, 1):
             self.rows[label] += int(counts[classes == label].sum())
         if len(found):
@@ -114,7 +116,7 @@ class Tally:
                 requirement=f"must have counted {self.kind} in {self.columns} columns",
                 remedy="read every batch with the same types",
             )
-        labels = _two(self.labels, other.labels)
+        labels = two_labels(self.labels, other.labels)
         place = [labels.index(label) for label in other.labels]
         counts = np.zeros_like(other._counts)
         counts[:, place] = other._counts[:, : len(place)]
@@ -124,6 +126,7 @@ class Tally:
             placed[place] = pair[: len(place)]
             self._cells[cell] = self._cells.get(cell, 0) + placed
         self.labels, self.kind, self.columns = labels, other.kind, other.columns
+        self.fractional |= other.fractional
         for position, rows in zip(place, other.rows, strict=False):
             self.rows[position] += rows
         return self
@@ -190,7 +193,7 @@ class Tally:
     def _labelled(self, secrets: _Array) -> tuple[list[Any], NDArray[np.int64]]:
         """The labels seen up to now, and the position of each row's secret among them."""
         values, places = _factors(secrets)
-        labels = _two(self.labels, values)
+        labels = two_labels(self.labels, values)
         return labels, np.array([labels.index(value) for value in values], dtype=np.int64)[places]
 
     def _kind_of(self, columns: list[_Array]) -> str:
@@ -307,7 +310,8 @@ def _multiplicities(weights: object, rows: int) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def _two(before: list[Any], values: list[Any]) -> list[Any]:
+def two_labels(before: list[Any], values: list[Any]) -> list[Any]:
+    """The secrets seen before and now, in this order; a third one is refused."""
     labels = before + [value for value in values if value not in before]
     if len({isinstance(label, str) for label in labels}) > 1:
         raise InputError("secret", labels, requirement="must be of one type", remedy="convert the column")

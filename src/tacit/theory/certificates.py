@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from .. import checked
@@ -261,6 +263,20 @@ def lipschitz_excess(constant: float, *, width: float) -> float:
     c = checked.number("constant", constant, at_least=0, remedy="give the Lipschitz constant of E[S|T]")
     w = checked.number("width", width, above=0, remedy="give the bins' diameter")
     return min(1.0, up(min(c * w, 2.0) ** 2 / 4, relative=_STEPS))
+
+
+@at_most
+def tanh_barron(gradient: ArrayLike) -> float:
+    r"""The Barron constant, and the Lipschitz constant, of a posterior that is a hyperbolic tangent of a linear score.
+
+    Statement.   For η(t) = tanh(⟨a, t⟩ + b), both are ‖a‖. Gaussian classes with means ±Sv₀ and unit covariance, seen
+                 through ⟨·, v⟩, have a = ⟨v, v₀⟩.
+    Assumptions. The posterior has this shape (caller).
+    Direction.   Exact, rounded up.
+    Reference.   Diaz, Kairouz, Liao and Sankar 2019, equations (44) to (48); docs/proofs/certificates.md.
+    """
+    a = checked.array("gradient", gradient, at_most=1e150, at_least=-1e150, remedy="give the score's coefficients")
+    return up(float(np.sqrt((a * a).sum())), relative=1e-12)
 
 
 @at_most
