@@ -283,7 +283,7 @@ def test_theorem_1_is_equation_51(mu):
 def test_the_barron_constant_of_a_tanh(a):
     """Equation (7) by quadrature, with the transform of η′ = a·sech²(at), and the slope at 0."""
     step = 1e-3
-    w = np.arange(step / 2, 60 * a, step * a)
+    w = np.arange(step / 2, 60, step) * a
     transform = math.sqrt(math.pi / 2) * (w / a) / np.sinh(math.pi / 2 * w / a)  # of a·sech²(at)
     constant = 2 * transform.sum() * step * a / math.sqrt(2 * math.pi)
     assert tanh_barron([a]) >= a

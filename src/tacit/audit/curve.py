@@ -39,8 +39,8 @@ class PrivacyCurve:
 def privacy_curve(tally: Tally, *, delta: float, epsilons: tuple[float, ...] = EPSILONS) -> PrivacyCurve:
     """The δ(ε) that the two classes' outputs have, by a confidence limit at each ε, δ shared over all of them.
 
-    Rows are independent draws of their class. The choice of `epsilons` comes before the data. For large ε the limits are wide: then
-    `Certificate.hockey_stick` is the smaller one.
+    Rows are independent draws of their class. The choice of `epsilons` comes before the data. For large ε the limits
+    are wide: then `Certificate.hockey_stick` is the smaller one.
     """
     failure = checked.probability("delta", delta, remedy="use a small probability such as 0.05")
     if not isinstance(tally, Tally) or tally.width is not None or (tally.noise and tally.columns not in STEPS):
