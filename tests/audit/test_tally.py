@@ -150,6 +150,8 @@ def test_batches_have_to_stay_alike():
         Tally(noise=0.1).add([0, 1], ["a", "b"])
     with pytest.raises(InputError, match="standard deviations of the noise"):
         Tally(noise=1e-9).add([0, 1], [1.0, 2.0])
+    with pytest.raises(InputError, match="bins of 0"):
+        Tally(width=1e-9).add([0, 1], [1.0, 2.0])
     with pytest.raises(InputError, match="must be finite"):
         Tally(noise=0.1).add([0, 1], [1.0, math.inf])
     with pytest.raises(InputError, match=r"whole numbers .*importance weights"):

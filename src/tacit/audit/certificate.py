@@ -542,7 +542,7 @@ def _assumptions(
             0,
             _caller(
                 "the output is released once a record, with fresh Gaussian noise of standard deviation "
-                f"{tally.noise:g} in each coordinate, and never without"
+                f"{tally.noise:g} in each coordinate, rounded so that low bits tell nothing, and never without"
             ),
         )
     if method == "monotone":

@@ -22,6 +22,7 @@ FRACTION_BITS = {1: 20, 2: 15, 3: 10}
 """Outputs are split between neighbouring cells in fractions of 2**−bits, so that sums are exact."""
 
 _FARTHEST = 2**30  # cells from 0, so that the position within a cell is still known to 2**−23
+_FARTHEST_BIN = 2**21
 _MOST_DENSE = 2**24
 _BLOCK = 2**22  # rows at a time
 _KEY_BITS = 20  # of each coordinate in a packed key, for two and three coordinates
@@ -88,8 +89,7 @@ class Tally:
             if self.noise is not None:
                 columns = [_finite(one) for one in columns]
             if self.width is not None:
-                side = self.width * (1 - 1e-12) / math.sqrt(len(columns))
-                columns = [np.floor(_finite(one) / side) for one in columns]
+                columns = [_binned(one, self.width / math.sqrt(len(columns))) for one in columns]
             for cell, count in _tuples(columns, classes, counts):
                 self._cells[cell] = self._cells.get(cell, 0) + count
             keys, found = self._keys, self._counts[:0]
@@ -396,6 +396,19 @@ def _finite(values: _Array) -> NDArray[np.float64]:
             remedy="cut the output off before release",
         )
     return numeric
+
+
+def _binned(values: _Array, side: float) -> NDArray[np.float64]:
+    """The number of each value's bin; bins are narrower than `side` by more than rounding can widen them."""
+    bins = np.floor(_finite(values) / (side * (1 - 1e-9)))
+    if np.abs(bins).max() > _FARTHEST_BIN:
+        raise InputError(
+            "output",
+            float(values[np.abs(bins).argmax()]),
+            requirement=f"must lie within {_FARTHEST_BIN} bins of 0",
+            remedy="use wider bins, or subtract a constant that was fixed before the data was seen",
+        )
+    return bins
 
 
 def _gridded(
