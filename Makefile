@@ -34,6 +34,7 @@ bench: $(VENV)/work ## measure speed as ratios against named baselines
 	$(BIN)/python benchmarks/foundation.py
 	$(BIN)/python benchmarks/reconstruction.py
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/audit.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) build site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

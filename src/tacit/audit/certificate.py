@@ -207,7 +207,8 @@ def certify(
     form        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper)
     sampling    "by class": given their secrets, outputs are independent draws of their class; any class sizes.
                 "pairs": rows are independent pairs, and every secret was a fair coin
-    width       diameter of the bins of "lipschitz", fixed before the data was seen
+    width       diameter of the bins of "lipschitz", fixed before the data was seen; for one column whose range is
+                known, about (2·range/(lipschitz²·rows))^(1/3) is best
     alphabet    number of values that the output can take at all, for the printed log-loss
     weights     multiplicities of rows, whole numbers
     name        the output in words, for reports
