@@ -21,6 +21,7 @@ from tacit.audit import (
     privacy_curve,
     rows_needed,
 )
+from tacit.theory import certificates
 
 RNG = np.random.default_rng(0)
 SECRET = np.arange(2000) % 2
@@ -72,6 +73,25 @@ def test_more_rows_and_more_risk_certify_more(loss, sampling):
         assert values == sorted(values)
     many = certify(np.tile(SECRET, 20), np.tile(OUTPUT, 20), delta=0.05, **options)
     assert many.squared < bounds[1].squared
+
+
+@pytest.mark.parametrize("sampling", ["by class", "pairs"])
+@pytest.mark.parametrize("form", ["sharp", "closed"])
+def test_a_certificate_is_its_theorem_at_the_plug_in(sampling, form):
+    """Counted by hand: an output with two values, 600 of 1000 against 500 of 1000."""
+    secret, output = np.repeat([1, 0], 1000), np.concatenate([np.arange(1000) < 600, np.arange(1000) < 500])
+    v = 0.5 * (0.1**2 / 1.1 + 0.1**2 / 0.9)
+    nats = 0.5 * sum(p * math.log(2 * p / (p + q)) for p, q in ((0.6, 0.5), (0.4, 0.5), (0.5, 0.6), (0.5, 0.4)))
+    sizes = {"positives": 1000, "negatives": 1000, "failure_probability": 0.05, "paired": sampling == "pairs"}
+    options = {"delta": 0.05, "form": form, "sampling": sampling}
+    squared, log = (getattr(certificates, f"{name}_{form}") for name in ("squared", "log"))
+    assert certify(secret, output, **options).squared == pytest.approx(squared(v, **sizes), rel=1e-9)
+    assert certify(secret, output, loss="log", **options).information == pytest.approx(log(nats, **sizes), rel=1e-9)
+    variation = certify(secret, output, loss="zero-one", **options).variation
+    if form == "sharp":
+        assert variation == certificates.variation_exact(1100, **sizes)
+    else:
+        assert variation == pytest.approx(certificates.variation_upper(0.1, **sizes), rel=1e-9)
 
 
 def test_sharp_is_within_closed_and_closed_within_printed():

@@ -82,9 +82,13 @@ def sampled(tally: Tally, *, paired: bool, failure_probability: float, seed: int
     points = tally.points() / float(tally.noise or 1.0)
     points -= points.mean(axis=0)
     draws = min(_MOST_DRAWS, _MOST_PAIRS // len(points))
-    reach = float(np.sqrt((points**2).sum(axis=1).max())) + 8 + 4 * math.sqrt(points.shape[1])
+    rng = np.random.default_rng(seed)
+    share = masses.sum(axis=1)
+    chosen = rng.choice(len(points), size=draws, p=share / share.sum())
+    released = points[chosen] + rng.standard_normal((draws, points.shape[1]))
+    reach = math.sqrt(max(float((rows**2).sum(axis=1).max()) for rows in (points, released)))
     # What rounding may do to the logarithm of a density ratio, and so to a posterior.
-    error = 2 * (points.shape[1] + 8) * float(np.finfo(float).eps) * reach**2
+    error = float(np.finfo(float).eps) * (2 * (points.shape[1] + 8) * reach**2 + 2 * len(points))
     if draws < _FEWEST_DRAWS or error > 1e-4:
         raise InputError(
             "output",
@@ -92,10 +96,6 @@ def sampled(tally: Tally, *, paired: bool, failure_probability: float, seed: int
             requirement=f"must be at most {_MOST_PAIRS // _FEWEST_DRAWS} different rows, none beyond 1e5 deviations",
             remedy="certify a random part of the rows, release at most 3 coordinates, or add more noise",
         )
-    rng = np.random.default_rng(seed)
-    share = masses.sum(axis=1)
-    chosen = rng.choice(len(points), size=draws, p=share / share.sum())
-    released = points[chosen] + rng.standard_normal((draws, points.shape[1]))
     bias = np.concatenate(
         [_posterior(released[at : at + _AT_ONCE], points, masses) for at in range(0, draws, _AT_ONCE)]
     )
