@@ -56,6 +56,7 @@ MAY_IMPORT = {
         "files",
         "guarantee",
         "kept",
+        "learning",
         "readings",
         "reconstruction",
         "report",
@@ -75,7 +76,7 @@ APPLIED = {f"tacit.reconstruction.{name}" for name in ("unbiased", "anyone", "tw
 ONLY_IN = {
     "matplotlib": {"report"},
     "jinja2": {"report"},
-    "sklearn": {"demo", "learning", "reconstruction"},
+    "sklearn": {"demo", "learning", "reconstruction", "reproduction"},
     "opendp": {"entropy"},
     "sqlalchemy": {"ledger"},
     "sqlite3": {"ledger"},

@@ -92,6 +92,7 @@ ACCOUNTING = {
     "scale": not_positive | st.just(1e-5),
     "sigma": not_positive | st.just(2.0**41),
     "test_sigma": not_positive,
+    "sensitivity": not_positive,
     "ratio": not_positive | st.just(1e3),
     "agreement": not_number | st.floats(max_value=0.5) | st.floats(min_value=1, exclude_min=True),
     "distance": not_count,
@@ -563,6 +564,8 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "gnmax_epsilon": {"delta": 1e-5, "sigma": 5.0, "answers": 2, "test_sigma": 9.0, "tests": 3},
             "gnmax_sigma": {"epsilon": 1.0, "delta": 1e-5, "answers": 2, "tests": 3, "ratio": 2.0},
             "gnmax_answers": {"epsilon": 1.0, "delta": 1e-5, "sigma": 50.0},
+            "lattice_delta": {"epsilon": 1.0, "sigma": 5.0, "sensitivity": 2.0},
+            "lattice_sigma": {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2.0},
         }.items()
     ),
     *(

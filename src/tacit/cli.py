@@ -289,7 +289,7 @@ def hcr(
 ) -> None:
     """Reconstruction bounds of arXiv:2404.02866, beside tighter ones, the prior, and attacks."""
     with _delivery(json, report, quiet=quiet) as deliver:
-        study = _reproduction()
+        study = _reproduction("hcr")
         task = study.Task(
             net=net,
             out=out,
@@ -308,14 +308,51 @@ def hcr(
         deliver(result)
 
 
-def _reproduction() -> ModuleType:
+@reproduce.command()
+def mapl(
+    data_set: Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")],
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Councils of teachers, each on both splits.")] = 5,
+    epsilon: Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")] = None,
+    mechanism: Annotated[
+        list[str] | None, typer.Option("--mechanism", help="One of those compared, or several; all unless given.")
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help="local, or dask://… or ray://… for teachers.")] = "local",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Private answers of arXiv:1803.05101 and of its peers on MNIST and Adult, beside published numbers."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        study = _reproduction("mapl")
+        task = study.Task(
+            name=data_set,
+            out=out,
+            data=data,
+            seeds=seeds,
+            epsilons=tuple(epsilon or study.EPSILONS),
+            mechanisms=tuple(mechanism or study.MECHANISMS),
+            engine=engine,
+            resume=resume,
+        )
+        with _progress(study.steps(task), quiet=quiet) as advance:
+            result = study.reproduce(task, advance=advance)
+        deliver(result)
+
+
+def _reproduction(study: str) -> ModuleType:
     try:
-        from . import reproduction
+        from .reproduction import hcr as reconstruction_study
+        from .reproduction import mapl as learning_study
     except ModuleNotFoundError:
         raise MissingExtraError(
-            "tacit reproduce must have torch, got no such package; pip install 'tacit[torch]'"
+            "tacit reproduce must have torch, got no such package; pip install 'tacit[learning,torch]'"
         ) from None
-    return reproduction
+    return {"hcr": reconstruction_study, "mapl": learning_study}[study]
 
 
 @contextlib.contextmanager

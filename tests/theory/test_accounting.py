@@ -1,6 +1,7 @@
 """Accountants against exact sums in 40 digits, exhaustive games of adaptive queries, and dp-accounting."""
 
 import itertools
+import math
 from fractions import Fraction
 from functools import cache
 
@@ -20,6 +21,8 @@ from tacit.theory.accounting import (
     gnmax_delta,
     gnmax_epsilon,
     gnmax_sigma,
+    lattice_delta,
+    lattice_sigma,
     printed_scale,
     printed_teachers,
     printed_threshold,
@@ -414,3 +417,47 @@ def test_gnmax_epsilon_is_the_least(delta, answers):
 def test_gnmax_with_hardly_any_noise_promises_nothing():
     assert gnmax_delta(1.0, sigma=0.2, answers=1) == 1
     assert gnmax_delta(0.0, sigma=5.0, answers=10**5, test_sigma=1.0, tests=10**5) == 1
+
+
+def naive_lattice_delta(epsilon, sigma, sensitivity):
+    """The statement itself, at the best of many α, with 50 digits."""
+    with mp.workdps(50):
+        rho = mp.mpf(sensitivity) ** 2 / (2 * mp.mpf(sigma) ** 2)
+
+        def log_bound(alpha):
+            return (alpha - 1) * (alpha * rho - epsilon) + (alpha - 1) * mp.log(1 - 1 / alpha) - mp.log(alpha)
+
+        step = mp.mpf(10)
+        best = mp.mpf(0)
+        while step > mp.mpf("1e-12"):  # a pattern search over ln(α − 1)
+            values = {shift: log_bound(1 + mp.exp(best + shift * step)) for shift in (-1, 0, 1)}
+            least = min(values, key=values.get)
+            best, step = (best + least * step, step) if least else (best, step / 2)
+        return float(mp.exp(min(0, log_bound(1 + mp.exp(best)))))
+
+
+@pytest.mark.parametrize(("epsilon", "sigma", "sensitivity"), [(1.0, 5.0, 1.0), (0.5, 900.0, 256.0), (4.0, 1.5, 2.0)])
+def test_lattice_delta_is_the_best_of_all_orders(epsilon, sigma, sensitivity):
+    truth = naive_lattice_delta(epsilon, sigma, sensitivity)
+    assert truth <= lattice_delta(epsilon, sigma=sigma, sensitivity=sensitivity) <= truth * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("shift", [(1,), (3,), (1, 1), (2, -1), (0, 4)])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_lattice_delta_covers_the_exact_divergence(shift, epsilon):
+    sigma, reach = 2.5, np.arange(-60, 61)
+    weights = np.exp(-(reach**2) / (2 * sigma**2))
+    masses, losses = np.ones(1), np.zeros(1)
+    for s in shift:
+        masses = np.multiply.outer(masses, weights / weights.sum()).ravel()
+        losses = np.add.outer(losses, (s * s - 2 * s * reach) / (2 * sigma**2)).ravel()
+    exact = float(np.sum(masses * np.maximum(0, -np.expm1(epsilon - losses))))
+    bound = lattice_delta(epsilon, sigma=sigma, sensitivity=math.hypot(*shift))
+    assert exact <= bound <= 8 * exact + 1e-9
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "sensitivity"), [(0.25, 1e-5, 512.0), (2.0, 1e-9, 1.0)])
+def test_lattice_sigma_is_the_least(epsilon, delta, sensitivity):
+    sigma = lattice_sigma(epsilon, delta, sensitivity=sensitivity)
+    assert lattice_delta(epsilon, sigma=sigma, sensitivity=sensitivity) <= delta
+    assert lattice_delta(epsilon, sigma=0.9999 * sigma, sensitivity=sensitivity) > delta

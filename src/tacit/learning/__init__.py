@@ -5,12 +5,15 @@ from .classifier import PrivateClassifier, PublishedClassifier
 from .columns import Columns
 from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
 from .held_out import ErrorEstimate, private_error
+from .images import OrientedGradients
+from .kernels import KernelRidgeClassifier
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, Session, SparseVector, StableRelease
 from .membership import membership_attack
+from .moments import MomentClassifier
 from .network import NetworkClassifier
 from .planning import Plan, plan
 from .queries import medoids
-from .students import Propagated
+from .students import Propagated, VoteRegression
 from .teachers import Teachers
 from .votes import ABSTAIN, vote_counts, votes_to_flip, winners
 
@@ -22,8 +25,11 @@ __all__ = [
     "ErrorEstimate",
     "GNMax",
     "Game",
+    "KernelRidgeClassifier",
     "Mechanism",
+    "MomentClassifier",
     "NetworkClassifier",
+    "OrientedGradients",
     "Plan",
     "PrivateClassifier",
     "Propagated",
@@ -32,6 +38,7 @@ __all__ = [
     "SparseVector",
     "StableRelease",
     "Teachers",
+    "VoteRegression",
     "data_dependent_epsilon",
     "distinguishing_attack",
     "games",

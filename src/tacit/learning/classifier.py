@@ -39,7 +39,7 @@ _BLOCK = 500
 _HELD_OUT = 5
 """One record of so many is set aside for the error estimate."""
 
-_CLASSES_PUBLIC = Assumption(
+CLASSES_PUBLIC = Assumption(
     text="which classes occur among the private labels is public knowledge (list all that may occur, as classes=… or "
     "--classes, if it is not)",
     checked_by="caller",
@@ -70,6 +70,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     student       any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer,
                   others only points with one; one whose `fit` takes `counts` (`students.Propagated`) gets noisy counts
                   from GNMax at the same cost
+    features      a transformer, fitted to the public points alone, in whose space teachers learn and queries are
+                  chosen; the student gets the points as they are
     queries       "all" public points, or so many of them, medoids of clusters; None leaves it to the choice
     expected      for the choice: the share of teachers expected to be right, or counts of public or made-up votes
     refusals      the T of "svt"; None leaves it to the choice, or to the error estimate
@@ -98,6 +100,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         n_teachers: int | str = "auto",
         mechanism: str | Mechanism = "auto",
         student: Any = None,
+        features: Any = None,
         queries: int | str | None = None,
         expected: Any = 0.8,
         refusals: int | None = None,
@@ -114,6 +117,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.n_teachers = n_teachers
         self.mechanism = mechanism
         self.student = student
+        self.features = features
         self.queries = queries
         self.expected = expected
         self.refusals = refusals
@@ -180,9 +184,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             self.ledger.require(epsilon=epsilon, delta=delta)  # before teachers are trained for nothing
         if place is not None:
             kept.claim(place, self._mark(chosen, teachers, public, label_private), resume=True, name="folder")
+        self.features_ = None if self.features is None else clone(self.features).fit(public)
         council = Teachers(self._estimator(), teachers, key, classes=range(len(self.classes_)), trusted=trusted)
         council.fit(
-            X[taught],
+            self._seen(X[taught]),
             numbers[taught],
             ids=[owners[row] for row in np.flatnonzero(taught)],
             engine=self.engine,
@@ -195,11 +200,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.error_ = None
         if chosen is None:
             tested = _parts(owners, key, b"tacit tester", teachers)[held_out]
-            self.error_ = self._error(X[held_out], numbers[held_out], tested, teachers, notes)
+            self.error_ = self._error(self._seen(X[held_out]), numbers[held_out], tested, teachers, notes)
             chosen = self._informed_choice(len(public), teachers, student, self.error_)
         self.choice_ = chosen.reason
-        asked = medoids(public, clusters=chosen.queries, random_state=self.random_state)
-        labels, counts, reached = self._answers(chosen.mechanism, council, public, asked, notes, advance)
+        seen = self._seen(public)
+        asked = medoids(seen, clusters=chosen.queries, random_state=self.random_state)
+        labels, counts, reached = self._answers(chosen.mechanism, council, seen, asked, notes, advance)
         self.guarantee_ = self._guarantee(
             chosen.mechanism, teachers, label_private=label_private, resumed=notes.resumed
         )
@@ -242,7 +248,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
-        learners = [self._estimator(), self._estimator() if self.student is None else self.student]
+        first = self._estimator() if self.features is None else self.features
+        learners = [first, self._estimator() if self.student is None else self.student]
         tags.input_tags.allow_nan = all(get_tags(learner).input_tags.allow_nan for learner in learners)
         return tags
 
@@ -254,6 +261,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _forget(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
+
+    def _seen(self, points: NDArray[np.float64]) -> NDArray[Any]:
+        """Points as teachers see them."""
+        return points if self.features_ is None or not len(points) else np.asarray(self.features_.transform(points))
 
     def _estimator(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
@@ -405,6 +416,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "error_share": self.error_share,
             "n_teachers": teachers,
             "label_private": label_private,
+            "features": repr(self.features),
             "ledger": None if self.ledger is None else self.ledger.origin,
             "public": kept.digest(np.ascontiguousarray(public).tobytes()),
         }
@@ -434,7 +446,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         proven = mechanism.guarantee()
         epsilon, delta = self._cost()
         first = [_LABELS_ONLY] * label_private
-        first += [_CLASSES_PUBLIC] * (self.classes is None)
+        first += [CLASSES_PUBLIC] * (self.classes is None)
         first += [_SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
         first += [interrupted.UNSEEN] * resumed
         detail = {**proven.detail, "epsilon_mechanism": mechanism.epsilon, "n_teachers": teachers}

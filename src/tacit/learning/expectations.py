@@ -1,12 +1,12 @@
 """What to expect of a mechanism: one model of teachers' votes, and one reading of it, for plans and for the choice.
 
 The share of teachers that are wrong on a query is Beta(e, 1 − e), e the error of one teacher, and they all name the
-same wrong class. So two teachers are wrong together half-way between independence and always: the correlation of
-their mistakes is 1/2. Measured on public data it was 0.48 to 0.64 for logistic regression (MNIST and Adult, 100 and
-250 teachers), 0.29 to 0.36 for trees and nearest neighbours with errors below 25 %, and 0.08 to 0.25 where teachers
-saw less than sixty records. A Beta(10e, 10(1 − e)), whose correlation is 1/11, finds the majority wrong on 1 to 4 % of
-the queries where it was on 13 to 16 %. That all wrong teachers agree is too dark for many classes and large errors.
-None of this proves anything.
+same wrong class. So two teachers are wrong together half-way between independence and always: the correlation of their
+mistakes is 1/2. Measured on public data it was 0.48 to 0.64 for logistic regression (MNIST and Adult, 100 and 250
+teachers), 0.29 to 0.36 for trees and nearest neighbours with errors below 25 %, 0.22 for trees that err on half of the
+queries, and 0.08 to 0.25 where teachers saw less than sixty records. A Beta(10e, 10(1 − e)), whose correlation is 1/11,
+finds the majority wrong on 1 to 4 % of the queries where it was on 13 to 16 %. That all wrong teachers agree is too
+dark for many classes and large errors. None of this proves anything.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import optimize, sparse, special
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import kneighbors_graph
@@ -32,12 +32,27 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     Every point is joined to its nearest `neighbors`; F = αSF + (1 − α)Y is iterated with the normalised graph S (Zhou
     et al. 2003). Points that no label reaches are left out. Noisy counts say more than their largest at the same
     privacy, and the noise averages out along the graph.
+
+    final     fitted to all labels in the end; logistic regression unless given
+    features  a transformer, in whose space neighbours are close; the final classifier gets the points as they are
+    rounds    how often the final classifier is fitted: after each time but the last it labels all points anew
     """
 
     takes_unlabelled = True
 
-    def __init__(self, final: Any = None, *, neighbors: int = 10, alpha: float = 0.9, iterations: int = 100) -> None:
+    def __init__(
+        self,
+        final: Any = None,
+        *,
+        features: Any = None,
+        rounds: int = 1,
+        neighbors: int = 10,
+        alpha: float = 0.9,
+        iterations: int = 100,
+    ) -> None:
         self.final = final
+        self.features = features
+        self.rounds = rounds
         self.neighbors = neighbors
         self.alpha = alpha
         self.iterations = iterations
@@ -50,32 +65,19 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         neighbors = checked.whole("neighbors", self.neighbors, at_least=1, remedy="use about 10")
         alpha = checked.number("alpha", self.alpha, above=0, below=1, remedy="use about 0.9")
         iterations = checked.whole("iterations", self.iterations, at_least=1, remedy="use about 100")
+        rounds = checked.whole("rounds", self.rounds, at_least=1, remedy="use 1")
         X, y = validate_data(self, X, y)  # noqa: N806
-        check_classification_targets(y)
-        known = y != UNLABELLED if y.dtype.kind in "if" else np.ones(len(y), dtype=bool)
-        if not known.any():
-            raise InputError(
-                "y", y, requirement="must have one label at least, got no class", remedy="ask for more answers"
-            )
-        if counts is None:
-            self.classes_, places = np.unique(y[known], return_inverse=True)
-            start = np.zeros((len(y), len(self.classes_)))
-            start[np.flatnonzero(known), places] = 1.0
-        else:
-            table = checked.array("counts", counts, dimensions=2, remedy="pass a row for each point")
-            if len(table) != len(y):
-                raise InputError(
-                    "counts", table.shape, requirement=f"must have {len(y)} rows", remedy="one for each point"
-                )
-            self.classes_ = np.arange(table.shape[1])
-            start = np.where(known[:, None], table - table.mean(axis=1, keepdims=True), 0.0)
-        spread = _spread(X, start, neighbors=neighbors, alpha=alpha, iterations=iterations)
+        known, self.classes_, start = _targets(y, counts)
+        start = np.where(known[:, None], start - start.mean(axis=1, keepdims=True) * (counts is not None), 0.0)
+        near = X if self.features is None else clone(self.features).fit_transform(X)
+        spread = _spread(near, start, neighbors=neighbors, alpha=alpha, iterations=iterations)
         reached = spread.any(axis=1)
         self.propagated_ = np.where(reached, np.argmax(spread, axis=1), UNLABELLED)
         """The class number that every point was given."""
-        final = LogisticRegression(max_iter=1000) if self.final is None else clone(self.final)
-        given = self.propagated_[reached]
-        self.final_ = fitted(final, X[reached], given)
+        final = LogisticRegression(max_iter=1000) if self.final is None else self.final
+        self.final_ = fitted(clone(final), X[reached], self.propagated_[reached])
+        for _ in range(1, rounds):
+            self.final_ = fitted(clone(final), X, self.final_.predict(X))
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -93,6 +95,58 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return spread_chances(self.final_, X, classes=len(self.classes_))
 
 
+class VoteRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Multinomial logistic regression on shares of votes, as noisy as they were released.
+
+    The cross-entropy log Σ exp fⱼ − Σ tⱼ fⱼ is linear in the targets t, so noise that is 0 on average, however large,
+    averages out over the points; taking the largest noisy count of each first would not let it. Features should be
+    scaled alike. `penalty` times half the squared weights is added to the mean loss. From labels it is the usual
+    logistic regression.
+    """
+
+    def __init__(self, *, penalty: float = 3e-3) -> None:
+        self.penalty = penalty
+
+    def fit(self, X: Any, y: Any, counts: Any = None) -> VoteRegression:  # noqa: N803
+        """From labels or from counts, as `Propagated`; points with the label −1 are left out."""
+        penalty = checked.number("penalty", self.penalty, above=0, remedy="use about 0.003")
+        X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+        known, self.classes_, targets = _targets(y, counts)
+        if counts is not None:
+            # What a row of counts sums up to is the number of teachers, and noise that the mean over rows takes away.
+            votes = max(1.0, float(np.mean(np.sum(targets[known], axis=1))))
+            targets = 1 / len(self.classes_) + (targets - targets.mean(axis=1, keepdims=True)) / votes
+        rows, targets = np.hstack([X[known], np.ones((int(known.sum()), 1))]), targets[known]
+        shape = rows.shape[1], len(self.classes_)
+        free = np.ones((shape[0], 1))
+        free[-1] = 0.0  # the constant is not penalised
+
+        def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            weights = flat.reshape(shape)
+            values = rows @ weights
+            mean = float(np.mean(special.logsumexp(values, axis=1) - np.sum(targets * values, axis=1)))
+            slope = rows.T @ (special.softmax(values, axis=1) - targets) / len(rows) + penalty * free * weights
+            return mean + penalty * float(np.sum(free * weights**2)) / 2, slope.ravel()
+
+        found = optimize.minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+        self.n_iter_ = int(found.nit)
+        self.weights_ = found.x.reshape(shape)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The chances of each of `classes_`."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        chances: NDArray[np.float64] = special.softmax(X @ self.weights_[:-1] + self.weights_[-1], axis=1)
+        return chances
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The likeliest of `classes_`."""
+        places = np.argmax(self.predict_proba(X), axis=1)
+        classes: NDArray[Any] = self.classes_[places]
+        return classes
+
+
 class Constant(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The student of answers that all name one class, which most classifiers refuse to learn from."""
 
@@ -108,6 +162,25 @@ class Constant(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """One, for every point."""
         return np.ones((len(X), 1))
+
+
+def _targets(y: NDArray[Any], counts: Any) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.float64]]:
+    """Which points have an answer, the classes, and for each point its noisy counts or a 1 for its label."""
+    check_classification_targets(y)
+    known = y != UNLABELLED if y.dtype.kind in "if" else np.ones(len(y), dtype=bool)
+    if not known.any():
+        raise InputError(
+            "y", y, requirement="must have one label at least, got no class", remedy="ask for more answers"
+        )
+    if counts is None:
+        classes, places = np.unique(y[known], return_inverse=True)
+        ones = np.zeros((len(y), len(classes)))
+        ones[np.flatnonzero(known), places] = 1.0
+        return known, classes, ones
+    table = checked.array("counts", counts, dimensions=2, remedy="pass a row for each point")
+    if len(table) != len(y):
+        raise InputError("counts", table.shape, requirement=f"must have {len(y)} rows", remedy="one for each point")
+    return known, np.arange(table.shape[1]), table
 
 
 def fitted(student: Any, X: NDArray[Any], y: NDArray[Any], counts: NDArray[Any] | None = None) -> Any:  # noqa: N803

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import lzma
 import os
 import re
+import tarfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +24,11 @@ _Array = NDArray[np.float64]
 
 SIDE = 91
 """Of the ImageNet images, in pixels, before the networks upsample them."""
+
+_ADULT = (
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
+    *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country"),
+)
 
 _PICTURES = (".webp", ".png", ".jpg", ".jpeg")
 
@@ -93,6 +101,40 @@ def _mnist(folder: Path) -> tuple[Any, Any, Any, Any]:
     names = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
     known, known_labels, tested, labels = (_idx(folder / f"{name}-ubyte.gz") for name in names)
     return known[:, None], known_labels, tested[:, None], labels
+
+
+def mnist_rows(folder: Path) -> tuple[_Array, NDArray[np.int64], _Array, NDArray[np.int64]]:
+    """MNIST's training images, their labels, its test images and theirs; an image is a row of numbers from 0 to 1."""
+    known, known_labels, tested, labels = _mnist(folder)
+    rows = (images.reshape(len(images), -1) / 255.0 for images in (known, tested))
+    return next(rows), known_labels.astype(np.int64), next(rows), labels.astype(np.int64)
+
+
+_Table = dict[str, NDArray[np.str_]]
+
+
+def adult_tables(path: Path) -> tuple[tuple[_Table, NDArray[np.int64]], tuple[_Table, NDArray[np.int64]]]:
+    """The records of adult.data and of adult.test in an archive, by column, and whether they earn more than 50K."""
+    try:
+        with tarfile.open(path) as archive:
+            names = {Path(name).name: name for name in archive.getnames()}
+            files = [archive.extractfile(names[name]) for name in ("adult.data", "adult.test")]
+            texts = [file.read().decode() for file in files if file is not None]
+    except (OSError, KeyError, UnicodeDecodeError, tarfile.TarError, lzma.LZMAError):
+        raise _unusable(
+            path, "must be an archive with adult.data and adult.test", "put UCI's Adult there as adult.tar.xz"
+        ) from None
+    data, test = (_adult(text, path) for text in texts)
+    return data, test
+
+
+def _adult(text: str, path: Path) -> tuple[_Table, NDArray[np.int64]]:
+    rows = [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if len(row) == len(_ADULT) + 1]
+    rows = [row for row in rows if row[0].isdigit()]  # some copies have a line of names, UCI's test file a remark
+    if not rows:
+        raise _unusable(path, "must hold records of 15 values", "put UCI's Adult there as adult.tar.xz")
+    columns = np.array(rows, dtype=str).T
+    return dict(zip(_ADULT, columns, strict=False)), np.array([row[-1].startswith(">") for row in rows], dtype=np.int64)
 
 
 def _idx(path: Path) -> NDArray[np.uint8]:

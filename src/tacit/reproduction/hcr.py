@@ -38,7 +38,7 @@ from ..reconstruction.release import FEATURE_ERROR, as_array, exact, opened
 from ..report import Figure, Report, figures
 from . import networks
 from .data import Data, data_folder, data_of, pictures_in
-from .results import write_results
+from .results import table, write_results
 
 _Array = NDArray[np.float64]
 _Advance = Callable[[str], None]
@@ -205,7 +205,8 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     advance("rebuilding images that were never seen")
     rebuilding = _rebuilding(run)
     report = _report(run, measured, bounds, naming, remaining, rebuilding)
-    write_results(report, task.out, name=task.net)
+    row = report.detail["row"]
+    write_results(report, task.out, name=task.net, heading=row["net"], first=f"{table([row])}\n")
     return report
 
 
@@ -540,9 +541,9 @@ def _summary(run: _Run, row: dict[str, Any], naming: Comparison, rebuilding: _Re
         ),
         (
             f"Unbiased estimates of half of the modes scatter by {searched}"
-            f"{safe_text(row['median'][MULTI_POINT], toward='down')} or more by the multi-point bound, where the images "
-            f"themselves vary by {row['prior_std']:.2g}. That says nothing of attackers with prior knowledge, who are "
-            "biased."
+            f"{safe_text(row['median'][MULTI_POINT], toward='down')} or more by the multi-point bound, where the "
+            f"images themselves vary by {row['prior_std']:.2g}. That says nothing of attackers with prior knowledge, "
+            "who are biased."
         ),
         (
             "An adversary who holds these images names the released one with probability "

@@ -28,29 +28,41 @@ _COLUMNS = {
 }
 
 
-def write_results(report: Report, folder: Path, *, name: str) -> None:
-    """results.json, results.md and the figures NAME-….svg."""
+def write_results(report: Report, folder: Path, *, name: str, heading: str, first: str = "") -> None:
+    """results.json, the figures NAME-….svg, section.md, and results.md, which has something before the section."""
     write_whole(folder / "results.json", report.to_json().encode())
     for suffix, figure in zip(report.detail["figures"], report.figures, strict=True):
         write_whole(folder / f"{name}-{suffix}.svg", figure.svg.encode())
-    write_whole(folder / "results.md", (f"{table([report.detail['row']])}\n{_section(report, name)}").encode())
-    write_whole(folder / "section.md", _section(report, name).encode())
+    section = _section(report, name, heading)
+    write_whole(folder / "results.md", f"{first}{section}".encode())
+    write_whole(folder / "section.md", section.encode())
+
+
+def gather(folders: Sequence[Path], page: Path, *, title: str) -> Path:
+    """One page from the sections of several runs, and their figures beside it."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(page, "\n".join([f"# {title}\n", *(_gathered(folder, page.parent) for folder in folders)]).encode())
+    return page
+
+
+def _gathered(folder: Path, destination: Path) -> str:
+    """The section of a run, once its figures are copied."""
+    try:
+        section = (folder / "section.md").read_text()
+    except OSError:
+        raise InputError(
+            "folder", str(folder), requirement="must be one of a finished run", remedy="finish it with --resume"
+        ) from None
+    for figure in sorted(folder.glob("*.svg")):
+        shutil.copyfile(figure, destination / figure.name)
+    return section
 
 
 def collect(folders: Sequence[Path], destination: Path) -> Path:
     """One page with one table, DESTINATION/index.md, from the output folders of several runs, and their figures."""
-    rows, sections = [], []
     destination.mkdir(parents=True, exist_ok=True)
-    for folder in folders:
-        try:
-            rows.append(decoded(json.loads((folder / "results.json").read_text()))["detail"]["row"])
-            sections.append((folder / "section.md").read_text())
-        except (OSError, ValueError, KeyError):
-            raise InputError(
-                "folder", str(folder), requirement="must be one of a finished run", remedy="finish it with --resume"
-            ) from None
-        for figure in sorted(folder.glob("*.svg")):
-            shutil.copyfile(figure, destination / figure.name)
+    sections = [_gathered(folder, destination) for folder in folders]
+    rows = [decoded(json.loads((folder / "results.json").read_text()))["detail"]["row"] for folder in folders]
     page = destination / "index.md"
     write_whole(page, "\n".join(["# Results\n", table(rows), *sections]).encode())
     return page
@@ -92,9 +104,12 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def _section(report: Report, name: str) -> str:
-    row = report.detail["row"]
-    lines = [f"## {row['net']}", "", *(f"{sentence}\n" for sentence in report.summary)]
+def _section(report: Report, name: str, heading: str) -> str:
+    lines = [f"## {heading}", "", *(f"{sentence}\n" for sentence in report.summary)]
+    for shown in report.tables:
+        lines += [f"| {' | '.join(shown.columns)} |", f"|{'---|' * len(shown.columns)}"]
+        lines += [f"| {' | '.join(row)} |" for row in shown.rows]
+        lines += ["", shown.note, ""]
     for suffix, figure in zip(report.detail["figures"], report.figures, strict=True):
         lines += [f"**{figure.title}.** {figure.caption}", "", f"![{figure.alternative}]({name}-{suffix}.svg)", ""]
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from .. import checked
 from ..errors import InputError, NoTheoremError
@@ -27,6 +27,7 @@ _THRESHOLD = "give the threshold as a whole number of votes"
 _REFUSALS = "say after how many refusals it stops"
 _QUERIES = "say how many queries are asked"
 _ANSWERS = "say how many queries are answered"
+_SENSITIVITY = "give the largest change by one record, in Euclidean norm"
 
 _MOST_STEPS = 10**8
 """Beyond this the incomplete beta function may err by more than `SPECIAL` grants."""
@@ -382,6 +383,52 @@ def gnmax_answers(epsilon: float, delta: float, *, sigma: float) -> int:
     """
     epsilon, delta, sigma = _positive_epsilon(epsilon), _delta(delta), _sigma(sigma)
     return _most(lambda n: gnmax_delta(epsilon, sigma=sigma, answers=n) <= delta)
+
+
+@at_most
+def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
+    r"""δ(ε) of one release of whole numbers, as many as you like, with discrete Gaussian noise on each.
+
+    Statement.   δ(ε) ≤ exp((α − 1)(αρ − ε))·(1 − 1/α)^(α−1)/α for every α > 1, ρ = Δ²/(2σ²).
+    Assumptions. One record changes the vector of whole numbers by at most Δ in Euclidean norm; fresh discrete Gaussian
+                 noise of σ on every entry (caller).
+    Direction.   An upper bound at the best α found, rounded up, at most 1.
+    Reference.   Canonne, Kamath and Steinke, arXiv:2004.00010v4, Theorem 4 and Corollary 13; docs/proofs/accounting.md.
+    """
+    epsilon, sigma = _epsilon(epsilon), _sigma(sigma)
+    change = checked.number("sensitivity", sensitivity, above=0, at_most=2.0**40, remedy=_SENSITIVITY)
+    rho = up((change / sigma) ** 2 / 2, relative=LIBRARY)
+
+    def exponent(log_order: float) -> float:
+        above = math.exp(log_order)  # α − 1
+        return above * ((1 + above) * rho - epsilon) - above * math.log1p(1 / above) - math.log1p(above)
+
+    found = optimize.minimize_scalar(exponent, bounds=(-20.0, 20.0), method="bounded")
+    best = exponent(float(found.x))
+    # The terms cancel one another: each is off by some units in the last place of the largest.
+    above = math.exp(float(found.x))
+    error = 16 * float(np.finfo(float).eps) * (above * (1 + above) * rho + above * epsilon + above + 40)
+    return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
+
+
+@at_most
+def lattice_sigma(epsilon: float, delta: float, *, sensitivity: float) -> float:
+    r"""The least standard deviation of the noise for one release of whole numbers within a budget.
+
+    Statement.   inf{σ : δ(ε) ≤ delta}, δ(ε) of `lattice_delta`.
+    Assumptions. Those of `lattice_delta`; epsilon > 0, delta in (0, 1) (checked).
+    Direction.   Rounded up: the σ returned was itself put to `lattice_delta`.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta = _positive_epsilon(epsilon), _delta(delta)
+    change = checked.number("sensitivity", sensitivity, above=0, at_most=2.0**20, remedy=_SENSITIVITY)
+    log = -math.log(delta)
+    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
+    return last_true(
+        lambda sigma: lattice_delta(epsilon, sigma=sigma, sensitivity=change) <= delta,
+        holds=max(1.05 * change / (math.sqrt(2) * root), 1e-3),
+        fails=1e-3,
+    )
 
 
 def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:

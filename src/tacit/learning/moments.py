@@ -1,0 +1,115 @@
+"""One noisy release instead of teachers: sums of features by class, solved with the covariance of public points.
+
+Not model-agnostic: the classifier is linear in public features. Where these are good it needs far less privacy than
+answers of teachers do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import checked, entropy
+from ..errors import InputError
+from ..guarantee import Adversary, Assumption, Guarantee
+from ..theory import accounting
+from .classifier import CLASSES_PUBLIC
+
+_LENGTH = 2**15
+"""Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
+
+_ADD_OR_REMOVE = Assumption(
+    text="neighbours differ by one record added or removed; features come from public data alone", checked_by="caller"
+)
+
+
+class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Ridge regression on public features whose only private part, the sums of features by class, is noisy.
+
+    `fit(X, y, X_public)` scales every record's features to a length of at most 1, rounds them to whole numbers, adds
+    them up by class, and adds discrete Gaussian noise to each sum. The rest is computed from public points.
+
+    epsilon, delta  the whole cost of one `fit`; fitting again costs again
+    features        a transformer, fitted to the public points alone; the points as they are unless given
+    ridge           added to the covariance of the public features, as a multiple of its mean eigenvalue
+    classes         all labels that may occur; None treats those in `y` as public
+
+    After `fit`: `guarantee_`, `classes_`, `weights_`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        features: Any = None,
+        ridge: float = 1e-2,
+        classes: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.features = features
+        self.ridge = ridge
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any, X_public: Any) -> MomentClassifier:  # noqa: N803 — scikit-learn's name
+        """Spend the budget once."""
+        ridge = checked.number("ridge", self.ridge, above=0, remedy="use about 0.01")
+        sigma = accounting.lattice_sigma(self.epsilon, self.delta, sensitivity=_LENGTH)
+        X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+        check_classification_targets(y)
+        public = validate_data(self, X_public, dtype=np.float64, reset=False)
+        self.classes_ = np.unique(y if self.classes is None else np.asarray(self.classes))
+        if not np.isin(y, self.classes_).all():
+            raise InputError(
+                "classes", self.classes, requirement="must list every label that occurs", remedy="add those missing"
+            )
+        self.features_ = None if self.features is None else clone(self.features).fit(public)
+        whole = _whole(self._rows(X))
+        sums = np.zeros((len(self.classes_), whole.shape[1]), dtype=np.int64)
+        np.add.at(sums, np.searchsorted(self.classes_, y), whole)
+        noisy = sums + entropy.discrete_gaussian(sigma, size=sums.size).reshape(sums.shape)
+        rows = self._rows(public)
+        covariance = rows.T @ rows / len(rows)
+        penalty = ridge * np.trace(covariance) / len(covariance)
+        system = covariance + penalty * np.eye(len(covariance))
+        self.weights_ = np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
+        spent = accounting.lattice_delta(self.epsilon, sigma=sigma, sensitivity=_LENGTH)
+        self.guarantee_ = Guarantee(
+            quantity=f"privacy loss ε at δ = {self.delta:g}",
+            side="at_most",
+            value=float(self.epsilon),
+            adversary=Adversary.ANY,
+            theorem="sums with discrete Gaussian noise (theory.accounting.lattice_delta)",
+            assumptions=(_ADD_OR_REMOVE, *[CLASSES_PUBLIC] * (self.classes is None)),
+            detail={"delta": spent, "sigma": sigma, "sensitivity": _LENGTH, "released": sums.size},
+        )
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The class whose fitted value is largest."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        classes: NDArray[Any] = self.classes_[np.argmax(self._rows(X) @ self.weights_, axis=1)]
+        return classes
+
+    def _rows(self, X: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: N803
+        """Features with a constant beside them, each row of length 1."""
+        features = X if self.features_ is None else np.asarray(self.features_.transform(X), dtype=np.float64)
+        length = np.linalg.norm(features, axis=1, keepdims=True)
+        unit = features / np.where(length > 0, length, 1.0)
+        rows: NDArray[np.float64] = np.hstack([unit, np.ones((len(unit), 1))]) / np.sqrt(2)
+        return rows
+
+
+def _whole(rows: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rows as whole numbers, rounded towards zero; one that is too long for the guarantee is left out."""
+    found = np.trunc(rows * _LENGTH).astype(np.int64)
+    too_long = (found**2).sum(axis=1) > _LENGTH**2
+    found[too_long] = 0
+    return found

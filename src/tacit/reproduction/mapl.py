@@ -1,0 +1,451 @@
+"""`tacit reproduce mapl`: what private answers buy on MNIST and Adult, by every mechanism, beside published numbers.
+
+All constants were fixed on parts of the training sets before the test sets were looked at. Votes and the result of
+every release are files of the output folder, so that a run that was killed goes on with `resume`. The folder holds
+votes of private records: here they are public data sets, elsewhere it would have to stay private.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+
+from .. import __version__, checked, kept
+from ..guarantee import Comparison
+from ..learning import (
+    KernelRidgeClassifier,
+    MomentClassifier,
+    NetworkClassifier,
+    OrientedGradients,
+    Propagated,
+    Teachers,
+    VoteRegression,
+    medoids,
+)
+from ..learning.choice import choice, margins
+from ..learning.columns import Columns
+from ..learning.images import distorted, small_convolutional
+from ..learning.mechanisms import GNMax
+from ..learning.students import UNLABELLED, fitted
+from ..report import Figure, Report, Table, figures
+from .data import adult_tables, data_folder, mnist_rows
+from .results import write_results
+
+_Array = NDArray[Any]
+_Advance = Callable[[str], None]
+_Row = dict[str, Any]
+
+DELTA = 1e-5
+EPSILONS = (0.5, 1.0, 1.9, 4.0, 8.0)
+SPLITS = ("last", "first")
+"""Which part of the test file is kept for testing; the rest of it is the public set."""
+RECIPE, MOMENTS, NOT_PRIVATE = "recipe", "moments", "not private"
+MECHANISMS = {
+    "svt-faithful": "sparse vector, constants as printed",
+    "svt": "sparse vector, tight",
+    "stable": "every query paid for (plain composition)",
+    "confident-gnmax": "Confident-GNMax",
+    "gnmax": "GNMax",
+    RECIPE: "GNMax, noisy counts, the recipe's student",
+    MOMENTS: "one release of moments, not model-agnostic",
+    NOT_PRIVATE: "not private",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """How one data set is treated, and what others published about it.
+
+    `expected` is the share of right teachers that choices rest on; `queries` and `recipe` are the number of queries and
+    the student of the recipe, `student` that of all other mechanisms; `linear` and `ridge` belong to the moments.
+    """
+
+    title: str
+    teachers: int
+    expected: float
+    queries: int
+    estimator: Any
+    student: Any
+    recipe: Any
+    linear: Any
+    ridge: float
+    published: tuple[str, ...]
+
+
+def _mnist() -> Setting:
+    network = NetworkClassifier(
+        small_convolutional,
+        epochs=12,
+        learning_rate=3e-3,
+        shape=(1, 28, 28),
+        augment=distorted,
+        random_state=0,
+    )
+    smooth = make_pipeline(
+        OrientedGradients(), Nystroem(gamma=1.0, n_components=1000, random_state=0), RidgeClassifier(alpha=1e-2)
+    )
+    spread = partial(Propagated, features=OrientedGradients(), alpha=0.99, iterations=200)
+    return Setting(
+        title="MNIST",
+        teachers=500,
+        expected=0.9,
+        queries=200,
+        estimator=KernelRidgeClassifier(gamma=1.5, alpha=0.05),
+        student=spread(smooth),
+        recipe=spread(network),
+        linear=make_pipeline(OrientedGradients(), Nystroem(gamma=1.0, n_components=1000, random_state=0)),
+        ridge=1e-2,
+        published=(
+            "PATE 2018 (data-dependent ε, 250 teachers, 286 of 640 queries answered): 98.5 % at ε = 1.97",
+            "PATE 2017: 98.0 % at ε = 2.04",
+            "Private-kNN (per record, public features): 98.8 % at ε = 0.47",
+        ),
+    )
+
+
+def _adult() -> Setting:
+    return Setting(
+        title="Adult",
+        teachers=300,
+        expected=0.8,
+        queries=1500,
+        estimator=LogisticRegression(C=10.0, max_iter=300),
+        student=LogisticRegression(C=0.1, max_iter=300),
+        recipe=VoteRegression(penalty=5e-3),
+        linear=None,
+        ridge=1e-2,
+        published=("PATE 2018 (data-dependent ε, 250 teachers): 83.7 % at ε = 1.90",),
+    )
+
+
+SETTINGS: dict[str, Callable[[], Setting]] = {"mnist": _mnist, "adult": _adult}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Which data set, where it is, and how much to run: `seeds` councils of teachers, each on both splits."""
+
+    name: str
+    out: Path
+    data: Path | None = None
+    seeds: int = 5
+    epsilons: tuple[float, ...] = EPSILONS
+    mechanisms: tuple[str, ...] = tuple(MECHANISMS)
+    engine: str = "local"
+    resume: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Data:
+    """One split: private records, public points and tested points, and the features that teachers see."""
+
+    private: _Array
+    labels: _Array
+    public: _Array
+    truth: _Array
+    tested: _Array
+    tested_truth: _Array
+    private_features: _Array
+    public_features: _Array
+    classes: int
+
+    def asked(self, queries: int) -> _Array:
+        """The public points that a number of queries asks about: medoids of their features."""
+        return medoids(self.public_features, clusters=queries, random_state=0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    task: Task
+    setting: Setting
+    data: Mapping[str, _Data]
+
+
+def steps(task: Task) -> int:
+    """How many steps of progress the task has."""
+    return len(SPLITS) * task.seeds * (1 + len(list(_releases(task)))) + 1
+
+
+def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
+    """Run what is left of the task, and report on all of it. `advance` hears what begins."""
+    setting = SETTINGS[checked.choice("DATA", task.name, tuple(SETTINGS), remedy="see tacit reproduce mapl --help")]()
+    checked.whole("--seeds", task.seeds, at_least=1, remedy="leave it out for five")
+    for epsilon in task.epsilons:
+        checked.number("--epsilon", epsilon, at_least=1e-3, at_most=1e3, remedy="leave it out for 0.5 to 8")
+    for name in task.mechanisms:
+        checked.choice("--mechanism", name, tuple(MECHANISMS), remedy="leave it out for all")
+    advance("reading the data")
+    run = _Run(task, setting, _DATA[task.name](data_folder(task.data)))
+    kept.claim(task.out, _mark(task, run), resume=task.resume)
+    rows: list[_Row] = []
+    for split, data in run.data.items():
+        for seed in range(task.seeds):
+            where = f"{split} points tested, council {seed + 1} of {task.seeds}"
+            advance(f"{where}: {setting.teachers} teachers vote")
+            votes = _votes(run, split, seed)
+            for name, epsilon in _releases(task):
+                advance(f"{where}: {MECHANISMS[name]}{f', ε = {epsilon:g}' if epsilon else ''}")
+                path = task.out / f"{split}-{seed}-{name.replace(' ', '-')}-{epsilon:g}.json"
+                release = partial(_released, setting, data, votes, name, epsilon)
+                rows.append(
+                    {"split": split, "seed": seed, "mechanism": name, "epsilon": epsilon, **kept.record(path, release)}
+                )
+    report = _report(run, rows)
+    write_results(report, task.out, name=f"learning-{task.name}", heading=setting.title)
+    return report
+
+
+def _releases(task: Task) -> Iterator[tuple[str, float]]:
+    for name in task.mechanisms:
+        for epsilon in (0.0,) if name == NOT_PRIVATE else task.epsilons:
+            yield name, epsilon
+
+
+def _mark(task: Task, run: _Run) -> dict[str, object]:
+    first = run.data[SPLITS[0]]
+    return {
+        "tacit": __version__,
+        "task": f"mapl {task.name}",
+        "private": kept.digest(np.ascontiguousarray(first.private).tobytes()),
+        "test": kept.digest(np.ascontiguousarray(first.public).tobytes()),
+        "setting": kept.digest(repr(run.setting).encode()),
+    }
+
+
+def _votes(run: _Run, split: str, seed: int) -> _Array:
+    """Counts of the votes of one council on every public point."""
+    setting, data, engine = run.setting, run.data[split], run.task.engine
+
+    def counted() -> _Array:
+        key = hashlib.blake2b(f"tacit reproduce mapl {seed}".encode(), digest_size=32).digest()
+        council = Teachers(setting.estimator, setting.teachers, key, classes=range(data.classes))
+        council.fit(data.private_features, data.labels, engine=engine)
+        return council.counts(data.public_features, engine=engine)
+
+    return kept.array(run.task.out / f"votes-{split}-{seed}.npy", (len(data.public), data.classes), counted)
+
+
+def _released(setting: Setting, data: _Data, votes: _Array, name: str, epsilon: float) -> _Row:
+    """One release and its student: queries asked and answered, labels right, the student's accuracy."""
+    if name == NOT_PRIVATE:
+        model: Any = clone(setting.student.final if isinstance(setting.student, Propagated) else setting.student)
+        return {"accuracy": _accuracy(model.fit(data.private, data.labels), data)}
+    if name == MOMENTS:
+        model = MomentClassifier(epsilon=epsilon, delta=DELTA, features=setting.linear, ridge=setting.ridge)
+        return {"accuracy": _accuracy(model.fit(data.private, data.labels, data.public), data)}
+    if name == RECIPE:
+        mechanism: Any = GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True)
+        queries, student = setting.queries, clone(setting.recipe)
+    else:
+        chosen = choice(
+            name,
+            epsilon=epsilon,
+            delta=DELTA,
+            teachers=setting.teachers,
+            points=len(data.public),
+            queries=None,
+            lead=margins(setting.expected),
+            classes=data.classes,
+        )
+        mechanism, queries, student = chosen.mechanism, chosen.queries, clone(setting.student)
+    mechanism.guarantee()
+    labels = np.full(len(data.public), UNLABELLED, dtype=np.int64)
+    counts = np.zeros(votes.shape, dtype=np.int64) if name == RECIPE else None
+    session = mechanism.session()
+    for place in data.asked(queries).tolist():
+        if session.stopped:
+            break
+        answer = session.answer(votes[place])
+        if counts is not None:
+            counts[place] = answer
+            labels[place] = int(np.argmax(counts[place]))
+        elif answer is not None:
+            labels[place] = answer
+    known = labels != UNLABELLED
+    found: _Row = {"asked": session.asked, "answered": int(known.sum()), "labels": None, "accuracy": None}
+    if known.any():
+        found["labels"] = float(np.mean(labels[known] == data.truth[known]))
+        found["accuracy"] = _accuracy(fitted(student, data.public, labels, counts), data)
+    return found
+
+
+def _accuracy(model: Any, data: _Data) -> float:
+    return float(np.mean(model.predict(data.tested) == data.tested_truth))
+
+
+def _splits(count: int, tested: int) -> dict[str, tuple[slice, slice]]:
+    """The public part of a test file of so many points, and the part kept for testing."""
+    return {
+        "last": (slice(0, count - tested), slice(count - tested, count)),
+        "first": (slice(tested, count), slice(0, tested)),
+    }
+
+
+def _mnist_data(folder: Path) -> dict[str, _Data]:
+    private, labels, points, truth = mnist_rows(folder / "mnist")
+    gradients = OrientedGradients().fit(points)
+    private_features, features = gradients.transform(private), gradients.transform(points)
+    return {
+        split: _Data(
+            private=private,
+            labels=labels,
+            public=points[public],
+            truth=truth[public],
+            tested=points[tested],
+            tested_truth=truth[tested],
+            private_features=private_features,
+            public_features=features[public],
+            classes=10,
+        )
+        for split, (public, tested) in _splits(len(points), tested=1000).items()
+    }
+
+
+def _adult_data(folder: Path) -> dict[str, _Data]:
+    """Columns become numbers by the public part of the test file alone; the other half is tested."""
+    (private, labels), (table, truth) = adult_tables(folder / "adult.tar.xz")
+    found = {}
+    for split, (public, tested) in _splits(len(truth), tested=len(truth) // 2).items():
+        columns = Columns().fit({name: column[public] for name, column in table.items()})
+        records, points = columns.transform(private), columns.transform(table)
+        found[split] = _Data(
+            private=records,
+            labels=labels,
+            public=points[public],
+            truth=truth[public],
+            tested=points[tested],
+            tested_truth=truth[tested],
+            private_features=records,
+            public_features=points[public],
+            classes=2,
+        )
+    return found
+
+
+_DATA: dict[str, Callable[[Path], dict[str, _Data]]] = {"mnist": _mnist_data, "adult": _adult_data}
+
+
+def _summarised(rows: list[_Row], name: str, epsilon: float) -> _Row:
+    """Means over councils and splits, and the accuracy by split; an accuracy is None where no query was answered."""
+    found = [row for row in rows if (row["mechanism"], row["epsilon"]) == (name, epsilon)]
+
+    def mean(key: str, split: str | None = None) -> float | None:
+        values = [row[key] for row in found if row.get(key) is not None and split in (None, row["split"])]
+        return float(np.mean(values)) if values else None
+
+    accuracies = [row["accuracy"] for row in found if row["accuracy"] is not None]
+    return {
+        "mechanism": name,
+        "epsilon": epsilon,
+        **{key: mean(key) for key in ("asked", "answered", "labels", "accuracy")},
+        **{split: mean("accuracy", split) for split in SPLITS},
+        "least": min(accuracies, default=None),
+        "failed": len(found) - len(accuracies),
+    }
+
+
+def _report(run: _Run, rows: list[_Row]) -> Report:
+    task, setting = run.task, run.setting
+    means = [_summarised(rows, name, epsilon) for name, epsilon in _releases(task)]
+    shown = {"accuracy": _figure(setting, means)}
+    guarantees = [
+        GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True).guarantee()
+        for epsilon in task.epsilons
+    ]
+    return Report(
+        command=f"reproduce mapl {task.name}",
+        title=f"Private answers on {setting.title}",
+        summary=_summary(run, means),
+        comparisons=tuple(Comparison(guarantee=guarantee) for guarantee in guarantees),
+        figures=tuple(shown.values()),
+        tables=(_table(run, means),),
+        detail={
+            "means": means,
+            "rows": rows,
+            "figures": list(shown),
+            "setting": {"teachers": setting.teachers, "queries": setting.queries, "delta": DELTA, "seeds": task.seeds},
+        },
+    )
+
+
+def _summary(run: _Run, means: list[_Row]) -> tuple[str, ...]:
+    setting, data = run.setting, run.data[SPLITS[0]]
+    sizes = (
+        f"{len(data.private)} private records, {setting.teachers} teachers, {len(data.public)} public points, "
+        f"{len(data.tested)} points to test the student on; δ = {DELTA:g}, accounting that does not look at the data."
+    )
+    runs = (
+        f"Means of {run.task.seeds} councils of teachers on each of two splits: the last and the first points of the "
+        "test file are kept for testing, in turn."
+    )
+    students = (
+        f"At ε = {row['epsilon']:g} the recipe's student is right on {_percent(row['accuracy'])} of the tested points "
+        f"(last {_percent(row['last'])}, first {_percent(row['first'])}; the worst run {_percent(row['least'])})."
+        for row in means
+        if row["mechanism"] == RECIPE and row["accuracy"] is not None
+    )
+    return (sizes, runs, *students, *(f"Published: {line}." for line in setting.published))
+
+
+def _table(run: _Run, means: list[_Row]) -> Table:
+    return Table(
+        title="Queries, labels and students",
+        columns=("mechanism", "ε", "asked", "answered", "labels right", "student", "last", "first", "worst run"),
+        rows=tuple(
+            (
+                MECHANISMS[row["mechanism"]],
+                f"{row['epsilon']:g}" if row["epsilon"] else "–",
+                *("–" if row[key] is None else f"{row[key]:.0f}" for key in ("asked", "answered")),
+                *(_percent(row[key]) for key in ("labels", "accuracy", *SPLITS, "least")),
+            )
+            for row in means
+        ),
+        note="Means over councils and splits. Asked and answered are numbers of queries; labels right is the share of "
+        "answers that are true; student is its accuracy on tested points, over runs with an answer at least. Except "
+        "for the recipe, queries and constants were chosen by votes expected of teachers of whom a share of "
+        f"{run.setting.expected:g} is right, never by private votes.",
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _figure(setting: Setting, means: list[_Row]) -> Figure:
+    epsilons = sorted({row["epsilon"] for row in means if row["epsilon"]})
+    found = {(row["mechanism"], row["epsilon"]): row["accuracy"] for row in means}
+    lines = {
+        label: [None if (right := found.get((name, epsilon))) is None else 1 - right for epsilon in epsilons]
+        for name, label in MECHANISMS.items()
+        if any(found.get((name, epsilon)) is not None for epsilon in epsilons)
+    }
+    best = found.get((NOT_PRIVATE, 0.0))
+    return Figure(
+        title="The student's error",
+        caption=f"Share of tested points that the student gets wrong on {setting.title}, against the privacy loss ε.",
+        alternative="; ".join(f"{label}: {_read(epsilons, values)}" for label, values in lines.items()),
+        svg=figures.ranges(
+            epsilons,
+            lines,
+            x_label="privacy loss ε",
+            y_label="error of the student",
+            marked=(1.0, "ε = 1"),
+            level=(1 - best if best is not None else 0.5, "not private" if best is not None else "a coin"),
+        ),
+    )
+
+
+def _read(epsilons: Sequence[float], values: Sequence[float | None]) -> str:
+    pairs = zip(epsilons, values, strict=True)
+    return ", ".join(f"{100 * value:.1f} % at {epsilon:g}" for epsilon, value in pairs if value is not None)
