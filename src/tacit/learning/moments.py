@@ -48,7 +48,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         epsilon: float = 1.0,
         delta: float = 1e-5,
         features: Any = None,
-        ridge: float = 1e-2,
+        ridge: float = 0.1,
         classes: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -59,7 +59,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def fit(self, X: Any, y: Any, X_public: Any) -> MomentClassifier:  # noqa: N803 — scikit-learn's name
         """Spend the budget once."""
-        ridge = checked.number("ridge", self.ridge, above=0, remedy="use about 0.01")
+        ridge = checked.number("ridge", self.ridge, above=0, remedy="use about 0.1")
         sigma = accounting.lattice_sigma(self.epsilon, self.delta, sensitivity=_LENGTH)
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
         check_classification_targets(y)

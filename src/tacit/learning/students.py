@@ -99,9 +99,9 @@ class VoteRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Multinomial logistic regression on shares of votes, as noisy as they were released.
 
     The cross-entropy log Σ exp fⱼ − Σ tⱼ fⱼ is linear in the targets t, so noise that is 0 on average, however large,
-    averages out over the points; taking the largest noisy count of each first would not let it. Features should be
-    scaled alike. `penalty` times half the squared weights is added to the mean loss. From labels it is the usual
-    logistic regression.
+    averages out over the points, and chances are estimates of shares of votes; from the largest noisy counts alone
+    they would all be near a coin's. Features should be scaled alike. `penalty` times half the squared weights is added
+    to the mean loss. From labels it is the usual logistic regression.
     """
 
     def __init__(self, *, penalty: float = 3e-3) -> None:

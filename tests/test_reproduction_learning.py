@@ -1,0 +1,116 @@
+"""`tacit reproduce mapl` in small: real records where there are any, both data sets, resumption, bad input."""
+
+import gzip
+import io
+import json
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tacit import cli
+from tacit.reproduction import gather
+from tacit.reproduction.mapl import MECHANISMS, SPLITS, Task, reproduce, steps
+
+DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+PRIVATE, TEST = 3000, 900
+
+
+@pytest.fixture(scope="module")
+def adult(tmp_path_factory):
+    """A data folder with the first records of Adult."""
+    path = DATA / "adult.tar.xz"
+    if not path.is_file():
+        pytest.skip(f"no adult.tar.xz in {DATA}; set TACIT_DATA to a folder that holds it")
+    folder = tmp_path_factory.mktemp("data")
+    with tarfile.open(path) as archive, tarfile.open(folder / "adult.tar.xz", "w:xz") as short:
+        for name, count in (("./adult.data", PRIVATE), ("./adult.test", TEST)):
+            text = b"\n".join(archive.extractfile(name).read().split(b"\n")[: count + 1])
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            short.addfile(member, io.BytesIO(text))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(adult, tmp_path_factory):
+    out, said = tmp_path_factory.mktemp("runs") / "adult", []
+    task = Task(name="adult", out=out, data=adult, seeds=1, epsilons=(20.0,))
+    return task, reproduce(task, advance=said.append), said
+
+
+def test_a_small_run_reports_every_mechanism_on_both_splits(finished):
+    task, report, said = finished
+    rows = report.detail["rows"]
+    assert {(row["split"], row["mechanism"]) for row in rows} == {(s, m) for s in SPLITS for m in MECHANISMS}
+    assert len(said) == steps(task)
+    by_name = {row["mechanism"]: row for row in report.detail["means"]}
+    assert by_name["gnmax"]["answered"] == by_name["gnmax"]["asked"] > 0
+    assert by_name["confident-gnmax"]["answered"] <= by_name["confident-gnmax"]["asked"]
+    for name in ("gnmax", "recipe", "moments", "not private"):
+        # Three quarters of the records earn less: a student that always says so is right on those.
+        assert 0.7 < by_name[name]["least"] <= by_name[name]["accuracy"] < 0.9, name
+    assert by_name["not private"]["epsilon"] == 0
+    assert len(report.tables[0].rows) == len(MECHANISMS)
+    assert "Published: PATE 2018" in " ".join(report.summary)
+    assert report.comparisons[0].guarantee.value == 20
+
+
+def test_results_are_files_that_a_page_can_be_made_of(finished, tmp_path):
+    task, report, _ = finished
+    assert json.loads((task.out / "results.json").read_text())["detail"]["setting"]["seeds"] == 1
+    page = gather([task.out], tmp_path / "docs" / "learning.md", title="Learning").read_text()
+    assert page.startswith("# Learning\n")
+    assert "| GNMax | 20 |" in page
+    assert (tmp_path / "docs" / "learning-adult-accuracy.svg").read_text() == report.figures[0].svg
+
+
+def test_a_finished_release_is_never_drawn_again(finished, adult):
+    task, report, _ = finished
+    (task.out / "last-0-gnmax-20.json").unlink()
+    again = reproduce(Task(name="adult", out=task.out, data=adult, seeds=1, epsilons=(20.0,), resume=True))
+    left = [row for row in report.detail["rows"] if (row["split"], row["mechanism"]) != ("last", "gnmax")]
+    assert [r for r in again.detail["rows"] if (r["split"], r["mechanism"]) != ("last", "gnmax")] == left
+
+
+def test_digits_by_kernels_gradients_and_a_network(tmp_path, capsys):
+    if not (DATA / "mnist").is_dir():
+        pytest.skip(f"no MNIST in {DATA}; set TACIT_DATA to a folder that holds mnist/*.gz")
+    (tmp_path / "data" / "mnist").mkdir(parents=True)
+    for kind, count in (("train", 2500), ("t10k", 2100)):
+        for name, header, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
+            file = f"mnist/{kind}-{name}-ubyte.gz"
+            raw = gzip.decompress((DATA / file).read_bytes())
+            short = raw[:4] + count.to_bytes(4, "big") + raw[8 : header + count * size]
+            (tmp_path / "data" / file).write_bytes(gzip.compress(short))
+    out = tmp_path / "out"
+    options = ["--data", str(tmp_path / "data"), "--out", str(out), "--seeds", "1", "--epsilon", "40"]
+    assert cli._run(["reproduce", "mapl", "mnist", *options, "--mechanism", "gnmax", "--mechanism", "recipe"]) == 0
+    assert "At ε = 40 the recipe's student is right on" in capsys.readouterr().out.replace("\n", " ")
+    simple, recipe = json.loads((out / "results.json").read_text())["detail"]["means"]
+    assert recipe["asked"] == recipe["answered"] == 200
+    # 500 teachers of five digits each; a guess is right on a tenth.
+    assert simple["accuracy"] > 0.7
+    assert recipe["accuracy"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("iris",), "DATA must be"),
+        (("adult", "--data", "."), "the data must be an archive"),
+        (("mnist", "--data", "."), "the data must be"),
+        (("adult", "--seeds", "0"), "--seeds must be"),
+        (("adult", "--epsilon", "0"), "--epsilon must be"),
+        (("adult", "--mechanism", "magic"), "--mechanism must be"),
+    ],
+)
+def test_bad_input_gets_one_line(arguments, said, adult, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TACIT_DATA", str(adult))
+    assert cli._run(["reproduce", "mapl", *arguments, "--out", "out"]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert not (tmp_path / "out" / "results.json").exists()
