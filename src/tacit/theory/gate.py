@@ -1,0 +1,217 @@
+r"""What the gate costs: (ε, δ) of answers that are free while teachers agree, whatever is asked and however often.
+
+The gate refuses a query with a chance that depends on its distance alone, releases the winner otherwise, and stops at
+the T-th refusal. The least δ is the value of a game. Here a function that somebody found, nobody has to know how, is
+checked to lie above that value: floats are rounded outward, chances are whole numbers of 2⁻⁶³, and nothing of the
+search is trusted. Proofs: docs/proofs/gate.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checked
+from ..errors import InputError, NoTheoremError
+from ..numerics import LIBRARY, at_most, down
+
+ONE = 2**63
+"""Chances are whole numbers over this, so that they are drawn exactly."""
+
+_ROUNDING = 2.0**-48
+"""More than all relative rounding errors of one evaluation below together: 32 units in the last place, 14 are made."""
+
+_SMALLEST = 1e-250
+"""Values below this might underflow, where errors are no longer relative."""
+
+_Floats = NDArray[np.float64]
+
+Corner = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What a search claims: W_j(y) at the nodes y ≥ 1 for j = 0 … T refusals left, and pairs of chances it allows.
+
+    `values` has one row a node and one column a j. Between nodes W_j is linear, beyond the last it is flat, below 1 it
+    is 1 − y + y·W_j(1/y). `corners` are (larger, smaller) chances in descending order; whatever lies between them and
+    equal chances is allowed with them.
+    """
+
+    nodes: _Floats
+    values: _Floats
+    corners: tuple[Corner, ...]
+
+    def __post_init__(self) -> None:
+        nodes = checked.array("nodes", self.nodes, at_least=1, dimensions=1, remedy="begin with 1")
+        values = checked.array("values", self.values, at_least=0, at_most=1, dimensions=2, remedy="pass chances")
+        if nodes[0] != 1 or len(nodes) < 2 or not (np.diff(nodes) > 0).all():
+            raise InputError("nodes", nodes, requirement="must rise from 1, two at least", remedy="sort them")
+        if len(values) != len(nodes) or values.shape[1] < 2:
+            raise InputError(
+                "values", values.shape, requirement="must have a row a node, two columns at least", remedy="pass j + 1"
+            )
+        if values[:, 0].any() or values[:, 1:].min() < _SMALLEST:
+            raise InputError(
+                "values", values, requirement="must be 0 in column 0 only", remedy="begin with no refusals left"
+            )
+        corners = tuple((_chance("corners", high), _chance("corners", low)) for high, low in self.corners)
+        highs = [high for high, _ in corners]
+        if not corners or any(low > high for high, low in corners) or sorted(set(highs), reverse=True) != highs:
+            raise InputError(
+                "corners", self.corners, requirement="must be (larger, smaller) and descend", remedy="sort them"
+            )
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "corners", corners)
+
+
+@at_most
+def gate_delta(epsilon: float, *, table: Sequence[int], refusals: int, certificate: Certificate) -> float:
+    r"""δ(ε) of the gate: any number of adaptive queries, stopped at T refusals.
+
+    Statement.   δ(ε) ≤ W_T(exp(ε)), if W ≥ BW: no query, with whatever answer follows, is worth more than W.
+    Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; a query at distance d is
+                 refused with the chance table[d]/2⁶³, drawn exactly, the last entry serving beyond; the winner is
+                 released otherwise; no answer after the T-th refusal (caller); W ≥ BW for every pair of neighbouring
+                 entries, in both orders, and for winners that differ (checked, or `NoTheoremError`).
+    Direction.   An upper bound, rounded up; as tight as the certificate.
+    Reference.   docs/proofs/gate.md.
+    """
+    chances = _table(table)
+    return _certified(epsilon, chances, ONE - chances[0], refusals, certificate)
+
+
+@at_most
+def confirm_delta(epsilon: float, *, table: Sequence[int], refusals: int, certificate: Certificate) -> float:
+    r"""δ(ε) of confirm or deny: any number of adaptive proposals, stopped at T denials.
+
+    Statement.   δ(ε) ≤ W_T(exp(ε)), if W ≥ BW for the game in which no label is ever released.
+    Assumptions. One record changes at most one vote a query; the proposed label depends on private records through
+                 earlier answers alone; its lead s moves by at most 1 with one vote; it is denied with the chance that
+                 the table gives to s, entries in the order of s, the first and last serving beyond, drawn exactly; no
+                 answer after the T-th denial (caller); W ≥ BW for every pair of neighbouring entries, in both orders
+                 (checked, or `NoTheoremError`).
+    Direction.   An upper bound, rounded up; as tight as the certificate.
+    Reference.   docs/proofs/gate.md.
+    """
+    return _certified(epsilon, _table(table), 0, refusals, certificate)
+
+
+def _certified(epsilon: object, table: list[int], released: int, refusals: object, certificate: object) -> float:
+    """W_T(e^ε), rounded up, once everything was checked; `released` is β, the chance of a label at distance 0."""
+    epsilon = checked.number("epsilon", epsilon, at_least=0, at_most=700, remedy="use about 1")
+    levels = checked.whole("refusals", refusals, at_least=1, remedy="say after how many refusals it stops")
+    if not isinstance(certificate, Certificate):
+        raise InputError("certificate", certificate, requirement="must be a Certificate", remedy="search for one")
+    if certificate.values.shape[1] != levels + 1:
+        raise InputError(
+            "refusals", refusals, requirement="must be what the certificate is for", remedy="search for another"
+        )
+    for first, second in zip(table, table[1:], strict=False):
+        if not _allowed(max(first, second), min(first, second), certificate.corners):
+            _refuse("allow every pair of neighbouring entries", f"{first}/2⁶³ beside {second}/2⁶³")
+    kept, values = _convex(certificate.nodes, certificate.values)
+    worth = _Worth(certificate.nodes, values)
+    # Winners that differ: a label that the other never gives with β, else a refusal that tells nothing. With β = 0:
+    # W rises with j, which also covers queries that are the same for both.
+    beta = released / ONE
+    floor = (beta + (ONE - released) / ONE * values[:, :-1]) * (1 + _ROUNDING)
+    if (kept[:, 1:] & ~(floor <= certificate.values[:, 1:])).any():
+        _refuse("lie above a label released at distance 0", f"β = {beta:g}")
+    for high, low in certificate.corners:
+        for here, there in ((high, low), (low, high)):
+            if (kept[:, 1:] & ~(_query(here, there, worth) <= certificate.values[:, 1:])).any():
+                _refuse("lie above a query of each pair of corners", f"({here}, {there})/2⁶³")
+    start = np.array([max(1.0, down(math.exp(epsilon), relative=LIBRARY))])
+    return min(1.0, float(worth.at(start)[0, -1] * (1 + _ROUNDING)))
+
+
+def _convex(nodes: _Floats, values: _Floats) -> tuple[NDArray[np.bool_], _Floats]:
+    """Which nodes carry W, and upper bounds on W at all of them: between those kept W is linear, and surely convex.
+
+    A node is kept if the slopes beside it differ by more than rounding; the ends always are. W may lie below the
+    values claimed at other nodes, by about as much as rounding.
+    """
+    kept = np.ones(values.shape, dtype=np.bool_)
+    upper = values.copy()
+    for level in range(1, values.shape[1]):
+        claimed = values[:, level]
+        places = np.arange(len(nodes))
+        while True:
+            steep = (claimed[places[:-1]] - claimed[places[1:]]) / np.diff(nodes[places])
+            straight = ~((steep[:-1] > steep[1:] * (1 + _ROUNDING)) | ((steep[:-1] == 0) & (steep[1:] == 0)))
+            if not straight.any():
+                break
+            straight[1:] &= ~straight[:-1] | (np.arange(1, len(straight)) % 2 == 0)  # not all of a run at once
+            places = np.delete(places, 1 + np.flatnonzero(straight))
+        if steep[-1] < 0 or claimed[0] + 2 * steep[0] * (1 + _ROUNDING) > 1 - _ROUNDING:
+            _refuse("be convex and fall, in 1/y as in y", f"W_{level}(1) = {claimed[0]}")
+        kept[:, level] = False
+        kept[places, level] = True
+        if len(places) < len(nodes):
+            between = _Worth(nodes[places], claimed[places, None]).at(nodes)[:, 0] * (1 + _ROUNDING)
+            upper[:, level] = np.where(kept[:, level], claimed, between)
+    return kept, upper
+
+
+class _Worth:
+    """W at any y, all levels at once. Sums and products of positive numbers alone: every error is relative."""
+
+    def __init__(self, nodes: _Floats, values: _Floats) -> None:
+        self.nodes, self.values = nodes, values
+
+    def at(self, y: _Floats) -> _Floats:
+        """One row for each y, within ten units in the last place; exact in which cell it takes."""
+        below = y < 1
+        turned = np.where(below, 1 / np.where(below, y, 1.0) * (1 - 2.0**-51), y)  # W falls: down is safe
+        turned = np.clip(turned, 1.0, self.nodes[-1])
+        cell = np.clip(np.searchsorted(self.nodes, turned, side="right") - 1, 0, len(self.nodes) - 2)
+        left, right = self.nodes[cell], self.nodes[cell + 1]
+        share = ((turned - left) / (right - left))[:, None]
+        rest = ((right - turned) / (right - left))[:, None]
+        found = rest * self.values[cell] + share * self.values[cell + 1]
+        if below.any():
+            found[below] = (1 - y[below])[:, None] + y[below][:, None] * found[below]
+        return found
+
+
+def _query(here: int, there: int, worth: _Worth) -> _Floats:
+    """No less than p·W_{j−1}(y·p′/p) + (1 − p)·W_j(y·(1 − p′)/(1 − p)) at every node, for j = 1 … T."""
+    p, q = here / ONE, (ONE - here) / ONE
+    refused = worth.at(worth.nodes * (there / here * (1 - 2.0**-49)))
+    passed = worth.at(worth.nodes * ((ONE - there) / (ONE - here) * (1 - 2.0**-49)))
+    total: _Floats = (p * refused[:, :-1] + q * passed[:, 1:]) * (1 + _ROUNDING)
+    return total
+
+
+def _allowed(high: int, low: int, corners: tuple[Corner, ...]) -> bool:
+    """Whether (high, low) lies between equal chances and the line through (1, 1), the corners and (0, 0), exactly."""
+    line = ((ONE, ONE), *corners, (0, 0))
+    place = next(index for index, (first, _) in enumerate(line) if first <= high)
+    (a, b), (c, d) = line[place - 1], line[place]
+    return (low - d) * (a - c) >= (b - d) * (high - c)
+
+
+def _table(table: object) -> list[int]:
+    if not isinstance(table, Sequence) or isinstance(table, str | bytes) or not table:
+        raise InputError("table", table, requirement="must be a list of chances", remedy="design one")
+    return [_chance("table", entry) for entry in table]
+
+
+def _chance(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < ONE:
+        # A chance of 0 beside a positive one, asked again and again, tells everything.
+        raise InputError(
+            f"a chance in {name}", value, requirement="must be a whole number above 0 and below 2**63", remedy="see ONE"
+        )
+    return value
+
+
+def _refuse(claim: str, found: str) -> NoReturn:
+    raise NoTheoremError(f"the certificate must {claim}, got one that does not at {found}; search for another")
