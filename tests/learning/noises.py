@@ -6,7 +6,7 @@ import numpy as np
 
 
 class SeededNoise:
-    """Discrete Laplace and Gaussian noise from a seed, drawn in blocks."""
+    """Discrete Laplace and Gaussian noise and coins from a seed, drawn in blocks."""
 
     def __init__(self, seed):
         self.rng, self.stock = np.random.default_rng(seed), {}
@@ -26,6 +26,12 @@ class SeededNoise:
             stock.extend(self.rng.choice(x, p=weights / weights.sum(), size=2**16).tolist())
         return [stock.pop() for _ in range(size)]
 
+    def coin(self, chance):
+        stock = self.stock.setdefault("coin", [])
+        if not stock:
+            stock.extend(self.rng.integers(0, 2**63, 2**16).tolist())
+        return stock.pop() < chance
+
 
 class ScriptedNoise:
     """The values given, in order; it remembers what was asked for."""
@@ -40,6 +46,10 @@ class ScriptedNoise:
     def gaussian(self, scale, *, size):
         self.asked += [scale] * size
         return [self.values.pop(0) for _ in range(size)]
+
+    def coin(self, chance):
+        self.asked.append(chance)
+        return self.values.pop(0)
 
 
 class _Everything:
@@ -61,8 +71,13 @@ class _Everything:
     def gaussian(self, scale, *, size):
         return [self.pick("gaussian", scale) for _ in range(size)]
 
+    def coin(self, chance):
+        return bool(self.pick("coin", chance))
+
 
 def _support(kind, scale):
+    if kind == "coin":
+        return np.arange(2), np.array([2**63 - scale, scale]) / 2**63
     reach = int((14 if kind == "laplace" else 5) * scale) + 2
     x = np.arange(-reach, reach + 1)
     weights = np.exp(-np.abs(x) / scale) if kind == "laplace" else np.exp(-(x**2) / (2 * scale**2))

@@ -4,6 +4,7 @@ from .attack import Game, distinguishing_attack, games
 from .classifier import PrivateClassifier, PublishedClassifier
 from .columns import Columns
 from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
+from .gate import Confirm, ConfirmSession, Gate
 from .held_out import ErrorEstimate, private_error
 from .images import OrientedGradients
 from .kernels import KernelRidgeClassifier
@@ -21,10 +22,13 @@ __all__ = [
     "ABSTAIN",
     "Columns",
     "ConfidentGNMax",
+    "Confirm",
+    "ConfirmSession",
     "DataDependentEpsilon",
     "ErrorEstimate",
     "GNMax",
     "Game",
+    "Gate",
     "KernelRidgeClassifier",
     "Mechanism",
     "MomentClassifier",

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from scipy import special
@@ -33,6 +34,7 @@ class StoredNoise:
     def __init__(self) -> None:
         self._laplace: dict[float, list[int]] = {}
         self._gaussian: dict[float, list[int]] = {}
+        self._coins: dict[int, list[bool]] = {}
 
     def laplace(self, scale: float) -> int:
         """One discrete Laplace number, used once."""
@@ -47,6 +49,13 @@ class StoredNoise:
         while len(stock) < size:
             stock.extend(entropy.discrete_gaussian(scale, size=_BLOCK).tolist())
         return [stock.pop() for _ in range(size)]
+
+    def coin(self, chance: int) -> bool:
+        """True with a chance of so many times 2⁻⁶³, used once."""
+        stock = self._coins.setdefault(chance, [])
+        if not stock:
+            stock.extend(entropy.bernoulli(Fraction(chance, 2**63), size=_BLOCK).tolist())
+        return stock.pop()
 
 
 @dataclass(frozen=True, kw_only=True)

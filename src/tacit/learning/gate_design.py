@@ -13,14 +13,18 @@ game's value V_j(y), y = exp(ε) times the likelihood ratio so far, on a grid th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .. import checked
+from ..errors import InputError
 from ..numerics import last_true
 from ..theory.divergences import gaussian_delta
 from ..theory.gate import ONE, Certificate, Corner
@@ -28,14 +32,24 @@ from ..theory.gate import ONE, Certificate, Corner
 FLOOR = ONE // 10**12
 """The least chance of a refusal. Never 0: one query at 0 beside a positive chance, repeated, would tell everything."""
 
-_INFLATION = 1e-12
+_INFLATION = 1e-10
 """Every query is taken to be worth this much more than it is: what rounding in the checks has to stay below."""
 
+MOST_REFUSALS = 200
+
+_SHARES = {1: 0.6, 2: 0.4}
+"""β·T/δ where it is not 0.2, by refusals."""
+_PARTS = {50: 96, 150: 64, MOST_REFUSALS: 48}
+"""Nodes to a step, up to so many refusals: finer grids are tighter and take longer."""
 _CORNERS = 120
 _NEAR = 24
+"""Corners at chances within a step of 1, where they are needed most."""
 _BISECTIONS = 13
+_HALVINGS = 28
+_FILE = "gate_designs.npz"
 
 _Floats = NDArray[np.float64]
+_Budget = tuple[bool, float, float, int]
 Advance = Callable[[str], None]
 
 
@@ -73,39 +87,86 @@ class Design:
         return Certificate(nodes=nodes, values=np.ascontiguousarray(values.T), corners=self.corners)
 
 
-def design(
-    epsilon: float, delta: float, *, refusals: int, labels: bool, share: float | None = None, advance: Advance | None = None
-) -> Design:
-    """The best table found for a budget: seconds for a few refusals, a minute for two hundred."""
+def checked_budget(epsilon: float, delta: float, refusals: int) -> None:
+    """Refuses what the search was never seen to manage."""
+    checked.number("epsilon", epsilon, at_least=0.01, at_most=20, remedy="use about 1, or another mechanism")
+    checked.number("delta", delta, at_least=1e-12, at_most=0.1, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+    if checked.whole("refusals", refusals, at_least=1, remedy="say after how many refusals it stops") > MOST_REFUSALS:
+        raise InputError(
+            "refusals", refusals, requirement=f"must be at most {MOST_REFUSALS}", remedy="stop earlier, or use GNMax"
+        )
+
+
+def found(epsilon: float, delta: float, *, refusals: int, labels: bool, advance: Advance | None = None) -> Design:
+    """The design for a budget: stored, or found before in this process, or searched for; `advance` is told of steps."""
+    budget = (labels, float(epsilon), float(delta), int(refusals))
+    known = _stored().get(budget) or _searched.get(budget)
+    if known is None:
+        known = _searched[budget] = design(epsilon, delta, refusals=refusals, labels=labels, advance=advance)
+    return known
+
+
+_searched: dict[_Budget, Design] = {}
+
+
+@cache
+def _stored() -> dict[_Budget, Design]:
+    """The designs that come with the package; what they cost is checked like that of any other."""
+    with resources.files(__package__).joinpath(_FILE).open("rb") as file, np.load(file, allow_pickle=False) as data:
+        budgets, corners = data["budgets"].tolist(), data["corners"].tolist()
+        numbers = data["released"].tolist()
+    designs, place = {}, 0
+    for (labels, epsilon, delta, refusals, step, parts, reach, count), released in zip(budgets, numbers, strict=True):
+        pairs = tuple((high, low) for high, low in corners[place : place + int(count)])
+        place += int(count)
+        designs[bool(labels), epsilon, delta, int(refusals)] = Design(
+            refusals=int(refusals), released=released, step=step, parts=int(parts), reach=reach, corners=pairs
+        )
+    return designs
+
+
+def store(path: Path, designs: Mapping[_Budget, Design]) -> None:
+    """Writes the file that `found` reads; `benchmarks/gate_tables.py` makes it."""
+    np.savez_compressed(
+        path,
+        budgets=np.array(
+            [(*budget, item.step, item.parts, item.reach, len(item.corners)) for budget, item in designs.items()]
+        ),
+        released=np.array([item.released for item in designs.values()], dtype=np.int64),
+        corners=np.array([pair for item in designs.values() for pair in item.corners], dtype=np.int64),
+    )
+
+
+def design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance: Advance | None = None) -> Design:
+    """The best table found for a budget: a few seconds for twenty refusals, a minute for two hundred."""
     tell = advance or (lambda _: None)
-    parts = 96 if refusals <= 50 else 64
-    if share is None:
-        share = 0.6 if refusals == 1 else 0.4 if refusals == 2 else 0.2
+    parts = next(parts for most, parts in _PARTS.items() if refusals <= most)
+    share = _SHARES.get(refusals, 0.2)
     released = math.floor(share * delta / refusals * ONE) if labels else 0
     beta = released / ONE
-    least = -math.expm1(refusals * math.log1p(-beta)) if labels else 0.0
-    spread = last_true(lambda d: gaussian_delta(epsilon, distance=d) <= delta, holds=0.0, fails=1e3)
+    least = -math.expm1(refusals * math.log1p(-beta))
+    spread = last_true(lambda distance: gaussian_delta(epsilon, distance=distance) <= delta, holds=0.0, fails=1e3)
     reach = epsilon + 4 * spread
-    start = math.exp(epsilon)
-    guess = spread / math.sqrt(refusals + 2.9 * math.sqrt(refusals) + 2.5)
+    allowed = delta * (1 - 1e-6)
 
-    def spent(step: float) -> float:
+    def enough(step: float) -> bool:
+        """Whether the value stays below δ; the grid grows until labels are all that is left at its end."""
         nonlocal reach
         while True:
             nodes, values = _values(beta, step, parts=parts, refusals=refusals, reach=reach)
             if values[-1, -1] <= least * (1 + 1e-6) + 1e-4 * delta:
-                return float(np.interp(start, nodes, values[-1]))
+                return bool(np.interp(math.exp(epsilon), nodes, values[-1]) <= allowed)
             reach *= 1.25
 
-    low, high = guess, guess
-    while spent(low) > delta * (1 - 1e-6):
-        low, high = low / 1.2, low
-    while low == high or spent(high) <= delta * (1 - 1e-6):
-        low, high = high, high * 1.2
+    low = high = spread / math.sqrt(refusals + 2.9 * math.sqrt(refusals) + 2.5)  # about right
+    while not enough(low):
+        low /= 1.2
+    while enough(high):
+        high *= 1.2
     for _ in range(_BISECTIONS):
         tell("how fast chances may fall")
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if spent(middle) <= delta * (1 - 1e-6) else (low, middle)
+        low, high = (middle, high) if enough(middle) else (low, middle)
     corners = _corners(beta, low, parts=parts, refusals=refusals, reach=reach, tell=tell)
     return Design(refusals=refusals, released=released, step=low, parts=parts, reach=reach, corners=corners)
 
@@ -188,23 +249,23 @@ class _Grid:
             found[:, below] = 1 - y + y * found[:, below]
         return found
 
-    def allows(self, high: float, low: float, levels: NDArray[np.int64], places: NDArray[np.int64]) -> bool:
+    def allows(self, high: int, low: int, levels: NDArray[np.int64], places: NDArray[np.int64]) -> bool:
         """Whether V is worth a query of these chances, in both orders."""
         worth = self.values[levels][:, places]
-        for p, q in ((low, high), (high, low)):
-            refused = self.moved(levels - 1, places, q / p)
-            passed = self.moved(levels, places, (1 - q) / (1 - p))
-            if ((p * refused + (1 - p) * passed) * (1 + _INFLATION / 2) > worth).any():
+        for here, there in ((low, high), (high, low)):
+            refused = self.moved(levels - 1, places, there / here)
+            passed = self.moved(levels, places, (ONE - there) / (ONE - here))
+            query = here / ONE * refused + (ONE - here) / ONE * passed
+            if (query * (1 + _INFLATION / 2) > worth).any():
                 return False
         return True
 
 
-def _corners(
-    beta: float, step: float, *, parts: int, refusals: int, reach: float, tell: Advance
-) -> tuple[Corner, ...]:
+def _corners(beta: float, step: float, *, parts: int, refusals: int, reach: float, tell: Advance) -> tuple[Corner, ...]:
     """For some chances the smallest neighbour that the game's value allows, and the tail's pair at the end."""
     grid = _Grid(*_values(beta, step, parts=parts, refusals=refusals, reach=reach))
-    every = np.arange(1, refusals + 1), np.arange(grid.size)
+    levels = np.arange(1, refusals + 1)
+    blocks = np.array_split(np.arange(grid.size), 1 + grid.size * refusals // 2**14)
     some = (
         np.unique(np.rint(np.geomspace(1, refusals, 24)).astype(np.int64)),
         np.unique(np.linspace(0, grid.size - 1, 500).astype(np.int64)),
@@ -213,20 +274,20 @@ def _corners(
     found: list[Corner] = []
     for high in _highs(beta, step, p):
         tell("neighbouring chances")
-        odds = math.log(high / ONE / ((ONE - high) / ONE))
-        # The larger chance shrinks like a squared hyperbolic secant: twice its step is too far.
-        holds, fails = 0.0, 40.0
-        for _ in range(28):
+        holds, fails = 0.0, 40.0  # steps of the log-odds
+        for _ in range(_HALVINGS):
             middle = (holds + fails) / 2
-            low = 1 / (1 + math.exp(middle - odds))
-            holds, fails = (middle, fails) if grid.allows(high / ONE, low, *some) else (holds, middle)
-        while True:
-            low = math.ceil(ONE / (1 + math.exp(holds - odds)))
-            if grid.allows(high / ONE, low / ONE, *every):
-                break
+            holds, fails = (middle, fails) if grid.allows(high, _lower(high, middle), *some) else (holds, middle)
+        while not all(grid.allows(high, _lower(high, holds), levels, block) for block in blocks):
             holds *= 1 - 1e-4
-        found.append((high, min(low, high - 1)))
+        found.append((high, _lower(high, holds)))
     return (*found, (round(p * ONE), math.ceil(q * ONE)))
+
+
+def _lower(high: int, step: float) -> int:
+    """The chance whose log-odds are a step below those of another; its complement is what rounding must not touch."""
+    odds = (ONE - high) / high * math.exp(step)
+    return max(FLOOR, ONE - math.floor(ONE * (odds / (1 + odds))))
 
 
 def _highs(beta: float, step: float, tail: float) -> list[int]:

@@ -8,6 +8,8 @@ begins one run of it, and the session's `answer(counts)` gives a class, or None 
     GNMax             every query is answered by the largest noisy count, or by all noisy counts
     ConfidentGNMax    the same for queries whose largest noisy count passes a threshold
 
+`gate.py` beside this holds two more, which answer for free while teachers agree.
+
 Noise is made of whole numbers drawn exactly from the operating system's entropy (`tacit.entropy`), and nothing here
 turns private counts into floats. Costs are proven in docs/proofs/accounting.md.
 """
@@ -18,6 +20,7 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
@@ -67,6 +70,10 @@ class Noise(Protocol):
         """Independent discrete Gaussian numbers."""
         ...
 
+    def coin(self, chance: int) -> bool:
+        """True with a chance of so many times 2⁻⁶³."""
+        ...
+
 
 class SystemNoise:
     """Fresh noise for every call, exact, from the operating system's entropy: the only one to release with."""
@@ -78,6 +85,10 @@ class SystemNoise:
     def gaussian(self, scale: float, *, size: int) -> list[int]:
         """Independent discrete Gaussian numbers."""
         return [int(value) for value in entropy.discrete_gaussian(scale, size=size)]
+
+    def coin(self, chance: int) -> bool:
+        """True with a chance of so many times 2⁻⁶³."""
+        return bool(entropy.bernoulli(Fraction(chance, 2**63), size=1)[0])
 
 
 class Mechanism(Protocol):
@@ -200,7 +211,7 @@ class SparseVector:
     variant: str = "tight"
 
     def __post_init__(self) -> None:
-        _budget(self)
+        checked_budget(self)
         checked.whole("refusals", self.refusals, at_least=1, remedy="say after how many refusals it stops")
         checked.choice("variant", self.variant, ("tight", "faithful"), remedy="use 'tight' unless you compare")
         if self.queries is not None or self.variant == "faithful":
@@ -235,7 +246,7 @@ class SparseVector:
             self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals
         )
         detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}
-        return _guarantee(
+        return loss_guarantee(
             self, spent, "sparse vector over stability", {**detail, "scale": self.scale, "threshold": self.threshold}
         )
 
@@ -257,7 +268,7 @@ class SparseVector:
         """The winner if its noisy distance exceeds the noisy threshold; a refusal brings a new threshold."""
         if session.memory is None:
             session.memory = session.noise.laplace(self.scale)
-        distance = _votes_to_flip(counts)
+        distance = one_distance(counts)
         if distance + session.noise.laplace(2 * self.scale) > self.threshold + session.memory:
             return int(np.argmax(counts))
         session.memory = None
@@ -277,7 +288,7 @@ class StableRelease:
     queries: int = 1
 
     def __post_init__(self) -> None:
-        _budget(self)
+        checked_budget(self)
         checked.whole("queries", self.queries, at_least=1, remedy="say how many queries are asked")
 
     @cached_property
@@ -296,7 +307,7 @@ class StableRelease:
             self.epsilon, scale=self.scale, threshold=self.threshold, queries=self.queries
         )
         detail = {"queries": self.queries, "scale": self.scale, "threshold": self.threshold}
-        return _guarantee(self, spent, "stable release, composed", detail)
+        return loss_guarantee(self, spent, "stable release, composed", detail)
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
@@ -314,7 +325,7 @@ class StableRelease:
 
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
         """The winner if its noisy distance exceeds the threshold."""
-        distance = _votes_to_flip(counts)
+        distance = one_distance(counts)
         return int(np.argmax(counts)) if distance + session.noise.laplace(self.scale) > self.threshold else None
 
     def finished(self, session: Session) -> bool:
@@ -332,7 +343,7 @@ class GNMax:
     counts: bool = False
 
     def __post_init__(self) -> None:
-        _budget(self)
+        checked_budget(self)
         checked.whole("queries", self.queries, at_least=1, remedy="say how many queries are answered")
         _flag("counts", self.counts)
 
@@ -345,7 +356,7 @@ class GNMax:
         """(ε, δ)-DP of one session."""
         spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
         detail = {"queries": self.queries, "sigma": self.sigma, "counts": self.counts}
-        return _guarantee(self, spent, "noisy vote counts", detail)
+        return loss_guarantee(self, spent, "noisy vote counts", detail)
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
@@ -388,7 +399,7 @@ class ConfidentGNMax:
     counts: bool = False
 
     def __post_init__(self) -> None:
-        _budget(self)
+        checked_budget(self)
         checked.whole("queries", self.queries, at_least=1, remedy="say how many queries are tested")
         checked.whole("answers", self.answers, at_least=1, remedy="say how many queries are answered")
         if self.answers > self.queries:
@@ -425,7 +436,7 @@ class ConfidentGNMax:
         )
         detail = {"queries": self.queries, "answers": self.answers, "threshold": self.threshold}
         noise = {"sigma": self.sigma, "test_sigma": self.test_sigma, "counts": self.counts}
-        return _guarantee(self, spent, "noisy vote counts behind a noisy threshold", {**detail, **noise})
+        return loss_guarantee(self, spent, "noisy vote counts behind a noisy threshold", {**detail, **noise})
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
@@ -453,7 +464,7 @@ class ConfidentGNMax:
         return session.asked >= self.queries or session.answered >= self.answers
 
 
-def _votes_to_flip(counts: NDArray[np.int64]) -> int:
+def one_distance(counts: NDArray[np.int64]) -> int:
     """`votes_to_flip` of one query, in Python's whole numbers."""
     second, first = sorted([0, *counts.tolist()])[-2:]
     return int(max(0, (first - second + 1) // 2 - 1))
@@ -465,7 +476,8 @@ def _noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool
     return tuple(noisy) if whole else noisy.index(max(noisy))
 
 
-def _budget(mechanism: Any) -> None:
+def checked_budget(mechanism: Any) -> None:
+    """Refuses an ε or δ that no mechanism is run for."""
     checked.number("epsilon", mechanism.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
     checked.probability("delta", mechanism.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
 
@@ -475,7 +487,9 @@ def _flag(name: str, value: object) -> None:
         raise InputError(name, value, requirement="must be True or False", remedy="leave it out for labels")
 
 
-def _guarantee(mechanism: Mechanism, spent: float, name: str, detail: dict[str, Any]) -> Guarantee:
+def loss_guarantee(
+    mechanism: Mechanism, spent: float, name: str, detail: dict[str, Any], *, proofs: str = _PROOFS
+) -> Guarantee:
     """The one shape of all: ε at most what was asked for, provided that its δ was seen to suffice."""
     if not spent <= mechanism.delta:
         raise NoTheoremError(
@@ -487,7 +501,7 @@ def _guarantee(mechanism: Mechanism, spent: float, name: str, detail: dict[str, 
         side="at_most",
         value=mechanism.epsilon,
         adversary=Adversary.ANY,
-        theorem=f"{name} ({_PROOFS})",
+        theorem=f"{name} ({proofs})",
         assumptions=_ASSUMED,
         detail={"mechanism": type(mechanism).__name__, "delta": mechanism.delta, "delta_spent": spent, **detail},
     )

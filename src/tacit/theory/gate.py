@@ -29,6 +29,9 @@ _ROUNDING = 2.0**-48
 _SMALLEST = 1e-250
 """Values below this might underflow, where errors are no longer relative."""
 
+_BLOCK = 2**14
+"""Values checked at once: what fits into a processor's cache."""
+
 _Floats = NDArray[np.float64]
 
 Corner = tuple[int, int]
@@ -124,10 +127,14 @@ def _certified(epsilon: object, table: list[int], released: int, refusals: objec
     floor = (beta + (ONE - released) / ONE * values[:, :-1]) * (1 + _ROUNDING)
     if (kept[:, 1:] & ~(floor <= certificate.values[:, 1:])).any():
         _refuse("lie above a label released at distance 0", f"β = {beta:g}")
-    for high, low in certificate.corners:
-        for here, there in ((high, low), (low, high)):
-            if (kept[:, 1:] & ~(_query(here, there, worth) <= certificate.values[:, 1:])).any():
-                _refuse("lie above a query of each pair of corners", f"({here}, {there})/2⁶³")
+    block = max(1, _BLOCK // levels)
+    for first in range(0, len(kept), block):
+        rows = slice(first, first + block)
+        nodes, bound, needed = certificate.nodes[rows], certificate.values[rows, 1:], kept[rows, 1:]
+        for high, low in certificate.corners:
+            for here, there in ((high, low), (low, high)):
+                if (needed & ~(_query(here, there, worth, nodes) <= bound)).any():
+                    _refuse("lie above a query of each pair of corners", f"({here}, {there})/2⁶³")
     start = np.array([max(1.0, down(math.exp(epsilon), relative=LIBRARY))])
     return min(1.0, float(worth.at(start)[0, -1] * (1 + _ROUNDING)))
 
@@ -181,11 +188,11 @@ class _Worth:
         return found
 
 
-def _query(here: int, there: int, worth: _Worth) -> _Floats:
-    """No less than p·W_{j−1}(y·p′/p) + (1 − p)·W_j(y·(1 − p′)/(1 − p)) at every node, for j = 1 … T."""
+def _query(here: int, there: int, worth: _Worth, y: _Floats) -> _Floats:
+    """No less than p·W_{j−1}(y·p′/p) + (1 − p)·W_j(y·(1 − p′)/(1 − p)) at every y given, for j = 1 … T."""
     p, q = here / ONE, (ONE - here) / ONE
-    refused = worth.at(worth.nodes * (there / here * (1 - 2.0**-49)))
-    passed = worth.at(worth.nodes * ((ONE - there) / (ONE - here) * (1 - 2.0**-49)))
+    refused = worth.at(y * (there / here * (1 - 2.0**-49)))
+    passed = worth.at(y * ((ONE - there) / (ONE - here) * (1 - 2.0**-49)))
     total: _Floats = (p * refused[:, :-1] + q * passed[:, 1:]) * (1 + _ROUNDING)
     return total
 
