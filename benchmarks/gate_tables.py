@@ -31,8 +31,8 @@ def main() -> None:
         answered = least + next(place for place, chance in enumerate(table) if chance <= ONE // 100)
         designs[labels, epsilon, DELTA, refusals] = found
         print(
-            f"{'gate' if labels else 'confirm':7} ε = {epsilon:g}, T = {refusals}: 99 % from {answered}, δ ≤ {spent:.6g}, "
-            f"searched {searched:.1f} s, proven {proven:.1f} s",
+            f"{'gate' if labels else 'confirm':7} ε = {epsilon:g}, T = {refusals}: 99 % from {answered}, "
+            f"δ ≤ {spent:.6g}, searched {searched:.1f} s, proven {proven:.1f} s",
             flush=True,
         )
         gate_design.store(Path(sys.argv[1]), designs)

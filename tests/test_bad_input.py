@@ -19,10 +19,12 @@ import tacit.theory.confidence
 import tacit.theory.densities
 import tacit.theory.divergences
 import tacit.theory.estimation
+import tacit.theory.gate
 import tacit.theory.leakage
 import tacit.theory.learnability
 import tacit.theory.quantized
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo, entropy
+from tacit.learning import gate_design
 from tacit.report import Figure, Report, Table
 
 
@@ -82,6 +84,9 @@ TABLE = tacit.theory.densities.DensityTable(
     total_variations=np.ones(2),
     small=np.ones((2, 4)),
 )
+
+GATE = gate_design.found(4.0, 1e-5, refusals=1, labels=True)
+GATE_CERTIFICATE = GATE.certificate()
 
 not_counts = not_array | st.sampled_from([[1, 2], [[1.0, 2.0]], [[True]], 3, [[[1]]]])
 ACCOUNTING = {
@@ -597,7 +602,40 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
                     "counts": st.text() | st.integers(),
                 },
             ),
+            *(
+                (gate, {"refusals": 2}, {"refusals": ACCOUNTING["refusals"] | st.just(1000)})
+                for gate in (tacit.learning.Gate, tacit.learning.Confirm)
+            ),
         )
+    ),
+    *(
+        (
+            function,
+            {
+                "epsilon": 4.0,
+                "table": GATE.table if labels else GATE.leads[1],
+                "refusals": 1,
+                "certificate": GATE_CERTIFICATE,
+            },
+            {
+                "epsilon": ACCOUNTING["epsilon"],
+                "table": not_array | st.sampled_from([[0], [2**63], [0.5], (True,), range(3)]),
+                "refusals": ACCOUNTING["refusals"] | st.just(2),
+                "certificate": foreign | st.text() | st.floats(),
+            },
+        )
+        for function, labels in ((tacit.theory.gate.gate_delta, True), (tacit.theory.gate.confirm_delta, False))
+    ),
+    (
+        tacit.theory.gate.Certificate,
+        {"nodes": [1.0, 2.0], "values": [[0.0, 0.3], [0.0, 0.1]], "corners": ((2**62, 2**61),)},
+        {
+            "nodes": not_finite_array | st.sampled_from([[1.0], [2.0, 3.0], [1.0, 1.0], [1.0, 2.0, 3.0]]),
+            "values": not_share | st.sampled_from([[[0.0], [0.0]], [[0.1, 0.2], [0.0, 0.1]], [[0.0, 0.3], [0.0, 0.0]]]),
+            "corners": foreign
+            | st.floats()
+            | st.sampled_from([(), (1, 2), ((1, 2),), ((2, 1), (3, 1)), ((2**63, 1),), ((2, 0),), ((2, 1, 1),)]),
+        },
     ),
     *(
         (getattr(tacit.theory.learnability, name), good, {key: LEARNABILITY[key] for key in good})
@@ -757,6 +795,7 @@ def test_every_public_door_is_in_the_table():
         tacit.theory.certificates,
         tacit.theory.confidence,
         tacit.theory.estimation,
+        tacit.theory.gate,
         tacit.theory.leakage,
         entropy,
     )

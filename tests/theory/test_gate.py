@@ -1,6 +1,7 @@
 """The gate's δ against everything that can be computed of the game: enumeration, exact horizons, played strategies."""
 
 import dataclasses
+import itertools
 import math
 from fractions import Fraction
 
@@ -112,7 +113,7 @@ def test_no_query_is_worth_more_in_exact_arithmetic(designs, labels):
     table = design.table if labels else design.leads[1]
     rng = np.random.default_rng(0)
     worst = Fraction(0)
-    for first, second in zip(table, table[1:], strict=False):
+    for first, second in itertools.pairwise(table):
         for here, there in ((first, second), (second, first)):
             level = int(rng.integers(1, 3))
             inside = math.exp(rng.uniform(-1.2, 1.2) * design.reach)
@@ -129,7 +130,7 @@ def all_strategies(table, beta, queries, level, y):
     if queries == 0 or level == 0:
         return best
     best = max(best, beta + (1 - beta) * all_strategies(table, beta, queries - 1, level - 1, y))
-    for first, second in zip(table, table[1:], strict=False):
+    for first, second in itertools.pairwise(table):
         for p, q in ((first, second), (second, first)):
             refused = all_strategies(table, beta, queries - 1, level - 1, y * q / p)
             best = max(

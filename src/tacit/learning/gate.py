@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..guarantee import Guarantee
 from ..theory.gate import ONE, confirm_delta, gate_delta
 from . import gate_design
-from .mechanisms import Answer, Mechanism, Noise, Session, checked_budget, loss_guarantee, one_distance
+from .mechanisms import Answer, Noise, Session, loss_guarantee, one_distance
 from .votes import checked_counts
 
 _PROOFS = "docs/proofs/gate.md"
@@ -37,7 +37,7 @@ class Gate:
     refusals: int
 
     def __post_init__(self) -> None:
-        _checked(self)
+        gate_design.checked_budget(self.epsilon, self.delta, self.refusals)
 
     @cached_property
     def design(self) -> gate_design.Design:
@@ -102,7 +102,7 @@ class Confirm:
     refusals: int
 
     def __post_init__(self) -> None:
-        _checked(self)
+        gate_design.checked_budget(self.epsilon, self.delta, self.refusals)
 
     @cached_property
     def design(self) -> gate_design.Design:
@@ -172,11 +172,6 @@ class ConfirmSession(Session):
             raise InputError("proposed", label, requirement=f"must be below {len(row)}", remedy="propose a class")
         order = [label, *(other for other in range(len(row)) if other != label)]
         return None if super().answer(row[order]) is None else label
-
-
-def _checked(mechanism: Mechanism) -> None:
-    checked_budget(mechanism)
-    gate_design.checked_budget(mechanism.epsilon, mechanism.delta, mechanism.refusals)  # type: ignore[attr-defined]
 
 
 def _first_below(table: tuple[int, ...], chance: float) -> int:

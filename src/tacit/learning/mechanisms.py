@@ -211,7 +211,7 @@ class SparseVector:
     variant: str = "tight"
 
     def __post_init__(self) -> None:
-        checked_budget(self)
+        _budget(self)
         checked.whole("refusals", self.refusals, at_least=1, remedy="say after how many refusals it stops")
         checked.choice("variant", self.variant, ("tight", "faithful"), remedy="use 'tight' unless you compare")
         if self.queries is not None or self.variant == "faithful":
@@ -288,7 +288,7 @@ class StableRelease:
     queries: int = 1
 
     def __post_init__(self) -> None:
-        checked_budget(self)
+        _budget(self)
         checked.whole("queries", self.queries, at_least=1, remedy="say how many queries are asked")
 
     @cached_property
@@ -343,7 +343,7 @@ class GNMax:
     counts: bool = False
 
     def __post_init__(self) -> None:
-        checked_budget(self)
+        _budget(self)
         checked.whole("queries", self.queries, at_least=1, remedy="say how many queries are answered")
         _flag("counts", self.counts)
 
@@ -399,7 +399,7 @@ class ConfidentGNMax:
     counts: bool = False
 
     def __post_init__(self) -> None:
-        checked_budget(self)
+        _budget(self)
         checked.whole("queries", self.queries, at_least=1, remedy="say how many queries are tested")
         checked.whole("answers", self.answers, at_least=1, remedy="say how many queries are answered")
         if self.answers > self.queries:
@@ -476,8 +476,7 @@ def _noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool
     return tuple(noisy) if whole else noisy.index(max(noisy))
 
 
-def checked_budget(mechanism: Any) -> None:
-    """Refuses an ε or δ that no mechanism is run for."""
+def _budget(mechanism: Any) -> None:
     checked.number("epsilon", mechanism.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
     checked.probability("delta", mechanism.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
 

@@ -8,6 +8,7 @@ search is trusted. Proofs: docs/proofs/gate.md.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,15 +64,9 @@ class Certificate:
             raise InputError(
                 "values", values, requirement="must be 0 in column 0 only", remedy="begin with no refusals left"
             )
-        corners = tuple((_chance("corners", high), _chance("corners", low)) for high, low in self.corners)
-        highs = [high for high, _ in corners]
-        if not corners or any(low > high for high, low in corners) or sorted(set(highs), reverse=True) != highs:
-            raise InputError(
-                "corners", self.corners, requirement="must be (larger, smaller) and descend", remedy="sort them"
-            )
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "corners", corners)
+        object.__setattr__(self, "corners", _corners(self.corners))
 
 
 @at_most
@@ -116,7 +111,7 @@ def _certified(epsilon: object, table: list[int], released: int, refusals: objec
         raise InputError(
             "refusals", refusals, requirement="must be what the certificate is for", remedy="search for another"
         )
-    for first, second in zip(table, table[1:], strict=False):
+    for first, second in itertools.pairwise(table):
         if not _allowed(max(first, second), min(first, second), certificate.corners):
             _refuse("allow every pair of neighbouring entries", f"{first}/2⁶³ beside {second}/2⁶³")
     kept, values = _convex(certificate.nodes, certificate.values)
@@ -203,6 +198,15 @@ def _allowed(high: int, low: int, corners: tuple[Corner, ...]) -> bool:
     place = next(index for index, (first, _) in enumerate(line) if first <= high)
     (a, b), (c, d) = line[place - 1], line[place]
     return (low - d) * (a - c) >= (b - d) * (high - c)
+
+
+def _corners(corners: object) -> tuple[Corner, ...]:
+    found = [tuple(pair) for pair in corners if isinstance(pair, Sequence)] if isinstance(corners, Sequence) else []
+    ordered = all(len(pair) == 2 and _chance("corners", pair[0]) >= _chance("corners", pair[1]) for pair in found)
+    highs = [pair[0] for pair in found]
+    if not found or not ordered or len(found) < len(corners) or sorted(set(highs), reverse=True) != highs:  # type: ignore[arg-type]
+        raise InputError("corners", corners, requirement="must be (larger, smaller) and descend", remedy="sort them")
+    return tuple((high, low) for high, low in found)
 
 
 def _table(table: object) -> list[int]:
