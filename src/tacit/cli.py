@@ -143,7 +143,7 @@ def learn(
         int | None, typer.Option("--teachers", help="How many; else the root of the number of records.")
     ] = None,
     mechanism: Annotated[
-        str, typer.Option("--mechanism", help="auto, svt, svt-faithful, gnmax, confident-gnmax or stable.")
+        str, typer.Option("--mechanism", help="auto, svt, svt-faithful, gnmax, confident-gnmax, stable or gate.")
     ] = "auto",
     queries: Annotated[
         str | None, typer.Option("--queries", help="How many public records are asked about, or all.")
