@@ -16,12 +16,15 @@ from tacit.learning import (
     Confirm,
     Game,
     Gate,
+    PrivateClassifier,
     distinguishing_attack,
+    expectations,
     gate_design,
     vote_counts,
     votes_to_flip,
     winners,
 )
+from tacit.learning.choice import choice
 from tacit.theory.confidence import binomial_lower, binomial_upper
 from tacit.theory.gate import ONE, confirm_delta, gate_delta
 
@@ -229,3 +232,38 @@ def test_budgets_beyond_the_search_are_refused(mechanism):
     for change in ({"epsilon": 0.001}, {"epsilon": 30.0}, {"delta": 1e-13}, {"delta": 0.2}, {"refusals": 201}):
         with pytest.raises(InputError, match="must"):
             mechanism(**{"epsilon": 1.0, "delta": 1e-5, "refusals": 1, **change})
+
+
+@pytest.mark.parametrize(("epsilon", "refusals"), [(0.5, 100), (1.0, 5), (2.0, 20), (4.0, 1)])
+def test_what_the_choice_expects_of_a_gate_is_near_its_table(epsilon, refusals):
+    gate = Gate(epsilon=epsilon, delta=1e-5, refusals=refusals)
+    lead = np.arange(1.0, 4 * gate.distance(chance=0.01), 3.0)
+    noise = 1 / gate_design.likely_step(epsilon, 1e-5, refusals=refusals)
+    options = {"teachers": 10**4, "queries": 10**4, "noise": noise, "threshold": None}
+    answered, right = expectations.expected("gate", lead, **options)
+    distance = np.ceil(lead / 2).astype(int) - 1
+    truth = 10**4 * np.mean([1 - gate.chance(int(d)) for d in distance])
+    assert answered == right
+    assert abs(answered - truth) < 0.03 * 10**4
+
+
+def test_auto_takes_the_gate_where_votes_are_concentrated_and_says_so():
+    found = choice("auto", epsilon=2.0, delta=1e-5, teachers=500, points=2000, queries=None, lead=(0.9,) * 19 + (0.1,))
+    assert isinstance(found.mechanism, Gate)
+    assert "gate" in found.reason
+    split = choice("auto", epsilon=2.0, delta=1e-5, teachers=250, points=2000, queries=None, lead=(0.3, 0.2))
+    assert not isinstance(split.mechanism, Gate)
+    extreme = choice("auto", epsilon=100.0, delta=1e-5, teachers=250, points=200, queries=None, lead=(0.9,))
+    assert "gate" not in extreme.reason
+
+
+def test_a_classifier_learns_through_the_gate():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 4000)
+    points = labels[:, None] * 4.0 + rng.normal(size=(4000, 2))
+    learner = PrivateClassifier(epsilon=4.0, mechanism="gate", refusals=5, n_teachers=150, key=bytes(32))
+    learner.fit(points[:3000], labels[:3000], X_public=points[3000:])
+    assert learner.guarantee_.value == 4.0
+    assert learner.guarantee_.detail["mechanism"] == "Gate"
+    assert len(learner.answered_) > 500
+    assert learner.score(points[3000:], labels[3000:]) > 0.95

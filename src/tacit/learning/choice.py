@@ -18,16 +18,20 @@ from numpy.typing import NDArray
 from .. import checked
 from ..errors import InputError
 from ..theory import accounting
-from . import expectations
+from . import expectations, gate_design
 from .expectations import RATIO
+from .gate import Gate
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, SparseVector, StableRelease
 from .votes import checked_counts
 
-NAMES = ("svt", "svt-faithful", "gnmax", "confident-gnmax", "stable")
-COMPARED = ("svt", "gnmax", "confident-gnmax")
+NAMES = ("svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate")
+COMPARED = ("svt", "gnmax", "confident-gnmax", "gate")
 
 _SHARE = 0.6
 """Confident-GNMax answers where this share of the teachers agrees."""
+
+_REFUSALS = (1, 2, 5, 10, 20, 50, 100)
+"""Of a gate: those for which designs are stored."""
 
 Margins = tuple[float, ...]
 
@@ -91,7 +95,9 @@ def choice(
     counts: bool = False,
 ) -> Choice:
     """The best candidate of this name, or of all `COMPARED` for "auto"; `queries` and `refusals` may be fixed."""
-    names = COMPARED if name == "auto" else (checked.choice("mechanism", name, NAMES, remedy="use 'auto'"),)
+    names = [checked.choice("mechanism", name, NAMES, remedy="use 'auto'")] if name != "auto" else list(COMPARED)
+    if name == "auto" and not gate_design.manageable(epsilon, delta):
+        names.remove("gate")
     votes = teachers - 2 * np.rint(teachers * (1 - np.array(lead)) / 2)
     found = {
         kind: max(
@@ -142,6 +148,12 @@ def _candidates(
             found = read(queries=asked, noise=vector.scale, threshold=vector.threshold, refusals=stop)
             yield _Candidate(name, asked, stop, 0, found)
         return
+    if name == "gate":
+        asked = points if queries is None else queries
+        for stop in [count for count in _REFUSALS if count <= asked] if refusals is None else [refusals]:
+            noise = 1 / gate_design.likely_step(epsilon, delta, refusals=stop)
+            yield _Candidate(name, asked, stop, 0, read(queries=asked, noise=noise, threshold=None, refusals=stop))
+        return
     unit = accounting.gnmax_sigma(epsilon, delta, answers=50) / 10
     for asked in _steps(25, points) if queries is None else [queries]:
         if name == "stable":
@@ -164,6 +176,8 @@ def _mechanism(best: _Candidate, epsilon: float, delta: float, teachers: int, *,
     if best.name.startswith("svt"):
         variant = "faithful" if best.name == "svt-faithful" else "tight"
         return SparseVector(epsilon=epsilon, delta=delta, refusals=best.refusals, queries=best.queries, variant=variant)
+    if best.name == "gate":
+        return Gate(epsilon=epsilon, delta=delta, refusals=best.refusals)
     if best.name == "stable":
         return StableRelease(epsilon=epsilon, delta=delta, queries=best.queries)
     if best.name == "gnmax":

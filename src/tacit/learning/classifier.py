@@ -65,8 +65,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     epsilon       the whole cost of one `fit`; fitting again costs again, whether or not there is a ledger
     delta         about 1/n²
     n_teachers    "auto" takes the root of the number of records, which is then treated as public
-    mechanism     "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", one of `mechanisms`, or "auto", which
-                  chooses by expected votes and says why in `choice_`
+    mechanism     "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", one of `mechanisms` or `gate`, or
+                  "auto", which chooses by expected votes and says why in `choice_`
     student       any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer,
                   others only points with one; one whose `fit` takes `counts` (`students.Propagated`) gets noisy counts
                   from GNMax at the same cost
@@ -74,7 +74,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                   chosen; the student gets the points as they are
     queries       "all" public points, or so many of them, medoids of clusters; None leaves it to the choice
     expected      for the choice: the share of teachers expected to be right, or counts of public or made-up votes
-    refusals      the T of "svt"; None leaves it to the choice, or to the error estimate
+    refusals      the T of "svt" or "gate"; None leaves it to the choice, or to the error estimate
     error_share   the share of ε for the paper's Remark 1: a private estimate of the teachers' error, on a fifth of the
                   records, sets T
     ledger        a `tacit.ledger.Ledger`: the cost is spent there before the first answer is computed, and answers are

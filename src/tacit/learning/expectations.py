@@ -21,6 +21,8 @@ from scipy import special
 RATIO = 3.0
 """Of a confident mechanism's noise in the test to that of an answer."""
 _NODES = 1001
+_GATE_SHIFT = 1.25
+"""The gate's chances are near 1/cosh²((d/noise − 1.25)/2); see `gate_design.likely_step`."""
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +50,8 @@ def expected(
 ) -> tuple[float, float]:
     """Queries answered, and answered rightly, of so many whose right class leads by one of these margins in votes.
 
-    `refusals` end a sparse vector, `answers` a confident GNMax. All votes are for two classes.
+    `refusals` end a sparse vector or a gate, `answers` a confident GNMax. A gate's noise is the number of votes to flip
+    by which refusals become rarer e times. All votes are for two classes.
     """
     if mechanism in ("gnmax", "confident-gnmax"):
         spread = math.sqrt(2) * noise
@@ -60,8 +63,12 @@ def expected(
         reached = _reached(queries, answers, float(answered.mean()))
     else:
         right = (lead > 0) + 0.5 * (lead == 0)
-        gap = (threshold or 0) - np.maximum(0.0, np.ceil(np.abs(lead) / 2) - 1)
-        answered = _exceeds_two(gap, noise) if mechanism.startswith("svt") else _exceeds_one(gap, noise)
+        distance = np.maximum(0.0, np.ceil(np.abs(lead) / 2) - 1)
+        gap = (threshold or 0) - distance
+        if mechanism == "gate":
+            answered = np.tanh(np.maximum(0.0, distance / noise - _GATE_SHIFT) / 2) ** 2
+        else:
+            answered = _exceeds_two(gap, noise) if mechanism.startswith("svt") else _exceeds_one(gap, noise)
         reached = _reached(queries, refusals, 1 - float(answered.mean()))
     return reached * float(answered.mean()), reached * float((answered * right).mean())
 

@@ -87,6 +87,11 @@ class Design:
         return Certificate(nodes=nodes, values=np.ascontiguousarray(values.T), corners=self.corners)
 
 
+def manageable(epsilon: float, delta: float) -> bool:
+    """Whether the search was seen to manage such budgets."""
+    return 0.01 <= epsilon <= 20 and 1e-12 <= delta <= 0.1
+
+
 def checked_budget(epsilon: float, delta: float, refusals: int) -> None:
     """Refuses what the search was never seen to manage."""
     checked.number("epsilon", epsilon, at_least=0.01, at_most=20, remedy="use about 1, or another mechanism")
@@ -145,8 +150,8 @@ def design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance
     released = math.floor(share * delta / refusals * ONE) if labels else 0
     beta = released / ONE
     least = -math.expm1(refusals * math.log1p(-beta))
-    spread = last_true(lambda distance: gaussian_delta(epsilon, distance=distance) <= delta, holds=0.0, fails=1e3)
-    reach = epsilon + 4 * spread
+    low = high = likely_step(epsilon, delta, refusals=refusals)
+    reach = epsilon + 4 * _spread(epsilon, delta)
     allowed = delta * (1 - 1e-6)
 
     def enough(step: float) -> bool:
@@ -158,7 +163,6 @@ def design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance
                 return bool(np.interp(math.exp(epsilon), nodes, values[-1]) <= allowed)
             reach *= 1.25
 
-    low = high = spread / math.sqrt(refusals + 2.9 * math.sqrt(refusals) + 2.5)  # about right
     while not enough(low):
         low /= 1.2
     while enough(high):
@@ -169,6 +173,17 @@ def design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance
         low, high = (middle, high) if enough(middle) else (low, middle)
     corners = _corners(beta, low, parts=parts, refusals=refusals, reach=reach, tell=tell)
     return Design(refusals=refusals, released=released, step=low, parts=parts, reach=reach, corners=corners)
+
+
+def likely_step(epsilon: float, delta: float, *, refusals: int) -> float:
+    """About the g that the search ends with; p(d) is then near 1/cosh²((g·d − 1.25)/2)."""
+    return _spread(epsilon, delta) / math.sqrt(refusals + 2.9 * math.sqrt(refusals) + 2.5)
+
+
+@cache
+def _spread(epsilon: float, delta: float) -> float:
+    """The distance in standard deviations of two Gaussians that are as hard to tell apart."""
+    return last_true(lambda distance: gaussian_delta(epsilon, distance=distance) <= delta, holds=0.0, fails=1e3)
 
 
 def _tail(step: float, parts: int) -> tuple[float, float]:
