@@ -124,6 +124,43 @@ def test_no_query_is_worth_more_in_exact_arithmetic(designs, labels):
     assert 1 - Fraction(1, 1000) < worst <= 1  # some query is worth nearly as much
 
 
+def test_the_checker_agrees_with_exact_arithmetic_on_any_pair():
+    """Pairs of all kinds on coarse grids: it accepts exactly those whose terms stay below W at the nodes, both ways."""
+    rng = np.random.default_rng(0)
+    verdicts = {True: 0, False: 0}
+    for trial in range(60):
+        nodes, values = gate_design._values(0.0, float(rng.uniform(0.2, 1.0)), parts=2, refusals=2, reach=2.0)
+        high = int(ONE * rng.uniform(0.02, 0.98))
+        low = int(high * rng.uniform(0.5, 1.0))
+        certificate = Certificate(nodes=nodes, values=np.ascontiguousarray(values.T), corners=((high, low),))
+        orders = [
+            all(
+                worth_of_query(certificate, level, Fraction(node), *pair) <= Fraction(certificate.values[place, level])
+                for level in (1, 2)
+                for place, node in enumerate(nodes)
+            )
+            for pair in ((high, low), (low, high))
+        ]
+        try:
+            confirm_delta(1.0, table=[high, low], refusals=2, certificate=certificate)
+            accepted = True
+        except NoTheoremError:
+            accepted = False
+        assert accepted == all(orders), (trial, orders)
+        verdicts[accepted] += 1
+    assert min(verdicts.values()) > 10
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_a_mirror_image_that_is_not_convex_is_refused(labels):
+    steep = Certificate(nodes=[1.0, 2.0], values=[[0.0, 0.9], [0.0, 0.7]], corners=((ONE // 2, ONE // 2),))
+    with pytest.raises(NoTheoremError, match="be convex and fall, in 1/y as in y"):
+        COST[labels](1.0, table=[ONE // 2], refusals=1, certificate=steep)
+    rising = Certificate(nodes=[1.0, 2.0], values=[[0.0, 0.7], [0.0, 0.9]], corners=((ONE // 2, ONE // 2),))
+    with pytest.raises(NoTheoremError, match="be convex and fall"):
+        COST[labels](1.0, table=[ONE // 2], refusals=1, certificate=rising)
+
+
 def all_strategies(table, beta, queries, level, y):
     """The best of every tree of so many queries, in rational arithmetic."""
     best = max(Fraction(0), 1 - y)
