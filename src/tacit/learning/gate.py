@@ -19,13 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import checked
 from ..errors import InputError
-from ..guarantee import Guarantee
+from ..guarantee import Assumption, Guarantee
 from ..theory.gate import ONE, confirm_delta, gate_delta
 from . import gate_design
 from .mechanisms import Answer, Noise, Session, loss_guarantee, one_distance
 from .votes import checked_counts
 
 _PROOFS = "docs/proofs/gate.md"
+
+_PROPOSED = Assumption(
+    text="proposed labels depend on private records through earlier answers alone", checked_by="caller"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +135,7 @@ class Confirm:
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive proposals."""
         detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01)}
-        return loss_guarantee(self, self.delta_spent, "confirm or deny", detail, proofs=_PROOFS)
+        return loss_guarantee(self, self.delta_spent, "confirm or deny", detail, proofs=_PROOFS, assumed=(_PROPOSED,))
 
     def session(self, noise: Noise | None = None) -> ConfirmSession:
         """One run."""

@@ -36,6 +36,7 @@ _INFLATION = 1e-10
 """Every query is taken to be worth this much more than it is: what rounding in the checks has to stay below."""
 
 MOST_REFUSALS = 200
+_EPSILONS, _DELTAS = (0.01, 20.0), (1e-12, 0.1)
 
 _SHARES = {1: 0.6, 2: 0.4}
 """β·T/δ where it is not 0.2, by refusals."""
@@ -89,13 +90,15 @@ class Design:
 
 def manageable(epsilon: float, delta: float) -> bool:
     """Whether the search was seen to manage such budgets."""
-    return 0.01 <= epsilon <= 20 and 1e-12 <= delta <= 0.1
+    return _EPSILONS[0] <= epsilon <= _EPSILONS[1] and _DELTAS[0] <= delta <= _DELTAS[1]
 
 
 def checked_budget(epsilon: float, delta: float, refusals: int) -> None:
     """Refuses what the search was never seen to manage."""
-    checked.number("epsilon", epsilon, at_least=0.01, at_most=20, remedy="use about 1, or another mechanism")
-    checked.number("delta", delta, at_least=1e-12, at_most=0.1, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+    least, most = _EPSILONS
+    checked.number("epsilon", epsilon, at_least=least, at_most=most, remedy="use about 1, or another mechanism")
+    least, most = _DELTAS
+    checked.number("delta", delta, at_least=least, at_most=most, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
     if checked.whole("refusals", refusals, at_least=1, remedy="say after how many refusals it stops") > MOST_REFUSALS:
         raise InputError(
             "refusals", refusals, requirement=f"must be at most {MOST_REFUSALS}", remedy="stop earlier, or use GNMax"
@@ -242,49 +245,46 @@ def _fixed_point(fixed: _Floats, stay_down: float, stay_up: float, ratio: float)
 
 
 class _Grid:
-    """Values on a grid even in ln y, moved by any ratio."""
+    """Values on a grid even in ln y, one row a node and one column for each of some levels, moved by any ratio."""
 
-    def __init__(self, nodes: _Floats, values: _Floats) -> None:
+    def __init__(self, nodes: _Floats, values: _Floats, levels: NDArray[np.int64]) -> None:
         self.node, self.size = math.log(nodes[1]), len(nodes)
-        self.nodes, self.values = nodes, values
+        self.now, self.before = np.ascontiguousarray(values[levels].T), np.ascontiguousarray(values[levels - 1].T)
 
-    def moved(self, levels: NDArray[np.int64], places: NDArray[np.int64], ratio: float) -> _Floats:
-        """V at the nodes named times a ratio, linear between nodes."""
+    def allows(self, high: int, low: int, places: NDArray[np.int64]) -> bool:
+        """Whether V is worth a query of these chances at these nodes, in both orders."""
+        worth = self.now[places]
+        for here, there in ((low, high), (high, low)):
+            query = here / ONE * self._moved(self.before, places, there / here)
+            query += (ONE - here) / ONE * self._moved(self.now, places, (ONE - there) / (ONE - here))
+            query *= 1 + _INFLATION / 2
+            if (query > worth).any():
+                return False
+        return True
+
+    def _moved(self, values: _Floats, places: NDArray[np.int64], ratio: float) -> _Floats:
+        """The values at the nodes named times a ratio, linear between nodes."""
         offset = math.log(ratio) / self.node
         whole = math.floor(offset)
         share = math.expm1((offset - whole) * self.node) / math.expm1(self.node)
-        return (1 - share) * self._at(levels, places + whole) + share * self._at(levels, places + whole + 1)
+        return (1 - share) * self._at(values, places + whole) + share * self._at(values, places + whole + 1)
 
-    def _at(self, levels: NDArray[np.int64], places: NDArray[np.int64]) -> _Floats:
-        columns = np.minimum(np.abs(places), self.size - 1)
-        found = self.values[levels][:, columns]
+    def _at(self, values: _Floats, places: NDArray[np.int64]) -> _Floats:
+        found: _Floats = values.take(np.minimum(np.abs(places), self.size - 1), axis=0)
         below = places < 0
         if below.any():
-            y = np.exp(self.node * places[below])
-            found[:, below] = 1 - y + y * found[:, below]
+            y = np.exp(self.node * places[below])[:, None]
+            found[below] = 1 - y + y * found[below]
         return found
-
-    def allows(self, high: int, low: int, levels: NDArray[np.int64], places: NDArray[np.int64]) -> bool:
-        """Whether V is worth a query of these chances, in both orders."""
-        worth = self.values[levels][:, places]
-        for here, there in ((low, high), (high, low)):
-            refused = self.moved(levels - 1, places, there / here)
-            passed = self.moved(levels, places, (ONE - there) / (ONE - here))
-            query = here / ONE * refused + (ONE - here) / ONE * passed
-            if (query * (1 + _INFLATION / 2) > worth).any():
-                return False
-        return True
 
 
 def _corners(beta: float, step: float, *, parts: int, refusals: int, reach: float, tell: Advance) -> tuple[Corner, ...]:
     """For some chances the smallest neighbour that the game's value allows, and the tail's pair at the end."""
-    grid = _Grid(*_values(beta, step, parts=parts, refusals=refusals, reach=reach))
-    levels = np.arange(1, refusals + 1)
-    blocks = np.array_split(np.arange(grid.size), 1 + grid.size * refusals // 2**14)
-    some = (
-        np.unique(np.rint(np.geomspace(1, refusals, 24)).astype(np.int64)),
-        np.unique(np.linspace(0, grid.size - 1, 500).astype(np.int64)),
-    )
+    nodes, values = _values(beta, step, parts=parts, refusals=refusals, reach=reach)
+    some = _Grid(nodes, values, np.unique(np.rint(np.geomspace(1, refusals, 24)).astype(np.int64)))
+    every = _Grid(nodes, values, np.arange(1, refusals + 1))
+    few = np.unique(np.linspace(0, every.size - 1, 500).astype(np.int64))
+    blocks = np.array_split(np.arange(every.size), 1 + every.size * refusals // 2**14)
     p, q = _tail(step, parts)
     found: list[Corner] = []
     for high in _highs(beta, step, p):
@@ -292,8 +292,8 @@ def _corners(beta: float, step: float, *, parts: int, refusals: int, reach: floa
         holds, fails = 0.0, 40.0  # steps of the log-odds
         for _ in range(_HALVINGS):
             middle = (holds + fails) / 2
-            holds, fails = (middle, fails) if grid.allows(high, _lower(high, middle), *some) else (holds, middle)
-        while not all(grid.allows(high, _lower(high, holds), levels, block) for block in blocks):
+            holds, fails = (middle, fails) if some.allows(high, _lower(high, middle), few) else (holds, middle)
+        while not all(every.allows(high, _lower(high, holds), block) for block in blocks):
             holds *= 1 - 1e-4
         found.append((high, _lower(high, holds)))
     return (*found, (round(p * ONE), math.ceil(q * ONE)))

@@ -487,7 +487,13 @@ def _flag(name: str, value: object) -> None:
 
 
 def loss_guarantee(
-    mechanism: Mechanism, spent: float, name: str, detail: dict[str, Any], *, proofs: str = _PROOFS
+    mechanism: Mechanism,
+    spent: float,
+    name: str,
+    detail: dict[str, Any],
+    *,
+    proofs: str = _PROOFS,
+    assumed: tuple[Assumption, ...] = (),
 ) -> Guarantee:
     """The one shape of all: ε at most what was asked for, provided that its δ was seen to suffice."""
     if not spent <= mechanism.delta:
@@ -501,6 +507,6 @@ def loss_guarantee(
         value=mechanism.epsilon,
         adversary=Adversary.ANY,
         theorem=f"{name} ({proofs})",
-        assumptions=_ASSUMED,
+        assumptions=(*assumed, *_ASSUMED),
         detail={"mechanism": type(mechanism).__name__, "delta": mechanism.delta, "delta_spent": spent, **detail},
     )
