@@ -177,7 +177,7 @@ class _Worth:
         left, right = self.nodes[cell], self.nodes[cell + 1]
         share = ((turned - left) / (right - left))[:, None]
         rest = ((right - turned) / (right - left))[:, None]
-        found = rest * self.values[cell] + share * self.values[cell + 1]
+        found: _Floats = rest * self.values.take(cell, axis=0) + share * self.values.take(cell + 1, axis=0)
         if below.any():
             found[below] = (1 - y[below])[:, None] + y[below][:, None] * found[below]
         return found
