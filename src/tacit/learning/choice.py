@@ -1,7 +1,7 @@
 """Which mechanism, how many queries and how many refusals: chosen by votes that are public or made up.
 
 Nothing here sees a private vote. What is compared is the number of answers to be expected that name the teachers'
-winner, less four for every other one; where that leaves nothing, by how much one answer beats a coin. Where the
+winner, less four for every other one; where that leaves nothing, the share of right ones among them. Where the
 teachers' winner itself is wrong, no mechanism is to blame.
 """
 
@@ -58,10 +58,10 @@ class _Candidate:
 
     @property
     def worth(self) -> tuple[float, float]:
-        """Right answers less four times the wrong ones, nothing below one; and by how much an answer beats a coin."""
+        """Right answers less four times the wrong ones, nothing below one; and the share of right ones, if any."""
         answered, right = self.expected
         worth = 5 * right - 4 * answered
-        return worth if worth >= 1 else 0.0, (2 * right - answered) / max(1.0, answered)
+        return worth if worth >= 1 else 0.0, right / answered if answered >= 1 else 0.0
 
 
 def margins(expected: object) -> Margins:
@@ -107,6 +107,8 @@ def choice(
         for kind in names
     }
     best = max(found.values(), key=lambda item: item.worth)
+    if best.worth[0] == 0 and "gnmax" in found:
+        best = found["gnmax"]  # nothing is worth its budget: this one leaves answers, however doubtful, to learn from
     worths = ", ".join(f"{kind} {item.worth[0]:.3g}" for kind, item in found.items())
     constants = {"refusals": best.refusals, "answers": best.answers}
     shown = ", ".join(f"{key} = {value}" for key, value in constants.items() if value)
