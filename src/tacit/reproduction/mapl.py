@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ MECHANISMS = {
     "svt-faithful": "sparse vector, constants as printed",
     "svt": "sparse vector, tight",
     "stable": "every query paid for (plain composition)",
+    "gate": "gate",
     "confident-gnmax": "Confident-GNMax",
     "gnmax": "GNMax",
     RECIPE: "GNMax, noisy counts, the recipe's student",
@@ -160,10 +161,6 @@ class _Data:
     public_features: _Array
     classes: int
 
-    def asked(self, queries: int) -> _Array:
-        """The public points that a number of queries asks about: medoids of their features."""
-        return medoids(self.public_features, clusters=queries, random_state=0)
-
 
 @dataclass(frozen=True, eq=False)
 class _Run:
@@ -263,7 +260,7 @@ def _released(setting: Setting, data: _Data, votes: _Array, name: str, epsilon: 
     labels = np.full(len(data.public), UNLABELLED, dtype=np.int64)
     counts = np.zeros(votes.shape, dtype=np.int64) if name == RECIPE else None
     session = mechanism.session()
-    for place in data.asked(queries).tolist():
+    for place in _asked(data, queries).tolist():
         if session.stopped:
             break
         answer = session.answer(votes[place])
@@ -278,6 +275,12 @@ def _released(setting: Setting, data: _Data, votes: _Array, name: str, epsilon: 
         found["labels"] = float(np.mean(labels[known] == data.truth[known]))
         found["accuracy"] = _accuracy(fitted(student, data.public, labels, counts), data)
     return found
+
+
+@cache
+def _asked(data: _Data, queries: int) -> _Array:
+    """The public points that a number of queries asks about: medoids of their features, the same for all mechanisms."""
+    return medoids(data.public_features, clusters=queries, random_state=0)
 
 
 def _accuracy(model: Any, data: _Data) -> float:
