@@ -105,6 +105,36 @@ def ranges(
     return _svg(draw, width=4.4, height=4.2)
 
 
+def comparison(
+    x: Sequence[float],
+    lines: Mapping[str, Sequence[float | None]],
+    *,
+    x_label: str,
+    y_label: str,
+    level: tuple[float, str] | None,
+) -> str:
+    """Up to ten lines of shares over a logarithmic axis, and at most one height marked; None leaves a gap."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        colours = (MUTED, PROVEN, ACHIEVED, USEFUL, INK)
+        styles = [(colour, dashes) for dashes in ("-", (0, (3, 1.5))) for colour in colours]
+        for (name, values), (colour, dashes), marker in zip(lines.items(), styles, "osD^vPXph*", strict=False):
+            heights = [float("nan") if value is None else value for value in values]
+            axes.plot(x, heights, color=colour, linestyle=dashes, marker=marker, label=name)
+        if level is not None:
+            axes.axhline(level[0], color=INK, linewidth=1, linestyle=(0, (1, 2)), label=level[1])
+        axes.set_xticks(list(x), [f"{value:g}" for value in x])
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+
+    return _svg(draw, width=4.6, height=4.6)
+
+
 def histogram(values: Mapping[str, Any], *, marked: tuple[float, str], x_label: str) -> str:
     """Shares of positive values over a logarithmic axis, one outline a name, with one place marked."""
     import numpy as np

@@ -52,14 +52,14 @@ SPLITS = ("last", "first")
 """Which part of the test file is kept for testing; the rest of it is the public set."""
 RECIPE, MOMENTS, NOT_PRIVATE = "recipe", "moments", "not private"
 MECHANISMS = {
-    "svt-faithful": "sparse vector, constants as printed",
+    "svt-faithful": "sparse vector, as printed",
     "svt": "sparse vector, tight",
-    "stable": "every query paid for (plain composition)",
+    "stable": "plain composition",
     "gate": "gate",
     "confident-gnmax": "Confident-GNMax",
     "gnmax": "GNMax",
-    RECIPE: "GNMax, noisy counts, the recipe's student",
-    MOMENTS: "one release of moments, not model-agnostic",
+    RECIPE: "recipe: GNMax's counts",
+    MOMENTS: "moments, not agnostic",
     NOT_PRIVATE: "not private",
 }
 
@@ -426,8 +426,10 @@ def _table(run: _Run, means: list[_Row]) -> Table:
             for row in means
         ),
         note="Means over councils and splits. Asked and answered are numbers of queries; labels right is the share of "
-        "answers that are true; student is its accuracy on tested points, over runs with an answer at least. Except "
-        "for the recipe, queries and constants were chosen by votes expected of teachers of whom a share of "
+        "answers that are true; student is its accuracy on tested points, over runs with an answer at least. Plain "
+        "composition pays for every query; the recipe's student learns from noisy counts; one noisy release of moments "
+        "is no mechanism for any learner, and often the better choice. Except for the recipe, queries and constants "
+        "were chosen by votes expected of teachers of whom a share of "
         f"{run.setting.expected:g} is right, never by private votes.",
     )
 
@@ -439,23 +441,20 @@ def _percent(share: float | None) -> str:
 def _figure(setting: Setting, means: list[_Row]) -> Figure:
     epsilons = sorted({row["epsilon"] for row in means if row["epsilon"]})
     found = {(row["mechanism"], row["epsilon"]): row["accuracy"] for row in means}
-    lines = {
-        label: [None if (right := found.get((name, epsilon))) is None else 1 - right for epsilon in epsilons]
-        for name, label in MECHANISMS.items()
-        if any(found.get((name, epsilon)) is not None for epsilon in epsilons)
-    }
+    lines = {label: [found.get((name, epsilon)) for epsilon in epsilons] for name, label in MECHANISMS.items()}
+    shown = {label: values for label, values in lines.items() if any(value is not None for value in values)}
     best = found.get((NOT_PRIVATE, 0.0))
     return Figure(
-        title="The student's error",
-        caption=f"Share of tested points that the student gets wrong on {setting.title}, against the privacy loss ε.",
-        alternative="; ".join(f"{label}: {_read(epsilons, values)}" for label, values in lines.items()),
-        svg=figures.ranges(
+        title="The student's accuracy",
+        caption=f"Share of tested points that the student gets right on {setting.title}, against the privacy loss ε; "
+        "nothing where no query was answered.",
+        alternative="; ".join(f"{label}: {_read(epsilons, values)}" for label, values in shown.items()),
+        svg=figures.comparison(
             epsilons,
-            lines,
+            shown,
             x_label="privacy loss ε",
-            y_label="error of the student",
-            marked=(1.0, "ε = 1"),
-            level=(1 - best if best is not None else 0.5, "not private" if best is not None else "a coin"),
+            y_label="right on tested points",
+            level=None if best is None else (best, MECHANISMS[NOT_PRIVATE]),
         ),
     )
 
