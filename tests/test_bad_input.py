@@ -159,9 +159,18 @@ CERTIFY = {
     "form": not_text | st.just("loose"),
     "sampling": not_text | st.just("all"),
     "lipschitz": not_number.filter(lambda value: value is not None) | negative | st.just(1.0),
+    "alphabet": LEAKAGE["alphabet"].filter(lambda value: value is not None),
     "name": not_text,
 }
-CERTIFIED = {"delta": 0.1, "loss": "log", "method": "discrete", "form": "sharp", "sampling": "pairs", "lipschitz": None}
+CERTIFIED = {
+    "delta": 0.1,
+    "loss": "log",
+    "method": "discrete",
+    "form": "sharp",
+    "sampling": "pairs",
+    "lipschitz": None,
+    "alphabet": None,
+}
 
 DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrategy[Any]]]] = [
     (Assumption, {"text": "t", "checked_by": "code"}, {"text": not_text, "checked_by": not_text | st.just("nobody")}),
@@ -479,8 +488,14 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.certify_slices,
-        {"secret": [0, 1, 0, 1], "output": [1, 2, 2, 2], "slices": ["a", "a", "b", "b"], "delta": 0.1},
-        {"slices": not_column | st.just(["a"]), "secret": not_column, "output": not_column, "delta": not_probability},
+        {"secret": [0, 1, 0, 1], "output": [1, 2, 2, 2], "slices": ["a", "a", "b", "b"], "delta": 0.1, "weights": None},
+        {
+            "slices": not_column | st.just(["a"]),
+            "secret": not_column,
+            "output": not_column,
+            "delta": not_probability,
+            "weights": not_column.filter(lambda value: value is not None) | st.just([1]),
+        },
     ),
     (
         tacit.audit.certify_tallies,

@@ -41,6 +41,15 @@ def safe_text(value: float, *, toward: Literal["down", "up", "nearest"], digits:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
+def chance_text(probability: float) -> str:
+    """ "except with probability …" to three digits: as written where it was written so, else rounded up."""
+    text = f"{probability:.3g}"
+    # 1 − 0.99 is a unit in the last place above 0.01, which is no reason to write 0.0101.
+    if float(text) < probability * (1 - 1e-15):
+        text = safe_text(probability, toward="up")
+    return f"except with probability {text}"
+
+
 def frozen(name: str, value: object) -> Any:
     """Plain data that nobody can change any more."""
     if value is None or isinstance(value, bool | str):
@@ -296,7 +305,7 @@ class Guarantee(_Record):
     @property
     def chance_text(self) -> str:
         """The computation's own chance of being wrong, empty where it sampled nothing."""
-        return f"except with probability {self.failure_probability:.3g}" if self.failure_probability else ""
+        return chance_text(self.failure_probability) if self.failure_probability else ""
 
     def assumed(self, *, checked_by: str) -> tuple[str, ...]:
         """The texts of the assumptions that the caller, or the code, has to make sure of."""

@@ -59,6 +59,7 @@ def test_readings_follow_from_one_another():
     assert found.hockey_stick(0.0) == pytest.approx(found.advantage)
     assert (np.diff(found.hockey_stick([0.0, 0.5, 1.0, 5.0])) <= 0).all()
     assert found.accuracy(0.5) == pytest.approx(found.balanced_accuracy)
+    assert found.accuracy(1e-305) == found.accuracy(5e-324) == 1  # "never" is right
     # Against a rare secret nobody beats "never" by much.
     assert 0.99 < found.accuracy(0.01) < 0.99 + 0.01 * float(found.hockey_stick(math.log(99))) + 1e-9
 
@@ -104,6 +105,14 @@ def test_sharp_is_within_closed_and_closed_within_printed():
         assert sharp.squared <= closed.squared < 0.2 * printed.squared
     assert "Theorem 3" in printed.theorem
     assert "can take 4 values" in " ".join(printed.guarantee.assumed(checked_by="caller"))
+
+
+def test_alphabets_are_whole_numbers_whatever_the_form():
+    for form, alphabet in (("printed", "3"), ("sharp", -7), ("sharp", 2.5)):
+        with pytest.raises(InputError, match="alphabet must be a whole number ≥ 1"):
+            certify(SECRET, OUTPUT, delta=0.05, form=form, loss="log", sampling="pairs", alphabet=alphabet)
+    # One that plays no part is no assumption.
+    assert certify(SECRET, OUTPUT, delta=0.05, alphabet=9) == certify(SECRET, OUTPUT, delta=0.05)
 
 
 def test_a_joint_certificate_is_the_intersection():
@@ -155,6 +164,27 @@ def test_assumptions_are_said():
         found = certify(SECRET, output, delta=0.05, **options)
         assert text in " ".join(found.guarantee.assumed(checked_by="caller"))
     assert "with Gaussian noise" in certify(SECRET, output, delta=0.05, noise=0.5).output
+    assert "bins and seed were chosen before" in " ".join(found.guarantee.assumed(checked_by="caller"))
+
+
+def test_settings_that_differ_are_named_apart():
+    output = RNG.normal(size=2000)
+    first, second = (certify(SECRET, output, delta=0.05, noise=noise) for noise in (0.1234561, 0.1234564))
+    assert first.quantity("advantage") != second.quantity("advantage")
+    first, second = (
+        certify(SECRET, output, delta=0.05, method="lipschitz", lipschitz=c, width=0.5) for c in (0.1234561, 0.1234564)
+    )
+    assert first.assumptions != second.assumptions
+
+
+def test_chances_are_never_printed_smaller():
+    found = certify_slices(SECRET, OUTPUT, np.arange(2000) % 7, delta=0.05)
+    assert found[0].guarantee.chance_text == "except with probability 0.00715"
+    assert certify(SECRET, OUTPUT, delta=0.05).guarantee.chance_text == "except with probability 0.05"
+    assert (
+        "except with probability 0.0101;"
+        in Audit(certificate=certify(SECRET, OUTPUT, delta=0.010049), require_advantage=0.5).verdict
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,12 +241,18 @@ def test_slices_share_delta_and_a_slice_of_one_class_bounds_nothing():
     assert (found["c"].positives, found["c"].negatives) == (100, 0)
     with pytest.raises(InputError, match="exactly two values"):
         certify_slices([0, 1, 0, 2], [1, 1, 1, 1], ["a", "a", "b", "b"], delta=0.1)
+    with pytest.raises(InputError, match="weights must be 2000 whole numbers"):
+        certify_slices(SECRET, OUTPUT, part, delta=0.1, weights=[1] * 5)
+    weighted = certify_slices(SECRET, OUTPUT, SECRET * 0, delta=0.02, weights=np.full(2000, 3))
+    assert weighted[0].squared == certify(np.tile(SECRET, 3), np.tile(OUTPUT, 3), delta=0.02).squared
 
 
 def test_the_printed_network_certificate_prints_its_assumption():
     found = certify_network(0.995, positives=50000, negatives=50000, neurons=1000, barron=0.1, diameter=6.0, delta=0.01)
     assert "reached the global minimum" in found.guarantee.assumed(checked_by="caller")[0]
     assert 0.88 < found.squared_loss < 0.9
+    with pytest.raises(InputError, match="negatives must be about as many as positives, 10,"):
+        certify_network(0.995, positives=10, negatives=10**7, neurons=1000, barron=0.1, diameter=6.0, delta=0.01)
 
 
 # The paper's closed-form mixture: T given S is Gaussian around Sμ, cut off at ±3
@@ -311,6 +347,28 @@ def test_verdicts_where_the_ceiling_is_not_kept():
     assert close.verdict.endswith("more rows may decide.") or "at least" in close.verdict
 
 
+def test_verdicts_begin_with_what_no_table_can_show():
+    network = certify_network(
+        1.0, positives=10**7, negatives=10**7, neurons=10**6, barron=0.1, diameter=1.0, delta=0.05
+    )
+    monotone = certify(SECRET, np.arange(2000) // 2 % 50, delta=0.05, method="monotone")
+    lipschitz = certify(SECRET, OUTPUT / 4, delta=0.05, method="lipschitz", lipschitz=0.1)
+    for certificate, condition in (
+        (network, "If the network reached the global minimum over all networks of 1000000 neurons on this table and "),
+        (monotone, "If the probability of the secret only grows, or only falls, with the output, "),
+        (lipschitz, "If E[S|T] changes by at most 0.1 per unit of the output (bins of "),
+    ):
+        for ceiling, word in ((None, ", the largest advantage"), (0.5, ", met: "), (0.01, ", not proven: ")):
+            verdict = Audit(certificate=certificate, require_advantage=ceiling).verdict
+            assert verdict.startswith(condition)
+            assert word in verdict
+        # An attack that breaks the ceiling shows it by itself, and one beyond the certificate puts the blame there.
+        broken = Audit(certificate=certificate, attacks=(attack(certificate, 0.0125),), require_advantage=0.01)
+        assert broken.verdict.startswith("Broken: the largest advantage of anyone who sees only the output is 0.0125 ")
+        beyond = Audit(certificate=certificate, attacks=(attack(certificate, 0.9),))
+        assert f"most likely that {condition[3:20]}" in beyond.verdict
+
+
 def test_an_attack_beyond_the_certificate_is_a_contradiction():
     """Every row fifty times over: they are not independent, and what is no leak looks like a proof of little."""
     certificate = certify(np.tile(SECRET, 50), np.tile(OUTPUT, 50), delta=0.05)
@@ -343,6 +401,29 @@ def test_rows_needed_are_enough_and_no_more():
     assert rows_needed(0.1, delta=0.05, values=1000) > needed
     with pytest.raises(InputError, match="no number of rows"):
         rows_needed(0.1, delta=0.05, leaked=0.02)
+
+
+def test_rows_needed_do_about_every_second_time():
+    """30 to 97 of 100 tables; simulated shares are between 0.47 and 0.85: either end has a chance below 1e-3."""
+    for values, loss in ((2, "squared"), (10, "squared"), (10, "zero-one")):
+        rows, rng = rows_needed(0.2, delta=0.05, values=values, loss=loss), np.random.default_rng(1)
+        secret = np.arange(rows) % 2
+        certified = [
+            certify(secret, rng.integers(0, values, rows), delta=0.05, loss=loss).advantage <= 0.2 for _ in range(100)
+        ]
+        assert 30 <= sum(certified) <= 97
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.05, 0.5, 0.9])
+@pytest.mark.parametrize("ceiling", [0.9, 0.5, 0.2, 0.07])
+def test_fewer_rows_than_needed_certify_nothing(delta, ceiling):
+    """The most favourable table, an output with one value, by every loss and sampling; pairs may be odd."""
+    for loss, least in (("squared", "squared"), ("log", "squared"), ("zero-one", "zero-one"), ("joint", "zero-one")):
+        needed = rows_needed(ceiling, delta=delta, loss=least, values=1)
+        for sampling, end in (("by class", needed), ("pairs", needed - 1)):
+            for rows in range(max(2, needed - 5), end):
+                found = certify(np.arange(rows) % 2, np.zeros(rows), delta=delta, loss=loss, sampling=sampling)
+                assert found.advantage > ceiling
 
 
 def test_privacy_curves_fall_and_are_read_between_their_points():

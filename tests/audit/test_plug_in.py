@@ -109,6 +109,25 @@ def test_sampled_plug_ins_are_upper_limits():
     assert np.mean(found) == pytest.approx(exact, rel=0.03)
 
 
+def test_sampled_plug_ins_do_not_depend_on_the_origin():
+    """1e15 and 1e15 + ⅛ are one number once divided by 0.1."""
+    secret = np.arange(2000) % 2
+    options = {"paired": False, "failure_probability": 0.01, "seed": 0}
+    near, far = (
+        plug_in.sampled(Tally(noise=0.1).add(secret, np.tile((c + 0.125 * secret)[:, None], 4)), **options)
+        for c in (0.0, 1e15)
+    )
+    assert near == far
+    assert far.squared > 0.6
+
+
+def test_vectors_beyond_all_numbers_are_refused():
+    for far, noise in ((1e300, 1e-10), (1.7e308, 1.0)):
+        tally = Tally(noise=noise).add([0, 1, 1], np.array([[-far] * 4, [far] * 4, [0.0] * 4]))
+        with pytest.raises(ValueError, match="none beyond 1e5 deviations"):
+            plug_in.sampled(tally, paired=False, failure_probability=0.1, seed=0)
+
+
 def test_vectors_far_apart_are_refused():
     with pytest.raises(ValueError, match=r"must span at most .*; release fewer coordinates"):
         plug_in.smoothed(Tally(noise=0.01).add([0, 1], np.array([[0.0, 0, 0], [50, 50, 50]])), paired=False)
@@ -144,12 +163,18 @@ def test_monotone_plug_ins_are_the_best_of_all_monotone_rules(seed):
     rng = np.random.default_rng(seed)
     n = 24
     secret = rng.permutation(np.arange(n) % 3 % 2)
-    output = np.round(rng.normal(size=n) + 0.8 * secret * (-1) ** seed, 0 if seed % 3 else 1)
+    output = np.round(rng.normal(size=n) + 0.8 * secret * (-1) ** seed, 0 if seed % 3 else 1) + 0.0  # −0.0 is another
     output = np.clip(output, -2, 2) if seed % 3 == 0 else output
     output = np.where(np.isin(output, np.unique(output)[:9]), output, np.unique(output)[0])
     for paired in (True, False):
         found = plug_in.monotone(Tally().add(secret, output), paired=paired)
         check(found, monotone_twin(output, *masses(secret, n, paired=paired)), absolute=1e-12)
+
+
+def test_monotone_rules_may_part_the_two_zeros():
+    secret = np.arange(20) % 2
+    tally = Tally().add(secret, np.where(secret == 1, 0.0, -0.0))
+    assert plug_in.monotone(tally, paired=True).squared == pytest.approx(1)
 
 
 def test_monotone_correct_guesses_are_those_of_the_best_threshold():

@@ -123,6 +123,10 @@ BAD = {
     "objects": ([0, 1], [{}, {}], "one type"),
     "masked": ([0, 1], np.ma.masked_array([1, 2], mask=[0, 1]), "masked"),
     "huge": ([0, 1], np.array([2**64 - 1, 1], dtype=np.uint64), "int64"),
+    "whole numbers that floats cannot hold": ([0, 1], [2**53 + 1, 0.5], "at most 2\\*\\*53 in size among floats"),
+    "such, negative": ([0, 1], [-(2**53) - 1, 0.5], "at most 2\\*\\*53 in size among floats"),
+    "text that ends in NUL": ([0, 1], ["a", "a\0"], "must not end in what NumPy drops"),
+    "such objects": ([0, 1], np.array(["a", "a\0"], dtype=object), "must not end in what NumPy drops"),
 }
 
 
@@ -133,6 +137,79 @@ def test_tables_that_cannot_be_used_are_refused_in_words(name):
         Tally().add(secret, output).positive  # noqa: B018
 
 
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="no wider floats here")
+def test_floats_wider_than_64_bits_are_refused():
+    wide = np.longdouble(1) + np.longdouble(2) ** -60 * np.arange(2)
+    with pytest.raises(InputError, match="must fit into float64"):
+        Tally().add([0, 1], wide)
+    with pytest.raises(InputError, match="entries of one type, got 'longdouble'"):
+        Tally().add([0, 1], list(wide))
+
+
+def test_floats_are_symbols_bit_by_bit():
+    """What rounding leaves of the sign of small numbers tells the secret, alone and beside other columns."""
+    secret = np.arange(200) % 2
+    rounded = np.round(np.where(secret == 1, 0.3, -0.3))
+    assert (rounded == 0).all()
+    for output in (rounded, rounded.tolist(), {"a": rounded, "b": np.zeros(200)}, np.column_stack([rounded, rounded])):
+        tally = Tally().add(secret[:77], rows(output, slice(77))).add(secret[77:], rows(output, slice(77, 200)))
+        assert tally.symbols == 2
+        assert plug_in.discrete(tally, paired=False).squared == pytest.approx(1)
+    # As numbers the two zeros are one, and noise hides the sign.
+    assert plug_in.smoothed(Tally(noise=0.1).add(secret, rounded), paired=False).squared < 1e-4
+    assert Tally(width=0.1).add(secret, rounded).symbols == 1
+
+
+@given(st.lists(st.floats(allow_nan=False) | st.just(-0.0), min_size=2, max_size=20))
+def test_floats_are_counted_in_ascending_order(values):
+    """Each its own number of times, so that the order of the counts is seen; the two zeros one after the other."""
+    values = list({value.hex(): value for value in values}.values())
+    weights = 1 + np.arange(len(values))
+    both = Tally().add([0] * len(values), values, weights=weights).add([1], [values[0]])
+    order = sorted(range(len(values)), key=lambda place: (values[place], math.copysign(1, values[place])))
+    assert both.counts()[1].tolist() == [int(weights[place]) for place in order]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_rows_beyond_exact_counting_are_refused(columns):
+    """Masses on the grid are counts times 2**(bits·columns), in int64."""
+    tally = Tally(noise=1.0).add([0, 1], np.array([[0.0] * columns, [1.0] * columns]), weights=[2**31, 2**31])
+    exact = plug_in.smoothed(tally, paired=False)
+    for _ in range(10 if columns == 1 else 0):
+        assert plug_in.smoothed(tally.merge(tally), paired=False) == exact
+    with pytest.raises(InputError, match=r"must have at most \d+ rows here"):
+        tally.merge(tally)
+    with pytest.raises(InputError, match="must have at most"):
+        tally.add([0] * 1024, np.zeros((1024, columns)), weights=[2**32] * 1024)
+    assert sum(tally.rows) == (2**42 if columns == 1 else 2**32)
+    assert plug_in.smoothed(tally, paired=False) == exact
+
+
+def test_heavy_rows_are_rows():
+    """A weight of 2**24 on a grid of two columns: sums beyond what float64 adds up exactly."""
+    output = np.array([[0.1, 0.7], [0.3, 0.2], [0.1, 0.7]])
+    light = Tally(noise=1.0).add([0, 1, 0], output, weights=[1, 3, 2])
+    heavy = Tally(noise=1.0).add([0, 1, 0], output, weights=[2**24, 3 * 2**24, 2 * 2**24])
+    for one, other in zip(light.counts(), heavy.counts(), strict=True):
+        assert (one * 2**24 == other).all()
+
+
+def test_noise_and_bins_too_small_to_divide_by_are_refused():
+    for options in ({"noise": 1e-307}, {"width": 5e-324}):
+        with pytest.raises(InputError, match="≥ 1e-300"):
+            Tally(**options)
+    for columns in (1, 2):
+        with pytest.raises(InputError, match=r"standard deviations of the noise around 0, got 1e[+]300"):
+            Tally(noise=1e-299).add([0, 1], np.array([[0.0] * columns, [1e300] * columns]))
+    with pytest.raises(InputError, match="bins of 0"):
+        Tally(width=1e-299).add([0, 1], [0.0, 1e300])
+
+
+def test_whole_numbers_that_floats_cannot_hold_are_refused_where_noise_is():
+    with pytest.raises(InputError, match=r"below 2[*][*]53"):
+        Tally(noise=0.1).add([0, 1], np.array([[2**53] * 4, [2**53 + 1] * 4]))
+
+
 def test_a_constant_output_is_counted():
     assert plug_in.discrete(Tally().add(SECRET, np.zeros(200)), paired=False).squared < 1e-12
 
@@ -140,6 +217,10 @@ def test_a_constant_output_is_counted():
 def test_batches_have_to_stay_alike():
     with pytest.raises(InputError, match="must stay whole"):
         Tally().add([0, 1], [1, 2]).add([0, 1], [1.5, 2.5])
+    with pytest.raises(InputError, match="must stay whole"):
+        Tally().add([0, 1], [1, 2]).add([0, 1], [True, False])
+    with pytest.raises(InputError, match="must stay float, text"):
+        Tally().add([0], {"a": [1.0], "b": ["x"]}).add([1], {"a": [2], "b": ["x"]})
     with pytest.raises(InputError, match="exactly two values"):
         Tally().add([0, 1], [1, 2]).add([0, 2], [1, 2])
     with pytest.raises(InputError, match="same noise"):

@@ -210,6 +210,39 @@ def test_log_limits_invert_their_rates(x, half, delta):
         assert iota(less) <= x or n * log_rate(mp.mpf(x), less) <= log * (1 + mp.mpf(SLACK))
 
 
+def test_log_limits_near_ln_2_are_never_below_their_rate():
+    """Where ι(e) is the limit, n times the rate at e is L or more, in 50 digits; 21 of 300 such draws were not."""
+    rng = np.random.default_rng(1)
+    draws = [(5709959, 0.6931413569286041, 0.05)]
+    for _ in range(150):
+        gap, failure = 10 ** rng.uniform(-9, -0.3), rng.choice([0.05, 0.5, 1e-30, 1 - 1e-9])
+        draws.append((2 * int(10 ** rng.uniform(0.3, 9)), max(0.0, math.log(2) - gap), float(failure)))
+    checked = 0
+    with mp.workdps(50):
+        for n, x, delta in draws:
+            half = (n + 1) // 2
+            log, n = -mp.log(mp.mpf(delta)), 2 * half
+            limit = log_sharp(x, positives=half, negatives=half, failure_probability=delta)
+            if limit >= min(mp.log(2), (mp.sqrt(log / n) + mp.sqrt(x + log / n)) ** 2):
+                continue
+            low, high = mp.mpf(0), mp.mpf(1)
+            for _ in range(170):
+                middle = (low + high) / 2
+                low, high = (low, middle) if iota(middle) > limit else (middle, high)
+            assert n * log_rate(mp.mpf(x), high) >= log
+            checked += 1
+    assert checked > 60
+
+
+@pytest.mark.parametrize("delta", [1 - 1e-12, 1 - 2**-53, 5e-324])
+def test_failure_probabilities_near_their_ends(delta):
+    """ln(1/δ) by way of 1/δ errs by 1e-4 at 1 − 1e-12, and is infinite at 5e-324."""
+    floor = 2 * -mp.log(mp.mpf(delta)) / 10**6
+    exact = (mp.sqrt(floor) + mp.sqrt(floor + mp.mpf(0.25))) ** 2
+    found = squared_closed(0.25, positives=500_000, negatives=500_000, failure_probability=delta)
+    assert exact <= found <= exact * (1 + mp.mpf(1e-11))
+
+
 @given(plug_ins, sizes, failures)
 def test_variation_limits_invert_their_rates(x, half, delta):
     log, n = mp.log(1 / mp.mpf(delta)), 2 * half

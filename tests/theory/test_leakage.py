@@ -163,6 +163,17 @@ def test_a_coins_information_is_bracketed(bias):
     assert high - low <= 1e-9 * float(exact) + 1e-300
 
 
+@pytest.mark.parametrize("v", [5e-324, 1e-300, 1e-45, 1e-31, 1e-28])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-16, 1e-9, 0.5])
+def test_the_hockey_stick_of_next_to_nothing(v, epsilon):
+    more = mp.expm1(mp.mpf(epsilon))  # e^ε − 1
+    exact = v * (more + 2) ** 2 / (mp.sqrt(more**2 + v * (more + 2) ** 2) + more) / 2
+    found = leakage.hockey_stick_upper(epsilon, squared=v)
+    assert exact <= found
+    if v >= 1e-300 and (more == 0 or more > 1e-10):  # e^ε rounded down to 1 gives more
+        assert found <= exact * (1 + mp.mpf(1e-4))
+
+
 def test_nothing_and_everything():
     assert leakage.advantage_upper(0.0) < 1e-300
     assert leakage.roc_upper([0.0, 0.3, 1.0], squared=0.0) == pytest.approx([0.0, 0.3, 1.0])

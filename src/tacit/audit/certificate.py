@@ -22,7 +22,7 @@ from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import down, up
 from ..theory import certificates, leakage
 from . import plug_in
-from .tally import STEPS, Tally, column, output_columns, two_labels
+from .tally import STEPS, Tally, column, multiplicities, output_columns, two_labels
 
 LOSSES = ("squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "monotone", "lipschitz")
@@ -38,6 +38,7 @@ SCOPE = (
 """What every reader has to be told."""
 
 _LN2 = math.log(2)
+_ORDERED = ("boolean", "whole", "float")  # columns for which "monotone" has a meaning
 
 READINGS = {
     "advantage": "advantage (TPR − FPR)",
@@ -79,6 +80,12 @@ class Certificate:
     negatives: int
     theorem: str
     assumptions: tuple[Assumption, ...]
+
+    @property
+    def condition(self) -> str:
+        """What the claim rests on beside the way rows were drawn, and no table can show; empty if nothing."""
+        stated = {"monotone": 1, "lipschitz": 1, "network": 3}.get(self.method, 0)
+        return " and ".join(assumption.text for assumption in self.assumptions[:stated])
 
     @property
     def advantage(self) -> float:
@@ -132,7 +139,8 @@ class Certificate:
         """At most this share of guesses is right where the positive secret has the prior probability given."""
         p = checked.probability("prior", prior, remedy="give the share of the positive class")
         rare = min(p, 1 - p)
-        epsilon = max(0.0, down(math.log((1 - rare) / rare), relative=1e-14))
+        # δ(ε) falls: at 700, the largest ε that it is computed for, it is no smaller than beyond.
+        epsilon = min(700.0, max(0.0, down(math.log((1 - rare) / rare), relative=1e-14)))
         return min(1.0, up(1 - rare + rare * float(self.hockey_stick(epsilon)), relative=1e-14))
 
     @property
@@ -220,7 +228,7 @@ def certify(
     if method == "lipschitz" and width is None and lipschitz is not None:
         rows = len(column("secret", secret))
         # As if the posterior might run once through its whole range: then both errors are of one size.
-        width = (4 / max(rows, 1)) ** (1 / 3) / max(lipschitz, 1e-300)
+        width = max(1e-300, (4 / max(rows, 1)) ** (1 / 3) / max(lipschitz, 1e-300))
     tally = Tally(noise=noise, width=width).add(secret, output, weights=weights)
     return certify_tally(tally, alphabet=alphabet, name=name, seed=seed, **chosen)
 
@@ -239,13 +247,16 @@ def certify_tally(
     seed: int = 0,
 ) -> Certificate:
     """`certify` from counts that were gathered batch by batch."""
-    _choices(delta, loss, method, form, sampling, lipschitz)
+    chosen = _choices(delta, loss, method, form, sampling, lipschitz)
+    delta, lipschitz = chosen["delta"], chosen["lipschitz"]
     if not isinstance(tally, Tally):
         raise InputError("tally", tally, requirement="must be a Tally", remedy="use certify for columns")
     output = checked.text("name", name, remedy="name what the adversary sees")
     checked.whole("seed", seed, at_least=0, remedy="use 0")
+    if alphabet is not None:
+        alphabet = checked.whole("alphabet", alphabet, at_least=1, remedy="count the values that are possible")
     paired = sampling == "pairs"
-    if paired and abs(tally.positives - tally.negatives) > 8 * math.sqrt(tally.positives + tally.negatives):
+    if paired and not _fair(tally.positives, tally.negatives):
         raise InputError(
             "sampling",
             f"'pairs' with {tally.positives} against {tally.negatives} rows",
@@ -284,13 +295,13 @@ def certify_tally(
         method=method,
         form=form,
         sampling=sampling,
-        output=output if method != "noisy" else f"{output} with Gaussian noise of standard deviation {tally.noise:g}",
+        output=output if method != "noisy" else f"{output} with Gaussian noise of standard deviation {tally.noise!r}",
         positive=tally.positive,
         negative=tally.negative,
         positives=tally.positives,
         negatives=tally.negatives,
         theorem=_theorem(loss, form),
-        assumptions=_assumptions(tally, method, sampling, lipschitz, alphabet),
+        assumptions=_assumptions(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
     )
 
 
@@ -312,12 +323,13 @@ def certify_slices(
         )
     kind = {name: options.pop(name, None) for name in ("noise", "width")}
     weights = options.pop("weights", None)
+    counts = None if weights is None else multiplicities(weights, len(secrets))
     columns = output_columns(output, rows=len(secrets))
     tallies = {}
     values, places = np.unique(parts, return_inverse=True)
     for place, value in enumerate(values.tolist()):
         rows = places == place
-        kept = None if weights is None else column("weights", weights)[rows]
+        kept = None if counts is None else counts[rows]
         seen = dict(enumerate(one[rows] for one in columns))
         tallies[value] = Tally(**kind).add(secrets[rows], seen, weights=kept)
     return certify_tallies(tallies, delta=delta, **options)
@@ -362,6 +374,13 @@ def certify_network(
     """
     for label, rows in (("positives", positives), ("negatives", negatives)):
         checked.whole(label, rows, at_least=1, remedy="count the rows of the class")
+    if not _fair(positives, negatives):
+        raise InputError(
+            "negatives",
+            negatives,
+            requirement=f"must be about as many as positives, {positives}, where every secret was a fair coin",
+            remedy="use certify, which needs no shares of the classes",
+        )
     bound = certificates.printed_network_loss(
         empirical_loss,
         count=positives + negatives,
@@ -389,11 +408,16 @@ def certify_network(
         theorem="Theorem 1 of Diaz, Kairouz, Liao and Sankar 2019",
         assumptions=(
             _caller(f"the network reached the global minimum over all networks of {neurons} neurons on this table"),
-            _caller(f"the posterior extends smoothly with Barron constant {barron:g}"),
-            _caller(f"both classes have densities on one compact set of diameter {diameter:g} around 0"),
+            _caller(f"the posterior extends smoothly with Barron constant {float(barron)!r}"),
+            _caller(f"both classes have densities on one compact set of diameter {float(diameter)!r} around 0"),
             _caller("rows are independent pairs, and every secret was a fair coin"),
         ),
     )
+
+
+def _fair(positives: int, negatives: int) -> bool:
+    """Whether fair coins may have fallen so: eight standard deviations are granted."""
+    return abs(positives - negatives) <= 8 * math.sqrt(positives + negatives)
 
 
 Bounds = tuple[float, float, float]
@@ -473,7 +497,9 @@ def _choices(
         "lipschitz": lipschitz,
     }
     if lipschitz is not None:
-        checked.number("lipschitz", lipschitz, at_least=0, remedy="give the Lipschitz constant of E[S|T]")
+        chosen["lipschitz"] = checked.number(
+            "lipschitz", lipschitz, at_least=0, remedy="give the Lipschitz constant of E[S|T]"
+        )
     if (lipschitz is not None) != (method == "lipschitz"):
         raise InputError(
             "lipschitz",
@@ -496,7 +522,7 @@ def _method(tally: Tally, method: str) -> str:
                 "Gaussian noise and pass noise=, round it before release, or state method='monotone' or 'lipschitz'"
             )
         return "discrete"
-    fits = {natural, "monotone"} if natural == "discrete" and tally.kind in ("whole", "float") else {natural}
+    fits = {natural, "monotone"} if natural == "discrete" and tally.kind in _ORDERED else {natural}
     if method != "auto" and method not in fits:
         raise InputError(
             "method",
@@ -535,7 +561,7 @@ def _assumptions(
     }[sampling]
     assumed = [
         _caller(rows),
-        _caller("columns, method, noise and bins were chosen before this table was seen"),
+        _caller("columns, method, noise, bins and seed were chosen before this table was seen"),
         Assumption(text="the secret takes two values, both in the table, and nothing is missing", checked_by="code"),
     ]
     if method == "noisy":
@@ -543,14 +569,14 @@ def _assumptions(
             0,
             _caller(
                 "the output is released once a record, with fresh Gaussian noise of standard deviation "
-                f"{tally.noise:g} in each coordinate, rounded so that low bits tell nothing, and never without"
+                f"{tally.noise!r} in each coordinate, rounded so that low bits tell nothing, and never without"
             ),
         )
     if method == "monotone":
         assumed.insert(0, _caller("the probability of the secret only grows, or only falls, with the output"))
     if method == "lipschitz":
         assumed.insert(
-            0, _caller(f"E[S|T] changes by at most {lipschitz:g} per unit of the output (bins of {tally.width:g})")
+            0, _caller(f"E[S|T] changes by at most {lipschitz!r} per unit of the output (bins of {tally.width!r})")
         )
     if alphabet is not None:
         assumed.append(_caller(f"the output can take {alphabet} values at all"))

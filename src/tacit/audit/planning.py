@@ -12,11 +12,12 @@ _MOST_HALF = 10**9
 
 
 def rows_needed(advantage: float, *, delta: float, loss: str = "squared", leaked: float = 0.0, values: int = 2) -> int:
-    """Rows, half of each class, from which a certificate for `advantage` can be expected; a plan, not a promise.
+    """Rows, half of each class, with which about every second table certifies `advantage`; a plan, not a promise.
 
     `loss` is "squared", or "zero-one" where the advantage alone is to be certified, which takes fewer rows. `leaked`
     is the true v, 0 where the output tells nothing. An output with d values adds about (d − 1)/n to the plug-in by
-    chance; with values=1 nothing is added, and fewer rows cannot do.
+    chance; with values=1 nothing is added, and fewer rows cannot do (in pairs, of which there may be an odd number,
+    no more than one fewer).
     """
     target = checked.number("advantage", advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
     delta = checked.probability("delta", delta, remedy="use a small probability such as 0.05")
@@ -37,9 +38,11 @@ def rows_needed(advantage: float, *, delta: float, loss: str = "squared", leaked
             limit = certificates.squared_sharp(plug_in, positives=half, negatives=half, failure_probability=delta)
             return limit <= target**2
         correct = min(2 * half, math.ceil(half * (1 + math.sqrt(plug_in))))
-        return (
-            certificates.variation_exact(correct, positives=half, negatives=half, failure_probability=delta) <= target
+        # As pairs: by class the limit is no smaller, and for δ of about ½ it is larger.
+        limit = certificates.variation_exact(
+            correct, positives=half, negatives=half, failure_probability=delta, paired=True
         )
+        return limit <= target
 
     low, high = 0, 1
     while not enough(high):

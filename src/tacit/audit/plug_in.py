@@ -79,17 +79,17 @@ def sampled(tally: Tally, *, paired: bool, failure_probability: float, seed: int
     """The same for more coordinates than a grid has room for, by Monte Carlo with upper confidence limits."""
     positive, negative = tally.counts()
     masses = np.stack(_masses(positive, negative, tally, paired), axis=1)
-    points = tally.points() / float(tally.noise or 1.0)
-    points -= points.mean(axis=0)
+    points = _in_deviations(tally.points(), float(tally.noise or 1.0))
     draws = min(_MOST_DRAWS, _MOST_PAIRS // len(points))
     rng = np.random.default_rng(seed)
     share = masses.sum(axis=1)
     chosen = rng.choice(len(points), size=draws, p=share / share.sum())
     released = points[chosen] + rng.standard_normal((draws, points.shape[1]))
-    reach = math.sqrt(max(float((rows**2).sum(axis=1).max()) for rows in (points, released)))
+    with np.errstate(over="ignore"):
+        reach = math.sqrt(max(float((rows**2).sum(axis=1).max()) for rows in (points, released)))
     # What rounding may do to the logarithm of a density ratio, and so to a posterior.
     error = float(np.finfo(float).eps) * (2 * (points.shape[1] + 8) * reach**2 + 2 * len(points))
-    if draws < _FEWEST_DRAWS or error > 1e-4:
+    if draws < _FEWEST_DRAWS or not error <= 1e-4:
         raise InputError(
             "output",
             f"{len(points)} different rows, up to {reach:.3g} standard deviations of the noise from their mean",
@@ -111,6 +111,17 @@ def sampled(tally: Tally, *, paired: bool, failure_probability: float, seed: int
         information=min(up(math.log(2)), up(limit(np.minimum(1.0, nats / math.log(2))) * math.log(2), relative=1e-14)),
         variation=limit(bias),
     )
+
+
+def _in_deviations(points: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    """Points in standard deviations of the noise from their mean; what overflows lies at infinity.
+
+    Differences come first: far from 0, division would round points that differ to one.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = (points - points[0]) / noise
+        scaled -= scaled.mean(axis=0)
+    return np.where(np.isnan(scaled), np.inf, scaled)
 
 
 def _posterior(

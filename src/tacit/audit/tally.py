@@ -25,16 +25,20 @@ _FARTHEST = 2**30  # cells from 0, so that the position within a cell is still k
 _FARTHEST_BIN = 2**21
 _MOST_DENSE = 2**24
 _BLOCK = 2**22  # rows at a time
+_EXACT = 2**53  # up to here float64 holds every whole number
+_LEAST = 1e-300  # noise or width: what it divides must not overflow
 _KEY_BITS = 20  # of each coordinate in a packed key, for two and three coordinates
 
 _TYPES = "use whole numbers, floats, booleans or text"
+_AS_TEXT = "pass the column as text"
 _MISSING = "leave these rows out only if missing is unrelated to the secret, else make it a value of its own"
 
 
 class Tally:
     """Counts of outputs by secret, in memory that grows with the number of different outputs, not with rows.
 
-    Tally()                discrete outputs: whole numbers, booleans, text, floats as symbols; several columns jointly
+    Tally()                discrete outputs: whole numbers, booleans, text, floats as symbols, of which −0.0 and 0.0 are
+                           two; several columns jointly
     Tally(noise=0.1)       numbers that are released with Gaussian noise of this standard deviation in each coordinate;
                            up to three columns are counted on a grid, more of them by their values
     Tally(width=0.2)       numbers, counted in bins of this diameter, fixed before the data is seen
@@ -47,11 +51,11 @@ class Tally:
             raise InputError(
                 "width", width, requirement="must not be given together with noise", remedy="use one of the two"
             )
-        self.noise = None if noise is None else checked.number("noise", noise, above=0, remedy="use None for no noise")
-        self.width = None if width is None else checked.number("width", width, above=0, remedy="use None for no bins")
+        self.noise = None if noise is None else _divisor("noise", noise)
+        self.width = None if width is None else _divisor("width", width)
         self.labels: list[Any] = []  # the two secrets, in the order seen
         self.rows = [0, 0]  # of each of them
-        self.kind = ""  # of the outputs: whole, float, text or columns
+        self.kind = ""  # of the outputs: numbers where there is noise or width, else of each column
         self.columns = 0
         self.fractional = False  # whether a column of symbols holds floats
         self._keys: _Array = np.zeros(0)
@@ -66,7 +70,7 @@ class Tally:
         """
         secrets = column("secret", secret)
         columns = output_columns(output, rows=len(secrets))
-        counts = _multiplicities(weights, len(secrets))
+        counts = multiplicities(weights, len(secrets))
         if not counts.all():
             there = counts > 0
             secrets, counts, columns = secrets[there], counts[there], [one[there] for one in columns]
@@ -81,20 +85,24 @@ class Tally:
                 requirement=f"must stay {self.kind} in {self.columns} columns, as before",
                 remedy="read every batch with the same types",
             )
+        self._room_for(int(counts.sum()), len(columns))
+        fractional = any(one.dtype.kind == "f" for one in columns)
         if self.noise is not None and len(columns) in STEPS:
             keys, found = _gridded(columns, classes, counts, self.noise)
-        elif kind in ("whole", "float") and self.width is None:
-            keys, found = _counted(columns[0], classes, counts)
+        elif kind in ("boolean", "whole", "float"):
+            keys, found = _counted(_symbols(columns[0]), classes, counts)
         else:
             if self.noise is not None:
                 columns = [_finite(one) for one in columns]
-            if self.width is not None:
+            elif self.width is not None:
                 columns = [_binned(one, self.width / math.sqrt(len(columns))) for one in columns]
+            else:
+                columns = [_symbols(one) for one in columns]
             for cell, count in _tuples(columns, classes, counts):
                 self._cells[cell] = self._cells.get(cell, 0) + count
             keys, found = self._keys, self._counts[:0]
         self.labels, self.kind, self.columns = labels, kind, len(columns)
-        self.fractional |= any(one.dtype.kind == "f" for one in columns)
+        self.fractional |= fractional
         for label in (0, 1):
             self.rows[label] += int(counts[classes == label].sum())
         if len(found):
@@ -116,6 +124,7 @@ class Tally:
                 requirement=f"must have counted {self.kind} in {self.columns} columns",
                 remedy="read every batch with the same types",
             )
+        self._room_for(sum(other.rows), other.columns)
         labels = two_labels(self.labels, other.labels)
         place = [labels.index(label) for label in other.labels]
         counts = np.zeros_like(other._counts)
@@ -177,6 +186,19 @@ class Tally:
         """Keys of the grid's cells in ascending order, and the two classes' masses in units of 2**−bits."""
         return self._keys, *self.counts()
 
+    def _room_for(self, rows: int, columns: int) -> None:
+        """Refuses more rows than can be counted exactly: masses on a grid are counts times a power of 2, in int64."""
+        most = _EXACT
+        if self.noise is not None and columns in STEPS:
+            most = 2 ** (63 - FRACTION_BITS[columns] * columns) - 1
+        if sum(self.rows) + rows > most:
+            raise InputError(
+                "the table",
+                f"{sum(self.rows) + rows} rows",
+                requirement=f"must have at most {most} rows here",
+                remedy="certify a random part of the rows, fixed before they are seen",
+            )
+
     def _both(self) -> list[Any]:
         if not sum(self.rows):
             raise InputError("the table", "no rows", requirement="must have rows", remedy="check the file or the query")
@@ -207,13 +229,19 @@ class Tally:
                         remedy="leave both out for outputs that are categories",
                     )
             return "numbers"
-        if len(columns) > 1:
-            return "columns"
-        return {"U": "text", "f": "float"}.get(columns[0].dtype.kind, "whole")
+        # One of another type would be counted as the symbol that it is equal to: True as 1.
+        return ", ".join({"U": "text", "f": "float", "b": "boolean"}.get(one.dtype.kind, "whole") for one in columns)
+
+
+def _divisor(name: str, value: object) -> float:
+    return checked.number(name, value, at_least=_LEAST, remedy=f"use None for no {name}")
 
 
 def column(name: str, value: object) -> _Array:
-    """One column as bool, int64, float64 or text without anything missing; mixed types are refused."""
+    """One column as bool, int64, float64 or text without anything missing, different entries staying different.
+
+    Mixed types are refused, but for whole numbers among floats, which are floats: 1 and 1.0 are one value.
+    """
     requirement = "must be one column of numbers, booleans or text"
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(name, value, requirement=f"{requirement} without masked entries", remedy=_MISSING)
@@ -229,13 +257,15 @@ def column(name: str, value: object) -> _Array:
     if found.dtype.kind in "OT":
         found = _of_one_type(name, found)
     if found.dtype.kind == "f":
+        if found.dtype.itemsize > 8:
+            raise InputError(name, str(found.dtype), requirement="must fit into float64", remedy=_AS_TEXT)
         missing = int(np.count_nonzero(np.isnan(found)))
         if missing:
             raise InputError(name, f"{missing} missing", requirement="must have no missing entry", remedy=_MISSING)
         return found.astype(np.float64, copy=False)
     if found.dtype.kind in "iu":
         if len(found) and found.dtype == np.uint64 and int(found.max()) > 2**63 - 1:
-            raise InputError(name, int(found.max()), requirement="must fit into int64", remedy="pass it as text")
+            raise InputError(name, int(found.max()), requirement="must fit into int64", remedy=_AS_TEXT)
         return found.astype(np.int64, copy=False)
     if found.dtype.kind not in "bU":
         raise InputError(name, str(found.dtype), requirement=requirement, remedy=_TYPES)
@@ -248,7 +278,19 @@ def _of_one_type(name: str, found: _Array) -> _Array:
         missing = sum(_kind(entry) == "missing" for entry in found.tolist())
         raise InputError(name, f"{missing} missing", requirement="must have no missing entry", remedy=_MISSING)
     if kinds == {"whole", "float"}:
+        for entry in found.tolist():
+            if isinstance(entry, numbers.Integral) and abs(int(entry)) > _EXACT:
+                raise InputError(
+                    name, int(entry), requirement="must be at most 2**53 in size among floats", remedy=_AS_TEXT
+                )
         kinds = {"float"}
+    if kinds == {"text"} and any(entry.endswith("\0") for entry in found.tolist()):
+        raise InputError(
+            name,
+            "text that ends in NUL",
+            requirement="must not end in what NumPy drops",
+            remedy="escape the text, e.g. by repr",
+        )
     if len(kinds) > 1 or not kinds <= {"text", "boolean", "whole", "float"}:
         raise InputError(
             name, ", ".join(sorted(kinds)), requirement="must hold entries of one type", remedy="convert the column"
@@ -257,7 +299,7 @@ def _of_one_type(name: str, found: _Array) -> _Array:
     try:
         return found.astype(types[kinds.pop()]) if kinds else found.astype(np.float64)
     except OverflowError:
-        raise InputError(name, "a huge number", requirement="must fit into int64", remedy="pass it as text") from None
+        raise InputError(name, "a huge number", requirement="must fit into int64", remedy=_AS_TEXT) from None
 
 
 def _kind(entry: object) -> str:
@@ -268,7 +310,9 @@ def _kind(entry: object) -> str:
     if isinstance(entry, numbers.Integral):
         return "whole"
     if isinstance(entry, float | np.floating):
-        return "missing" if math.isnan(entry) else "float"
+        if math.isnan(entry):
+            return "missing"
+        return "float" if isinstance(entry, float | np.float32 | np.float16) else type(entry).__name__
     if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
         return "missing"
     return type(entry).__name__
@@ -295,7 +339,8 @@ def output_columns(output: object, *, rows: int) -> list[_Array]:
     return columns
 
 
-def _multiplicities(weights: object, rows: int) -> NDArray[np.int64]:
+def multiplicities(weights: object, rows: int) -> NDArray[np.int64]:
+    """How many rows each row stands for."""
     if weights is None:
         return np.ones(rows, dtype=np.int64)
     found = column("weights", weights)
@@ -341,8 +386,6 @@ def _factors(values: _Array) -> tuple[list[Any], NDArray[np.int64]]:
 
 def _counted(keys: _Array, classes: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[_Array, NDArray[np.int64]]:
     """Different keys in ascending order and the counts of both classes."""
-    if keys.dtype.kind == "b":
-        keys = keys.astype(np.int64)
     if not len(keys):
         return keys, np.zeros((0, 2), dtype=np.int64)
     if keys.dtype.kind == "i" and int(keys.max()) - int(keys.min()) <= min(_MOST_DENSE, 4 * len(keys)):
@@ -357,9 +400,25 @@ def _counted(keys: _Array, classes: NDArray[np.int64], counts: NDArray[np.int64]
 def _pairs(
     places: NDArray[np.int64], classes: NDArray[np.int64], counts: NDArray[np.int64], size: int
 ) -> NDArray[np.int64]:
-    # Sums of whole numbers in float64 are exact up to 2**53, far above any table.
-    summed = np.bincount(2 * places + classes, weights=counts, minlength=2 * size)
-    return summed.astype(np.int64).reshape(-1, 2)
+    if float(counts.sum(dtype=np.float64)) < _EXACT / 2:  # sums of whole numbers in float64 are exact, and faster
+        summed = np.bincount(2 * places + classes, weights=counts, minlength=2 * size)
+        return summed.astype(np.int64).reshape(-1, 2)
+    whole = np.zeros(2 * size, dtype=np.int64)
+    np.add.at(whole, 2 * places + classes, counts)
+    return whole.reshape(-1, 2)
+
+
+def _symbols(values: _Array) -> _Array:
+    """Keys that are equal where the outputs are the same to the last bit, in the outputs' order.
+
+    Floats are numbered in ascending order, −0.0 as −1 and 0.0 as 0: whoever sees the output sees the sign.
+    """
+    if values.dtype.kind == "b":
+        return values.astype(np.int64)
+    if values.dtype.kind != "f":
+        return values
+    bits = values.view(np.int64)
+    return np.where(bits >= 0, bits, ~(bits & np.iinfo(np.int64).max))
 
 
 def _tuples(columns: list[_Array], classes: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
@@ -388,6 +447,13 @@ def _merged(
 
 def _finite(values: _Array) -> NDArray[np.float64]:
     numeric = values.astype(np.float64, copy=False)
+    if values.dtype.kind == "i" and len(values) and not np.abs(numeric).max() < _EXACT:
+        raise InputError(
+            "output",
+            int(values[np.abs(numeric).argmax()]),
+            requirement="must be below 2**53 in size here",
+            remedy="subtract a constant that was fixed before the data was seen",
+        )
     if not np.isfinite(numeric).all():
         raise InputError(
             "output",
@@ -400,8 +466,9 @@ def _finite(values: _Array) -> NDArray[np.float64]:
 
 def _binned(values: _Array, side: float) -> NDArray[np.float64]:
     """The number of each value's bin; bins are narrower than `side` by more than rounding can widen them."""
-    bins = np.floor(_finite(values) / (side * (1 - 1e-9)))
-    if np.abs(bins).max() > _FARTHEST_BIN:
+    with np.errstate(over="ignore"):
+        bins = np.floor(_finite(values) / (side * (1 - 1e-9)))
+    if not np.abs(bins).max() <= _FARTHEST_BIN:
         raise InputError(
             "output",
             float(values[np.abs(bins).argmax()]),
@@ -421,17 +488,14 @@ def _gridded(
     masses: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
     for start in range(0, len(classes), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        if int(counts[rows].sum()) << (bits * len(columns)) > 2**53:
-            raise InputError(
-                "weights", int(counts[rows].sum()), requirement="must add up to less", remedy="pass smaller batches"
-            )
         lows, fractions = [], []
         for one in columns:
-            scaled = _finite(one[rows]) * (per_noise / noise)
-            if np.abs(scaled).max() > reach:
+            with np.errstate(over="ignore"):
+                scaled = _finite(one[rows]) * (per_noise / noise)
+            if not np.abs(scaled).max() <= reach:
                 raise InputError(
                     "output",
-                    float(scaled[np.abs(scaled).argmax()] * noise / per_noise),
+                    float(one[rows][np.abs(scaled).argmax()]),
                     requirement=f"must lie within {reach // per_noise} standard deviations of the noise around 0",
                     remedy="subtract a constant that was fixed before the data was seen, or cut the output off",
                 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import checked
 from ..errors import InputError
-from ..guarantee import Attack, Comparison, safe_text
+from ..guarantee import Attack, Comparison, chance_text, safe_text
 from .certificate import Certificate, certify
 from .planning import rows_needed
 
@@ -71,27 +71,42 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """One sentence: what is leaked, and whether the ceiling is kept, broken, or not yet decided."""
-        name, chance = self.certificate.output, f"except with probability {self.failure_probability:.3g}"
+        """One sentence: what is leaked, and whether the ceiling is kept, broken, or not yet decided.
+
+        Where the certificate rests on something that no table can show, the sentence begins with it.
+        """
+        name, chance = self.certificate.output, chance_text(self.failure_probability)
         low, high = safe_text(self.low, toward="down"), safe_text(self.high, toward="up")
+        condition = self.certificate.condition
         if self.contradicted:
+            wrong = f"that {condition}, or that rows are independent" if condition else "that rows are independent"
             return (
                 f"Contradicted: an attack reached {low} by {name} where the certificate allows {high}; an assumption "
-                "is wrong, most likely that rows are independent."
+                f"is wrong, most likely {wrong}."
             )
         leak = f"the largest advantage of anyone who sees only {name} lies between {low} and {high}, {chance}"
         ceiling = self.require_advantage
         if ceiling is None:
-            return f"{leak[:1].upper()}{leak[1:]}."
+            return _sentence(condition, f"{leak}.")
+        allowed = f"{float(ceiling)!r} is allowed"
         if self.met:
-            return f"Met: {leak}; {ceiling:g} is allowed."
+            return _sentence(condition, f"met: {leak}; {allowed}.")
         if self.low > ceiling:
-            return f"Broken: {leak}; {ceiling:g} is allowed."
+            # Shown by an attack, whatever the certificate rests on.
+            return (
+                f"Broken: the largest advantage of anyone who sees only {name} is {low} or more, {chance}; {allowed}."
+            )
         rows = self.certificate.positives + self.certificate.negatives
         loss = "zero-one" if self.certificate.loss in ("zero-one", "joint") else "squared"
         needed = rows_needed(ceiling, delta=self.certificate.delta, loss=loss, values=1)
+        needed -= self.certificate.sampling == "pairs"  # an odd number may do
         more = f"it takes at least {needed} rows even where nothing leaks" if needed > rows else "more rows may decide"
-        return f"Not proven: {leak}; {ceiling:g} is allowed, and {rows} rows do not show it: {more}."
+        return _sentence(condition, f"not proven: {leak}; {allowed}, and {rows} rows do not show it: {more}.")
+
+
+def _sentence(condition: str, claim: str) -> str:
+    claim = f"if {condition}, {claim}" if condition else claim
+    return claim[:1].upper() + claim[1:]
 
 
 def audit(

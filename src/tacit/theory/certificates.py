@@ -319,8 +319,10 @@ def _log_rate(x: float, e: float) -> float:
     span = 2 * math.atanh(e)
     if coin_information(e, toward="down") <= x:
         return 0.0
+    # Near 1 the square would be rounded away from e, near 0 the two logarithms would cancel.
+    both = math.log1p(e) + math.log1p(-e) if e > 0.5 else math.log1p(-e * e)
     # 2k − 1 = (2x − ln(1−e²))/ln((1+e)/(1−e)), rounded up, which brings the two coins together.
-    m = up((2 * x - math.log1p(-e * e)) / span, relative=_STEPS)
+    m = up((2 * x - both) / span, relative=_STEPS)
     return _coins_apart(m, e) if m < e else 0.0
 
 
@@ -357,4 +359,4 @@ def _paired(value: object) -> bool:
 
 def _log(failure_probability: object) -> float:
     delta = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
-    return up(math.log(1 / delta), relative=LIBRARY)
+    return up(-math.log(delta), relative=LIBRARY)

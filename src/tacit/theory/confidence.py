@@ -102,7 +102,7 @@ def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> floa
     """
     x = checked.array("values", values, at_least=0, at_most=1, dimensions=1, remedy="scale the values to [0, 1] first")
     alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
-    log = up(math.log(1 / alpha), relative=LIBRARY)
+    log = up(-math.log(alpha), relative=LIBRARY)
     seen = np.arange(1, len(x) + 1)
     means = (0.5 + np.cumsum(x)) / (seen + 1)
     variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
@@ -131,7 +131,7 @@ def _mean(mean: object, count: object, failure_probability: object) -> tuple[flo
     m = checked.number("mean", mean, at_least=0, at_most=1, remedy="scale the values to [0, 1] first")
     n = checked.whole("count", count, at_least=1, remedy="average at least one value")
     alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
-    return m, n, up(math.log(1 / alpha), relative=LIBRARY)
+    return m, n, up(-math.log(alpha), relative=LIBRARY)
 
 
 def _kl_lower(m: float, mu: float) -> float:

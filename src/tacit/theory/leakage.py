@@ -115,12 +115,13 @@ def hockey_stick_upper(epsilon: float, *, squared: float = 1.0, advantage: float
     """
     epsilon = checked.number("epsilon", epsilon, at_least=0, at_most=700, remedy=_EPSILON)
     v, a = _squared(squared), _advantage(advantage)
-    k = down(math.exp(epsilon), relative=LIBRARY)  # the maximum falls with k
+    k = max(1.0, down(math.exp(epsilon), relative=LIBRARY))  # the maximum falls with k
     if v == 0:
         return 0.0
+    v = max(v, 1e-300)  # and grows with v: no product below underflows
     if k * (1 + v) < 3 - v:
         root = math.sqrt((k - 1) ** 2 + v * (k + 1) ** 2)
-        free = v * (k + 1) ** 2 / (root + k - 1) / 2
+        free = v * (k + 1) ** 2 / (root + (k - 1)) / 2
         spread = v * (k + 1) / root  # TPR − FPR at that point
     else:
         free = spread = 2 * v / (1 + v)
