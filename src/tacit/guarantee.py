@@ -42,7 +42,7 @@ def safe_text(value: float, *, toward: Literal["down", "up", "nearest"], digits:
 
 
 def chance_text(probability: float) -> str:
-    """ "except with probability …" to three digits: as written where it was written so, else rounded up."""
+    """The words for a chance of being wrong, to three digits: as it was given if it has no more, else rounded up."""
     text = f"{probability:.3g}"
     # 1 − 0.99 is a unit in the last place above 0.01, which is no reason to write 0.0101.
     if float(text) < probability * (1 - 1e-15):

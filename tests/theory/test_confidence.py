@@ -140,3 +140,16 @@ def test_the_betting_limit_is_about_as_tight_as_a_known_variance_allows():
 def test_values_that_are_all_zero_have_the_limit_zero():
     assert sampled_mean_lower(np.zeros(10), failure_probability=0.01) == 0
     assert sampled_mean_lower(np.ones(3), failure_probability=1e-9) == 0
+
+
+@pytest.mark.parametrize("failure", [5e-324, 1e-310])
+def test_the_smallest_failure_probabilities_leave_a_limit(failure):
+    """1/δ would be infinite, and with it ln(1/δ)."""
+    log, n = -mp.log(mp.mpf(failure)), 10**5
+    upper, lower = (
+        limit(0.3, count=n, failure_probability=failure) for limit in (bounded_mean_upper, bounded_mean_lower)
+    )
+    for mean in (upper, lower):
+        kl = 0.3 * mp.log(0.3 / mp.mpf(mean)) + 0.7 * mp.log(0.7 / (1 - mp.mpf(mean)))
+        assert log <= n * kl <= log * (1 + mp.mpf(1e-6))
+    assert 0.2 < sampled_mean_lower(np.full(n, 0.3), failure_probability=failure) < 0.3
