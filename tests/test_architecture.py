@@ -76,7 +76,7 @@ APPLIED = {f"tacit.reconstruction.{name}" for name in ("unbiased", "anyone", "tw
 ONLY_IN = {
     "matplotlib": {"report"},
     "jinja2": {"report"},
-    "sklearn": {"demo", "learning", "reconstruction", "reproduction"},
+    "sklearn": {"audit", "demo", "learning", "reconstruction", "reproduction"},
     "opendp": {"entropy"},
     "sqlalchemy": {"ledger"},
     "sqlite3": {"ledger"},
@@ -88,7 +88,7 @@ ONLY_IN = {
     "pyarrow": {"tables"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "torch": {"learning", "reconstruction", "bound", "kept", "reproduction"},
+    "torch": {"audit", "learning", "reconstruction", "bound", "kept", "reproduction"},
     "torchvision": {"reproduction"},
 }
 

@@ -1,5 +1,6 @@
 """Certificates from tables: what nobody who sees an output can learn about a secret."""
 
+from .attacks import Attempt, Rates, attempts
 from .certificate import (
     READINGS,
     SCOPE,
@@ -18,11 +19,14 @@ from .verdict import Audit, audit
 __all__ = [
     "READINGS",
     "SCOPE",
+    "Attempt",
     "Audit",
     "Certificate",
     "ImpliedByDP",
     "PrivacyCurve",
+    "Rates",
     "Tally",
+    "attempts",
     "audit",
     "certify",
     "certify_network",

@@ -1,0 +1,474 @@
+"""Attacks on a table: how well real adversaries tell the secret from the output, on rows they were not fitted to.
+
+attempts     all attacks that fit the output, each fitted, its rule chosen, and tested on three parts of the table
+Attempt      what one of them reached
+Rates        how often a rule hit and how often it gave a false alarm, with exact limits
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from .. import checked
+from ..errors import InputError, MissingExtraError
+from ..guarantee import Adversary, Attack
+from ..numerics import down, up
+from ..theory.confidence import binomial_lower, binomial_upper
+from .certificate import Certificate
+from .tally import column, output_columns
+
+METHODS = {
+    "threshold": "threshold on one column",
+    "histogram": "histogram of the output",
+    "boosting": "gradient boosting",
+    "network": "two-layer tanh network",
+}
+FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
+
+LEAST_ROWS = 30
+"""Of each class: with fewer, no part of the table is large enough to show anything."""
+
+_NEURONS, _RESTARTS, _STEPS, _BATCH = 64, 8, 400, 1024
+_MOST_BINS = 64  # of a column of numbers in a histogram
+_MOST_CATEGORIES = 250  # that gradient boosting takes; rarer ones become one
+_MOST_INDICATORS = 32  # of a column of text in a network
+_MOST_POINTS = 200  # of a ROC curve that is drawn
+_FIT, _CHOICE = 1 / 3, 1 / 6  # of the rows; the other half tests
+
+_Floats = NDArray[np.float64]
+_Score = Callable[[list[NDArray[Any]]], _Floats]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """How often a fixed rule said "positive" on rows of either class.
+
+    All four limits (Clopper–Pearson) hold together except with probability `failure_probability`.
+    """
+
+    true_positives: int
+    positives: int
+    false_positives: int
+    negatives: int
+    failure_probability: float
+
+    @property
+    def true_positive_rate(self) -> float:
+        """The share of positive rows that the rule found."""
+        return self.true_positives / self.positives
+
+    @property
+    def false_positive_rate(self) -> float:
+        """The share of negative rows for which it gave a false alarm, ties with the threshold among them."""
+        return self.false_positives / self.negatives
+
+    @property
+    def true_positive_limits(self) -> tuple[float, float]:
+        """A lower and an upper limit of its true positive rate."""
+        return _limits(self.true_positives, self.positives, self.failure_probability / 4)
+
+    @property
+    def false_positive_limits(self) -> tuple[float, float]:
+        """A lower and an upper limit of its false positive rate."""
+        return _limits(self.false_positives, self.negatives, self.failure_probability / 4)
+
+    @property
+    def advantage(self) -> tuple[float, float, float]:
+        """TPR − FPR as seen, and its limits."""
+        (hit_low, hit_high), (alarm_low, alarm_high) = self.true_positive_limits, self.false_positive_limits
+        seen = self.true_positive_rate - self.false_positive_rate
+        return seen, min(seen, down(hit_low - alarm_high)), max(seen, up(hit_high - alarm_low))
+
+    @property
+    def epsilon_lower(self) -> float:
+        """No release with a smaller ε, at δ = 0, has these rates: the best of ln TPR/FPR and ln TNR/FNR, both ways."""
+        (hit_low, hit_high), (alarm_low, alarm_high) = self.true_positive_limits, self.false_positive_limits
+        pairs = (
+            (hit_low, alarm_high),
+            (1 - alarm_high, 1 - hit_low),
+            (alarm_low, hit_high),  # a rule that finds the negative class shows as much
+            (1 - hit_high, 1 - alarm_low),
+        )
+        shown = [down(math.log(likely / unlikely), relative=1e-12) for likely, unlikely in pairs if likely > 0]
+        return max(0.0, *shown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """What one attack reached on rows that it was neither fitted to nor chosen on.
+
+    attack         its advantage, comparable with the certificate's
+    rates          those of the rule behind it
+    at_rates       for each false positive rate aimed at, what was realised: ties make it differ
+    epsilon        the largest ε that a rule, chosen for it, shows
+    roc            false and true positive rates of all thresholds on the test rows, for pictures
+    calibration    (guessed probability, its share of positives, lower, upper limit) for groups of test rows, both
+                   classes weighted alike; empty where the attack guesses no probability
+    """
+
+    method: str
+    attack: Attack
+    rates: Rates
+    at_rates: tuple[tuple[float, Rates], ...]
+    epsilon: float
+    roc: tuple[tuple[float, float], ...]
+    calibration: tuple[tuple[float, float, float, float], ...]
+
+
+def attempts(
+    secret: object,
+    output: object,
+    *,
+    certificate: Certificate,
+    noise: float | None = None,
+    methods: Sequence[str] | None = None,
+    failure_probability: float = 0.005,
+    seed: int = 0,
+) -> tuple[Attempt, ...]:
+    """Attacks on the output that the certificate is about, best first.
+
+    A third of the rows fits an attack, a sixth chooses its threshold, and the other half tests it. All intervals of
+    advantages hold together except with probability `failure_probability`; those of `at_rates` and `epsilon` do so
+    too, each kind on its own. `noise` is what the certificate was made with: it is drawn afresh and added, since the
+    adversary sees the sum. Without `methods` all are tried that fit, the network where torch is installed.
+    """
+    failure = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.005")
+    checked.whole("seed", seed, at_least=0, remedy="use 0")
+    if not isinstance(certificate, Certificate):
+        raise InputError("certificate", certificate, requirement="must be a Certificate", remedy="call certify first")
+    if (noise is not None) != (certificate.method == "noisy"):
+        raise InputError(
+            "noise",
+            noise,
+            requirement="must be given where the certificate is of an output with noise, and only there",
+            remedy="pass what certify was given",
+        )
+    secrets = column("secret", secret)
+    columns = output_columns(output, rows=len(secrets))
+    labels = secrets == certificate.positive
+    if not bool((labels | (secrets == certificate.negative)).all()):
+        raise InputError(
+            "secret",
+            np.unique(secrets)[:8].tolist(),
+            requirement=f"must be {certificate.negative!r} or {certificate.positive!r}, as in the certificate",
+            remedy="pass the table that was certified, or rows of its kind",
+        )
+    for label, rows in ((True, int(labels.sum())), (False, int((~labels).sum()))):
+        if rows < LEAST_ROWS:
+            raise InputError(
+                "secret",
+                f"{rows} rows of {certificate.positive if label else certificate.negative!r}",
+                requirement=f"must have {LEAST_ROWS} rows of each class or more for attacks",
+                remedy="add rows, or leave attacks out",
+            )
+    rng = np.random.default_rng(seed)
+    if noise is not None:
+        scale = checked.number("noise", noise, above=0, remedy="use None for no noise")
+        columns = [one + scale * rng.standard_normal(len(one)) for one in columns]
+    chosen = _fitting(columns) if methods is None else tuple(methods)
+    for method in chosen:
+        checked.choice("method", method, tuple(METHODS), remedy="leave methods out for all that fit")
+    parts = _parts(labels, rng)
+    found = [
+        _attempt(method, columns, labels, parts, certificate, failure / max(1, len(chosen)), seed) for method in chosen
+    ]
+    return tuple(sorted(found, key=lambda attempt: -attempt.attack.low))
+
+
+def _fitting(columns: list[NDArray[Any]]) -> tuple[str, ...]:
+    numeric = any(one.dtype.kind != "U" for one in columns)
+    torch = importlib.util.find_spec("torch") is not None
+    return ("threshold",) * numeric + ("histogram", "boosting") + ("network",) * torch
+
+
+def _parts(labels: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray[np.int64], ...]:
+    """Rows to fit on, to choose a rule on, and to test on, with both classes in each."""
+    pieces: list[list[NDArray[np.int64]]] = [[], [], []]
+    for label in (False, True):
+        rows = rng.permutation(np.flatnonzero(labels == label))
+        edges = [int(len(rows) * _FIT), int(len(rows) * (_FIT + _CHOICE))]
+        for piece, held in zip(pieces, np.split(rows, edges), strict=True):
+            piece.append(held)
+    return tuple(np.concatenate(piece) for piece in pieces)
+
+
+def _attempt(
+    method: str,
+    columns: list[NDArray[Any]],
+    labels: NDArray[np.bool_],
+    parts: tuple[NDArray[np.int64], ...],
+    certificate: Certificate,
+    failure: float,
+    seed: int,
+) -> Attempt:
+    fit, choice, test = parts
+    learner = {"threshold": _threshold, "histogram": _histogram, "boosting": _boosting, "network": _network}[method]
+    score = learner([one[fit] for one in columns], labels[fit], seed)
+    chosen, tested = (score([one[rows] for one in columns]) for rows in (choice, test))
+    thresholds, hits, alarms = _curve(chosen, labels[choice])
+    positives, negatives = int(hits[-1]), int(alarms[-1])
+
+    def measured(place: int, share: float) -> Rates:
+        said = tested >= thresholds[place]
+        truth = labels[test]
+        return Rates(
+            true_positives=int((said & truth).sum()),
+            positives=int(truth.sum()),
+            false_positives=int((said & ~truth).sum()),
+            negatives=int((~truth).sum()),
+            failure_probability=share,
+        )
+
+    rates = measured(int(np.argmax(hits / positives - alarms / negatives)), failure)
+    at_rates = []
+    for aim in FALSE_POSITIVE_RATES:
+        # The first point is a rule that never says "positive".
+        place = int(np.searchsorted(alarms, aim * negatives + 1e-9, side="right")) - 1
+        at_rates.append((aim, measured(place, failure / len(FALSE_POSITIVE_RATES))))
+    loudest = measured(_loudest(hits, alarms, failure), failure)
+    value, low, high = rates.advantage
+    attack = Attack(
+        quantity=certificate.quantity("advantage"),
+        value=value,
+        low=low,
+        high=high,
+        confidence=1 - failure,
+        adversary=certificate.guarantee.adversary,
+        method=f"{METHODS[method]} (fitted to {len(fit)} rows, rule chosen on {len(choice)}, tested on {len(test)}: "
+        f"TPR {rates.true_positive_rate:.4f}, FPR {rates.false_positive_rate:.4f})",
+    )
+    return Attempt(
+        method=method,
+        attack=attack,
+        rates=rates,
+        at_rates=tuple(at_rates),
+        epsilon=loudest.epsilon_lower,
+        roc=_roc(tested, labels[test]),
+        calibration=() if method == "threshold" else _calibration(tested, labels[test], failure),
+    )
+
+
+def _curve(scores: _Floats, labels: NDArray[np.bool_]) -> tuple[_Floats, NDArray[np.int64], NDArray[np.int64]]:
+    """Thresholds from the top, and how many positives and negatives reach each; ties are never torn apart."""
+    values, places = np.unique(scores, return_inverse=True)
+    positives = np.bincount(places[labels], minlength=len(values))[::-1]
+    negatives = np.bincount(places[~labels], minlength=len(values))[::-1]
+    start = np.zeros(1, dtype=np.int64)
+    return (
+        np.concatenate([[np.inf], values[::-1]]),
+        np.concatenate([start, np.cumsum(positives)]),
+        np.concatenate([start, np.cumsum(negatives)]),
+    )
+
+
+def _loudest(hits: NDArray[np.int64], alarms: NDArray[np.int64], failure: float) -> int:
+    """The threshold whose limit for ε is largest on the rows that choose."""
+    positives, negatives = int(hits[-1]), int(alarms[-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hit_low = np.where(hits > 0, special.betaincinv(np.maximum(hits, 1), positives - hits + 1, failure / 4), 0.0)
+        alarm_high = np.where(
+            alarms < negatives,
+            special.betaincinv(alarms + 1, np.maximum(negatives - alarms, 1), 1 - failure / 4),
+            1.0,
+        )
+        loss = np.maximum(np.log(hit_low / alarm_high), np.log((1 - alarm_high) / (1 - hit_low)))
+    return int(np.argmax(np.where(np.isfinite(loss), loss, -np.inf)))
+
+
+def _roc(scores: _Floats, labels: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
+    _, hits, alarms = _curve(scores, labels)
+    places = np.unique(np.linspace(0, len(hits) - 1, _MOST_POINTS).astype(int))
+    return tuple(zip((alarms[places] / alarms[-1]).tolist(), (hits[places] / hits[-1]).tolist(), strict=True))
+
+
+def _calibration(
+    guesses: _Floats, labels: NDArray[np.bool_], failure: float
+) -> tuple[tuple[float, float, float, float], ...]:
+    """Ten groups of test rows, alike in size, by the guess; all limits together except with probability `failure`."""
+    edges = np.unique(np.quantile(guesses, np.linspace(0, 1, 11)[1:-1]))
+    groups = np.searchsorted(edges, guesses, side="right")
+    kinds = np.unique(groups)
+    found = []
+    for group in kinds.tolist():
+        inside = groups == group
+        shares, limits = [], []
+        for truth in (labels, ~labels):
+            count, total = int((inside & truth).sum()), int(truth.sum())
+            shares.append(count / total)
+            limits.append(_limits(count, total, failure / (4 * len(kinds))))
+        (low, high), (other_low, other_high) = limits
+        found.append(
+            (
+                float(guesses[inside].mean()),
+                shares[0] / (shares[0] + shares[1]),
+                low / (low + other_high),
+                high / (high + other_low),
+            )
+        )
+    return tuple(found)
+
+
+def _limits(count: int, total: int, failure: float) -> tuple[float, float]:
+    return (
+        binomial_lower(count, trials=total, failure_probability=failure),
+        binomial_upper(count, trials=total, failure_probability=failure),
+    )
+
+
+# Each learner takes columns and labels to fit to, and returns a score that is larger where the secret looks positive;
+# all but the threshold's are guesses of its probability where both classes are equally likely.
+
+
+def _threshold(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: int) -> _Score:
+    """The column of numbers, and the direction, with the largest area under its ROC curve."""
+    best = (-1.0, 0, 1.0)
+    for place, one in enumerate(columns):
+        if one.dtype.kind == "U":
+            continue
+        values = one.astype(np.float64)
+        _, hits, alarms = _curve(values, labels)
+        area = float(np.trapezoid(hits / hits[-1], alarms / alarms[-1]))
+        best = max(best, (area, place, 1.0), (1 - area, place, -1.0))
+    if best[0] < 0:
+        raise InputError(
+            "methods", "threshold", requirement="must have a column of numbers", remedy="use 'histogram' for categories"
+        )
+    _, place, sign = best
+    return lambda seen: sign * seen[place].astype(np.float64)
+
+
+def _histogram(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: int) -> _Score:
+    """The share of positives among rows with the same output; numbers with many values are cut into bins first."""
+    cuts = [_cuts(one) for one in columns]
+
+    def cells(seen: list[NDArray[Any]]) -> list[tuple[Any, ...]]:
+        coarse = [
+            one if cut is None else np.searchsorted(cut, one, side="right") for one, cut in zip(seen, cuts, strict=True)
+        ]
+        return list(zip(*(one.tolist() for one in coarse), strict=True))
+
+    counts: dict[tuple[Any, ...], list[int]] = {}
+    for cell, label in zip(cells(columns), labels.tolist(), strict=True):
+        counts.setdefault(cell, [0, 0])[label] += 1
+    positives, negatives = int(labels.sum()), int((~labels).sum())
+    guesses = {}
+    for cell, (no, yes) in counts.items():
+        likely, unlikely = (yes + 0.5) / (positives + 1), (no + 0.5) / (negatives + 1)
+        guesses[cell] = likely / (likely + unlikely)
+    return lambda seen: np.array([guesses.get(cell, 0.5) for cell in cells(seen)])
+
+
+def _cuts(one: NDArray[Any]) -> _Floats | None:
+    if one.dtype.kind != "f" or len(np.unique(one)) <= _MOST_BINS:
+        return None
+    return np.unique(np.quantile(one, np.linspace(0, 1, _MOST_BINS + 1)[1:-1]))
+
+
+def _boosting(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) -> _Score:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    categories = [_common(one, _MOST_CATEGORIES) if one.dtype.kind == "U" else None for one in columns]
+
+    def features(seen: list[NDArray[Any]]) -> _Floats:
+        return np.stack(
+            [
+                np.clip(one.astype(np.float64), -1e300, 1e300) if known is None else _codes(one, known)
+                for one, known in zip(seen, categories, strict=True)
+            ],
+            axis=1,
+        )
+
+    model = HistGradientBoostingClassifier(
+        max_iter=100,
+        max_leaf_nodes=15,
+        learning_rate=0.1,
+        early_stopping=len(labels) >= 200,
+        class_weight="balanced",
+        categorical_features=[known is not None for known in categories],
+        random_state=seed,
+    ).fit(features(columns), labels)
+    return lambda seen: np.asarray(model.predict_proba(features(seen))[:, 1], dtype=np.float64)
+
+
+def _common(one: NDArray[Any], most: int) -> NDArray[Any]:
+    values, counts = np.unique(one, return_counts=True)
+    return np.sort(values[np.argsort(-counts, kind="stable")[:most]])
+
+
+def _codes(one: NDArray[Any], known: NDArray[Any]) -> _Floats:
+    """The position of each text among the known ones, and one more for all others."""
+    places = np.minimum(np.searchsorted(known, one), len(known) - 1)
+    return np.where(known[places] == one, places, len(known)).astype(np.float64)
+
+
+def _network(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) -> _Score:
+    """The paper's adversary: Σ aⱼ tanh(wⱼ·x + bⱼ) + a₀ for E[S|T], by squared loss, the best of several starts."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError(
+            "the attack by a network must have torch, got no such package; pip install 'tacit[torch]'"
+        ) from None
+    known = [_common(one, _MOST_INDICATORS) if one.dtype.kind == "U" else None for one in columns]
+    spread = [(0.0, 1.0) if one.dtype.kind == "U" else _spread(one) for one in columns]
+
+    def features(seen: list[NDArray[Any]]) -> Any:
+        parts = []
+        for one, words, (middle, scale) in zip(seen, known, spread, strict=True):
+            if words is None:
+                parts.append(np.clip((one.astype(np.float64)[:, None] - middle) / scale, -10, 10))
+            else:
+                parts.append((one[:, None] == words[None, :]).astype(np.float64))
+        return torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
+
+    inputs = features(columns)
+    signs = torch.from_numpy(np.where(labels, 1.0, -1.0).astype(np.float32))
+    weights = torch.from_numpy(np.where(labels, 0.5 / labels.sum(), 0.5 / (~labels).sum()).astype(np.float32))
+    weights = weights * len(labels)
+    generator = torch.Generator().manual_seed(seed)
+
+    def start(*shape: int, scale: float) -> Any:
+        return (scale * torch.randn(*shape, generator=generator)).requires_grad_()
+
+    inner, offset = start(_RESTARTS, inputs.shape[1], _NEURONS, scale=2.0), start(_RESTARTS, 1, _NEURONS, scale=2.0)
+    outer, level = start(_RESTARTS, _NEURONS, 1, scale=0.01), start(_RESTARTS, 1, 1, scale=0.01)
+    parameters = [inner, offset, outer, level]
+    optimiser = torch.optim.Adam(parameters, lr=0.01)
+
+    def guesses(rows: Any) -> Any:
+        return (torch.tanh(rows @ inner + offset) @ outer + level)[..., 0]
+
+    def losses(rows: Any, truth: Any, share: Any) -> Any:
+        return (share * (guesses(rows) - truth) ** 2).mean(dim=1)
+
+    for step in range(_STEPS):
+        for group in optimiser.param_groups:
+            group["lr"] = 0.01 * (1 - step / _STEPS)
+        rows = torch.randint(len(labels), (min(_BATCH, len(labels)),), generator=generator)
+        optimiser.zero_grad()
+        losses(inputs[rows], signs[rows], weights[rows]).sum().backward()
+        optimiser.step()
+    with torch.no_grad():
+        rows = torch.randperm(len(labels), generator=generator)[:20_000]
+        best = int(losses(inputs[rows], signs[rows], weights[rows]).argmin())
+    kept = [one.detach()[best] for one in parameters]
+
+    def score(seen: list[NDArray[Any]]) -> _Floats:
+        with torch.no_grad():
+            guess = torch.tanh(features(seen) @ kept[0] + kept[1]) @ kept[2] + kept[3]
+        return np.clip((1 + guess[:, 0].numpy().astype(np.float64)) / 2, 0, 1)
+
+    return score
+
+
+def _spread(one: NDArray[Any]) -> tuple[float, float]:
+    values = np.clip(one.astype(np.float64), -1e150, 1e150)
+    return float(values.mean()), float(values.std()) or 1.0
