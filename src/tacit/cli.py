@@ -261,6 +261,55 @@ def plan(
         )
 
 
+@app.command()
+def audit(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
+    secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret, a column with two values.")],
+    output: Annotated[
+        list[str], typer.Option("--output", metavar="COLUMN", help="What the adversary sees; repeatable.")
+    ],
+    noise: Annotated[
+        float | None, typer.Option("--noise", help="Standard deviation of the Gaussian noise it is released with.")
+    ] = None,
+    monotone: Annotated[
+        bool, typer.Option("--monotone", help="State that the secret's chance only grows, or only falls, with it.")
+    ] = False,
+    slices: Annotated[
+        str | None, typer.Option("--slice", metavar="COLUMN", help="Certify each of its values separately, too.")
+    ] = None,
+    delta: Annotated[float, typer.Option("--delta", help="The probability with which certificates may fail.")] = 0.05,
+    require_advantage: Annotated[
+        float | None, typer.Option("--require-advantage", help="Exit with 1 unless every advantage is proven below.")
+    ] = None,
+    attack_rows: Annotated[
+        int, typer.Option("--attack-rows", help="Attack so many rows, drawn at random; 0 for no attacks.")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option("--seed", help="For draws and attacks.")] = 0,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Certify from a table what nobody can learn about a secret from an output, and attack it."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        from . import audited as study
+
+        task = study.Task(
+            table=table,
+            secret=secret,
+            outputs=tuple(output),
+            noise=noise,
+            monotone=monotone,
+            slices=slices,
+            delta=delta,
+            require_advantage=require_advantage,
+            attack_rows=attack_rows,
+            seed=seed,
+        )
+        with _progress(None, quiet=quiet) as advance:
+            result = study.audit(task, advance=advance)
+        deliver(result)
+
+
 @reproduce.command()
 def hcr(
     net: Annotated[
@@ -378,7 +427,7 @@ def _delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[
             for path in (json, page):
                 if path is not None:
                     typer.echo(f"written: {path.absolute()}", err=True)
-        if result.contradicted:
+        if result.contradicted or not result.met:
             raise typer.Exit(UNMET)
 
 

@@ -1,7 +1,8 @@
 """Tables from CSV, Parquet and npz files: columns by name, of numbers or of text.
 
-The text of a CSV file stays text. What a column is must not be guessed from private records: one record that is no
-number would change how all others are read, and no proof about one record would hold.
+read       a whole table, for learning. The text of a CSV file stays text: what a column is must not be guessed from
+           private records, since one that is no number would change how all others are read
+batches    some columns of a table of any size, part by part, for auditing. Here numbers are recognised
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ Table = dict[str, NDArray[Any]]
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 
+_ROWS_AT_ONCE = 2**19
+_BYTES_AT_ONCE = 2**23
+_LONGEST_TEXT = 200
+_NUMBERS = ("int64", "double")
+
 
 def read(path: Path, *, name: str) -> Table:
     """All columns of a file; `name` is what messages call it.
@@ -38,12 +44,38 @@ def read(path: Path, *, name: str) -> Table:
     return found
 
 
-def suffix(path: Path, *, name: str) -> str:
+def batches(
+    path: Path, columns: Sequence[str], *, name: str
+) -> Iterator[tuple[Table, NDArray[np.int64] | None, float]]:
+    """Some columns of a CSV or Parquet file, part by part, in memory that does not grow with the file.
+
+    Yields columns (booleans, whole numbers, floats or text; nothing missing), how many rows each of theirs stands for
+    (None: one), and the share of the file that was read. Equal rows of one part come once, unless a column holds
+    floats. In a CSV file a column holds numbers if all its entries are numbers; two numbers written differently, such
+    as 1 and 1.0, are one.
+    """
+    kind = suffix(path, name=name, among=SUFFIXES[:2])
+    arrow = _arrow()
+    seen = 0
+    for part, share in (_csv_parts if kind == ".csv" else _parquet_parts)(path, columns, name):
+        seen += part.num_rows
+        for column in columns:
+            _check_complete(part[column], f"column {column!r} of {name}")
+        counts = None
+        if not any(arrow.types.is_floating(part[column].type) for column in columns):
+            grouped = part.group_by(list(dict.fromkeys(columns))).aggregate([([], "count_all")])
+            part, counts = grouped, grouped["count_all"].to_numpy()
+        yield {column: _plain(part[column], f"column {column!r} of {name}") for column in columns}, counts, share
+    if not seen:
+        raise _unreadable(name, path, "no record")
+
+
+def suffix(path: Path, *, name: str, among: Sequence[str] = SUFFIXES) -> str:
     """How the file's name ends, which says what it holds."""
     kind = path.suffix.lower()
-    if kind not in SUFFIXES:
+    if kind not in among:
         raise InputError(
-            name, str(path), requirement=f"must end in {', '.join(SUFFIXES)}", remedy="convert it to one of them"
+            name, str(path), requirement=f"must end in {', '.join(among)}", remedy="convert it to one of them"
         )
     return kind
 
@@ -87,6 +119,172 @@ def write_with_column(
     write_whole(target, buffer.getvalue())
 
 
+def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
+    arrow = _arrow()
+    try:
+        file = arrow.parquet.ParquetFile(path)
+    except (OSError, ValueError) as failure:
+        raise _unreadable(name, path, type(failure).__name__) from None
+    with file:
+        wanted = _named(file.schema_arrow.names, columns, name)
+        done = 0
+        try:
+            for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted):
+                done += batch.num_rows
+                part = arrow.Table.from_batches([batch]).select(wanted).rename_columns(list(dict.fromkeys(columns)))
+                yield _simplified(part, name), done / max(1, file.metadata.num_rows)
+        except OSError as failure:
+            raise _unreadable(name, path, type(failure).__name__) from None
+
+
+def _csv_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
+    """Two passes: the first makes sure that the types which the beginning suggests hold to the end."""
+    arrow = _arrow()
+    types: dict[str, Any] = {}
+    while True:
+        try:
+            for part, _ in _csv_pass(path, columns, name, types):
+                _check_unmixed(part, name)
+            break
+        except arrow.ArrowInvalid as failure:
+            types |= _wider_type(path, str(failure), types, name)
+    for part, share in _csv_pass(path, columns, name, types):
+        yield _simplified(part, name), share
+
+
+def _csv_pass(path: Path, columns: Sequence[str], name: str, types: dict[str, Any]) -> Iterator[tuple[Any, float]]:
+    arrow = _arrow()
+    wanted = _named(_csv_schema(path, name).names, columns, name)
+    options = arrow.csv.ConvertOptions(include_columns=wanted, column_types=types, strings_can_be_null=True)
+    with arrow.OSFile(str(path)) as file:
+        size = max(1, file.size())
+        with arrow.csv.open_csv(
+            file, convert_options=options, read_options=arrow.csv.ReadOptions(block_size=_BYTES_AT_ONCE)
+        ) as reader:
+            for batch in reader:
+                part = arrow.Table.from_batches([batch]).rename_columns(list(dict.fromkeys(columns)))
+                yield part, file.tell() / size
+
+
+def _csv_schema(path: Path, name: str) -> Any:
+    arrow = _arrow()
+    try:
+        with arrow.csv.open_csv(path) as beginning:
+            return beginning.schema
+    except (OSError, ValueError) as failure:
+        raise _unreadable(name, path, _said(failure)) from None
+
+
+def _wider_type(path: Path, failure: str, types: dict[str, Any], name: str) -> dict[str, Any]:
+    """Floats for a column that began with whole numbers; anything else that does not fit is a mixture of types."""
+    arrow = _arrow()
+    found = re.match(r"In CSV column #(\d+): CSV conversion error to ([^:]+): invalid value '(.*)'", failure, re.DOTALL)
+    if not found:
+        raise _unreadable(name, path, _said(failure)) from None
+    column = _csv_schema(path, name).names[int(found[1])]
+    if found[2].startswith("int") and column not in types:
+        return {column: arrow.float64()}
+    raise _mixed(column.strip(), name, f"{found[3]!r} after {'numbers' if found[2] in _NUMBERS else found[2]}")
+
+
+def _check_unmixed(part: Any, name: str) -> None:
+    """Text, of which some entries are numbers with a decimal point: had all been, it were a column of numbers."""
+    arrow = _arrow()
+    for column in part.column_names:
+        if arrow.types.is_string(part[column].type):
+            numbers = arrow.compute.match_substring_regex(part[column], r"^\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*$")
+            if arrow.compute.any(numbers).as_py():
+                raise _mixed(column, name, "numbers among text")
+
+
+def _mixed(column: str, name: str, found: str) -> InputError:
+    return InputError(
+        f"column {column!r} of {name}",
+        found,
+        requirement="must hold entries of one type",
+        remedy="make all of them numbers, or none of them",
+    )
+
+
+def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
+    """The columns as the file calls them; spaces around names do not count."""
+    found = []
+    for column in dict.fromkeys(columns):
+        matching = [one for one in held if one.strip() == column.strip()]
+        if len(matching) != 1:
+            raise InputError(
+                f"column {column!r} of {name}",
+                "two of them" if matching else ", ".join(one.strip() for one in held),
+                requirement="must be there" if not matching else "must be there once",
+                remedy="check the spelling" if not matching else "rename one of them",
+            )
+        found += matching
+    return found
+
+
+def _simplified(part: Any, name: str) -> Any:
+    """Columns as booleans, whole numbers, floats or text."""
+    arrow = _arrow()
+    types = arrow.types
+    for place, column in enumerate(part.column_names):
+        kind = part[column].type
+        if types.is_boolean(kind) or types.is_integer(kind) or types.is_null(kind):
+            continue
+        if types.is_nested(kind):
+            raise InputError(
+                f"column {column!r} of {name}",
+                str(kind),
+                requirement="must hold one value a row",
+                remedy="split it into several columns",
+            )
+        # Decimals of more digits than float64 tells apart stay different as text.
+        number = types.is_floating(kind) or (types.is_decimal(kind) and kind.precision <= 15)
+        try:
+            cast = part[column].cast(arrow.float64() if number else arrow.string())
+        except (ValueError, NotImplementedError):
+            raise InputError(
+                f"column {column!r} of {name}",
+                str(kind),
+                requirement="must hold numbers, booleans or text",
+                remedy="convert it",
+            ) from None
+        part = part.set_column(place, column, cast)
+    return part
+
+
+def _check_complete(values: Any, name: str) -> None:
+    if values.null_count:
+        raise InputError(
+            name,
+            f"{values.null_count} missing",
+            requirement="must have no missing entry (empty, NA, NaN, null)",
+            remedy="leave such rows out only if missing is unrelated to the secret, else make it a value of its own",
+        )
+
+
+def _plain(values: Any, name: str) -> NDArray[Any]:
+    arrow = _arrow()
+    if not arrow.types.is_string(values.type):
+        return np.asarray(values.to_numpy())
+    words = values.combine_chunks().dictionary_encode()
+    known = words.dictionary.to_pylist()
+    longest = max(map(len, known), default=0)
+    if longest > _LONGEST_TEXT:
+        raise InputError(
+            name,
+            f"one of {longest} characters",
+            requirement=f"must hold texts of {_LONGEST_TEXT} characters or fewer",
+            remedy="number the different texts, or hash them",
+        )
+    return np.asarray(np.array(known, dtype=str)[words.indices.to_numpy()])
+
+
+def _said(failure: object) -> str:
+    """What pyarrow complains about, without a word of a record."""
+    said = re.match(r"Empty CSV file|.*Expected \d+ columns, got \d+", str(failure))
+    return said[0] if said else type(failure).__name__ if isinstance(failure, Exception) else "no CSV"
+
+
 def _frame(path: Path, kind: str, name: str) -> Any:
     arrow = _arrow()
     try:
@@ -99,8 +297,7 @@ def _frame(path: Path, kind: str, name: str) -> Any:
             frame = arrow.csv.read_csv(path, convert_options=options)
             frame = frame.rename_columns([column.strip() for column in frame.column_names])
     except (OSError, ValueError) as failure:  # pyarrow's own errors are among these
-        said = re.match(r"Empty CSV file|.*Expected \d+ columns, got \d+", str(failure))  # but no word of a record
-        raise _unreadable(name, path, said[0] if said else type(failure).__name__) from None
+        raise _unreadable(name, path, _said(failure)) from None
     if len(set(frame.column_names)) < len(frame.column_names):
         raise _unreadable(name, path, "two columns of one name")
     return frame
@@ -186,6 +383,7 @@ def _unreadable(name: str, path: Path, why: object) -> InputError:
 def _arrow() -> Any:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.csv
         import pyarrow.parquet
     except ImportError:

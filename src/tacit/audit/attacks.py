@@ -19,7 +19,7 @@ from scipy import special
 
 from .. import checked
 from ..errors import InputError, MissingExtraError
-from ..guarantee import Adversary, Attack
+from ..guarantee import Attack
 from ..numerics import down, up
 from ..theory.confidence import binomial_lower, binomial_upper
 from .certificate import Certificate
@@ -464,7 +464,7 @@ def _network(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) 
     def score(seen: list[NDArray[Any]]) -> _Floats:
         with torch.no_grad():
             guess = torch.tanh(features(seen) @ kept[0] + kept[1]) @ kept[2] + kept[3]
-        return np.clip((1 + guess[:, 0].numpy().astype(np.float64)) / 2, 0, 1)
+        return np.clip((1 + np.asarray(guess[:, 0], dtype=np.float64)) / 2, 0, 1)
 
     return score
 

@@ -374,6 +374,12 @@ def _factors(values: _Array) -> tuple[list[Any], NDArray[np.int64]]:
     """The different values, as plain Python ones, and the position of each entry among them."""
     if values.dtype.kind == "b":
         return [False, True], values.astype(np.int64)
+    if values.dtype.kind == "U" and len(values):
+        # Two words are told apart far faster than sorted.
+        other = values != values[0]
+        rest = values[other]
+        if not len(rest) or bool((rest == rest[0]).all()):
+            return [str(values[0]), *(str(word) for word in rest[:1])], other.astype(np.int64)
     if values.dtype.kind == "i" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low <= 2**16:

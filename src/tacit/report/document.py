@@ -84,7 +84,8 @@ class Table:
 class Report:
     """What one command found.
 
-    `summary` is the plain-language reading, one sentence a string; `detail` is free-form data for the JSON.
+    `summary` is the plain-language reading, one sentence a string; `detail` is free-form data for the JSON; `met` is
+    False where a requirement that the user set is not met.
     """
 
     command: str
@@ -94,6 +95,7 @@ class Report:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
+    met: bool = True
 
     def __post_init__(self) -> None:
         checked.text("command", self.command, remedy="name the command that made the report")

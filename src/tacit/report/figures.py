@@ -181,6 +181,79 @@ def shares(
     return _svg(draw, width=4.4, height=3.4)
 
 
+def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """The region below `limit`, and above its mirror image, with ROC curves inside; all axes from 0 to 1."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        # A test that says the opposite has both rates turned around.
+        lowest = [1 - value for value in reversed(limit)]
+        mirrored = [1 - value for value in reversed(rates)]
+        axes.fill([*rates, *reversed(mirrored)], [*limit, *reversed(lowest)], color=PROVEN, alpha=0.16, linewidth=0)
+        axes.plot(rates, limit, color=PROVEN, label="nobody gets beyond")
+        axes.plot(mirrored, lowest, color=PROVEN)
+        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        styles = ((ACHIEVED, "-"), (USEFUL, (0, (5, 2))), (INK, (0, (2, 2))), (MUTED, "-"))
+        for (name, points), (colour, dashes) in zip(found.items(), styles, strict=False):
+            axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, linewidth=1.3, label=name)
+        axes.set_aspect("equal")
+        axes.set_xlim(-0.01, 1.01)
+        axes.set_ylim(-0.01, 1.01)
+        axes.set_xlabel("false positive rate")
+        axes.set_ylabel("true positive rate")
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=4.7 + 0.2 * len(found))
+
+
+def calibration(groups: Sequence[tuple[float, float, float, float]]) -> str:
+    """Shares over guesses, (guess, share, low, high) each, beside the line on which both agree."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        guesses, shares_found, lows, highs = (list(one) for one in zip(*groups, strict=True))
+        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label="perfectly calibrated")
+        axes.axhline(0.5, color=GRID, linewidth=1.2)
+        axes.vlines(guesses, lows, highs, color=ACHIEVED, linewidth=1.2)
+        axes.plot(guesses, shares_found, color=ACHIEVED, marker="o", linestyle="", label="found on test rows")
+        axes.set_aspect("equal")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("guessed probability")
+        axes.set_ylabel("share that was positive")
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=4.8)
+
+
+def growth(
+    points: Sequence[tuple[float, float]],
+    least: Sequence[tuple[float, float]],
+    *,
+    levels: Mapping[str, float],
+    marked: Mapping[str, float],
+) -> str:
+    """Advantages against numbers of rows, both logarithmic, with heights and places marked."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.plot(*zip(*least, strict=True), color=MUTED, linewidth=1.2, label="where nothing leaks")
+        axes.plot(*zip(*points, strict=True), color=PROVEN, marker="o", linestyle="", label="certificate")
+        for (name, height), colour in zip(levels.items(), (ACHIEVED, USEFUL), strict=False):
+            axes.axhline(height, color=colour, linewidth=1.2, linestyle=(0, (5, 2)), label=name)
+        for name, place in marked.items():
+            axes.axvline(place, color=MUTED, linewidth=1, linestyle=(0, (1, 2)), label=name)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter("")
+        axes.set_xlabel("rows")
+        axes.set_ylabel("advantage")
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=4.2)
+
+
 def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
     """Rows of small images in [0, 1], grey or coloured, each row with its label above it."""
 
