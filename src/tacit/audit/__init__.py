@@ -12,6 +12,7 @@ from .certificate import (
     certify_tally,
 )
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
+from .membership import Membership, membership
 from .planning import rows_needed
 from .tally import Tally
 from .verdict import Audit, audit
@@ -23,6 +24,7 @@ __all__ = [
     "Audit",
     "Certificate",
     "ImpliedByDP",
+    "Membership",
     "PrivacyCurve",
     "Rates",
     "Tally",
@@ -33,6 +35,7 @@ __all__ = [
     "certify_slices",
     "certify_tallies",
     "certify_tally",
+    "membership",
     "privacy_curve",
     "rows_needed",
 ]
