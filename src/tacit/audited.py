@@ -73,7 +73,7 @@ class _Sample:
     """So many rows of each class, every row with the same chance: those whose random numbers are smallest."""
 
     def __init__(self, rows: int, seed: int) -> None:
-        self._most, self._rng = rows // 2, np.random.default_rng(seed)
+        self._most, self._rng = rows // 2, np.random.default_rng([seed, rows])
         self._kept: dict[Any, tuple[NDArray[np.float64], list[NDArray[Any]]]] = {}
 
     def add(self, secrets: NDArray[Any], columns: list[NDArray[Any]], counts: NDArray[np.int64] | None) -> None:

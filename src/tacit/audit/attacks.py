@@ -41,6 +41,7 @@ _MOST_BINS = 64  # of a column of numbers in a histogram
 _MOST_CATEGORIES = 250  # that gradient boosting takes; rarer ones become one
 _MOST_INDICATORS = 32  # of a column of text in a network
 _MOST_POINTS = 200  # of a ROC curve that is drawn
+_OWN_STREAM = 0x7AC17  # noise must not repeat the draws of a table that was simulated with the same seed
 _FIT, _CHOICE = 1 / 3, 1 / 6  # of the rows; the other half tests
 
 _Floats = NDArray[np.float64]
@@ -169,7 +170,7 @@ def attempts(
                 requirement=f"must have {LEAST_ROWS} rows of each class or more for attacks",
                 remedy="add rows, or leave attacks out",
             )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, _OWN_STREAM])
     if noise is not None:
         scale = checked.number("noise", noise, above=0, remedy="use None for no noise")
         columns = [one + scale * rng.standard_normal(len(one)) for one in columns]
