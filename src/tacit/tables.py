@@ -122,7 +122,8 @@ def write_with_column(
 def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
     arrow = _arrow()
     try:
-        file = arrow.parquet.ParquetFile(path)
+        # Unless told otherwise pyarrow holds all of the file that was read.
+        file = arrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BYTES_AT_ONCE)
     except (OSError, ValueError) as failure:
         raise _unreadable(name, path, type(failure).__name__) from None
     with file:
@@ -178,7 +179,11 @@ def _csv_schema(path: Path, name: str) -> Any:
 def _wider_type(path: Path, failure: str, types: dict[str, Any], name: str) -> dict[str, Any]:
     """Floats for a column that began with whole numbers; anything else that does not fit is a mixture of types."""
     arrow = _arrow()
-    found = re.match(r"In CSV column #(\d+): CSV conversion error to ([^:]+): invalid value '(.*)'", failure, re.DOTALL)
+    found = re.match(
+        r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to ([^:]+): invalid value '(.*)'",
+        failure,
+        re.DOTALL,
+    )
     if not found:
         raise _unreadable(name, path, _said(failure)) from None
     column = _csv_schema(path, name).names[int(found[1])]

@@ -146,7 +146,10 @@ def test_no_attack_beats_its_certificate(seed):
     elif kind == 1:
         output, noise = rng.standard_cauchy(rows).clip(-50, 50) + secret, 1.0
     else:
-        output, noise = {"a": rng.integers(0, 4, rows), "b": np.where(secret & (rng.random(rows) < 0.4), "x", "y")}, None
+        output, noise = (
+            {"a": rng.integers(0, 4, rows), "b": np.where(secret & (rng.random(rows) < 0.4), "x", "y")},
+            None,
+        )
     certificate, found = tried(output, secret=secret, noise=noise, methods=["histogram", "boosting"])
     result = Audit(certificate=certificate, attacks=tuple(one.attack for one in found.values()))
     assert not result.contradicted

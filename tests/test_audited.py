@@ -1,0 +1,311 @@
+"""`tacit audit` as people run it: real files in, verdicts and exit codes out, bad tables refused in one line."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+from test_cli import assert_one_line_error, run
+from test_report import Page
+
+from tacit import tables
+from tacit.audit import certify, certify_slices
+from tacit.audited import Task, _Sample, audit
+
+ROWS = 8_000
+RNG = np.random.default_rng(0)
+MEMBER = np.arange(ROWS) % 2
+TABLE = {
+    "member": np.array(["no", "yes"])[MEMBER],
+    "score": RNG.normal(size=ROWS) + 0.1 * MEMBER,
+    "class": RNG.integers(0, 10, ROWS),
+    "word": np.array(["a", "b", "c"])[RNG.integers(0, 3, ROWS)],
+    "group": np.array(["x", "y"])[RNG.integers(0, 2, ROWS)],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    table = pa.table(TABLE)
+    csv.write_csv(table, folder / "t.csv")
+    parquet.write_table(table, folder / "t.parquet", row_group_size=1_000)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def written(folder):
+    finished = run(
+        *("audit", "t.csv", "--secret", "member", "--output", "score", "--noise", "0.5", "--slice", "group"),
+        *("--require-advantage", "0.3", "--attack-rows", "6000", "--json", "a.json", "--report", "a.html"),
+        cwd=folder,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout, json.loads((folder / "a.json").read_text()), (folder / "a.html").read_text()
+
+
+def test_the_verdict_comes_first(written):
+    text, data, _ = written
+    paragraph = " ".join(text.split("\n", 3)[3].split())
+    assert paragraph.startswith("Met: the largest advantage of anyone who sees only column 'score' with Gaussian noise")
+    assert "is 'yes' in 4000 rows (called positive) and 'no' in 4000" in paragraph
+    assert (
+        "column 'score' (numbers), is taken as released with fresh Gaussian noise of standard deviation 0.5"
+        in paragraph
+    )
+    assert "It is not differential privacy." in paragraph
+    assert max(len(line) for line in text.splitlines()) <= 84
+    assert data["detail"]["met"] is True
+
+
+def test_the_numbers_are_the_library_s(written):
+    """The CSV is read to the last digit, and each number of the JSON follows from the table alone."""
+    _, data, _ = written
+    name = "column 'score'"
+    expected = certify(TABLE["member"], TABLE["score"], noise=0.5, delta=0.025, loss="joint", name=name)
+    detail = data["detail"]
+    assert detail["readings"]["advantage"] == expected.advantage
+    assert detail["readings"]["auc"] == expected.auc
+    assert detail["readings"]["tpr_at"]["0.01"] == float(expected.tpr_at(0.01))
+    slices = certify_slices(
+        TABLE["member"], TABLE["score"], TABLE["group"], noise=0.5, delta=0.025, loss="joint", name=name
+    )
+    assert {part["value"]: part["advantage"] for part in detail["slices"]} == {
+        value: one.advantage for value, one in slices.items()
+    }
+    assert data["comparisons"][0]["guarantee"]["value"] == expected.advantage
+
+
+def test_attacks_stay_below_the_certificate(written):
+    _, data, _ = written
+    detail = data["detail"]
+    assert {attack["method"] for attack in detail["attacks"]} == {"threshold", "histogram", "boosting", "network"}
+    assert detail["attack_rows"] == 6000
+    for attack in detail["attacks"]:
+        assert attack["advantage"][1] <= detail["readings"]["advantage"]
+        assert [rates["aimed"] for rates in attack["at_rates"]] == [0.001, 0.01, 0.1]
+    assert not any(comparison["contradicted"] for comparison in data["comparisons"])
+    assert detail["low"] == max(0, *(attack["advantage"][1] for attack in detail["attacks"]))
+
+
+def test_the_page_shows_the_three_pictures(written):
+    _, _, html = written
+    page = Page(html)
+    for title in ("Where every attack's ROC curve has to stay", "Calibration", "against the number of rows"):
+        assert title in page.text
+    assert html.count("data:image/svg+xml;base64,") == 3
+    assert page.text.index("Met: the largest advantage") < page.text.index("What nobody exceeds")
+
+
+@pytest.mark.parametrize("output", [["class"], ["word"], ["class", "word"]])
+def test_csv_and_parquet_say_the_same_as_the_library(folder, output):
+    seen = {name: TABLE[name] for name in output}
+    expected = certify(TABLE["member"], seen if len(seen) > 1 else TABLE[output[0]], delta=0.1, loss="joint")
+    for name in ("t.csv", "t.parquet"):
+        task = Task(table=folder / name, secret="member", outputs=tuple(output), delta=0.1, attack_rows=0)
+        report = audit(task)
+        assert report.detail["readings"]["advantage"] == expected.advantage
+        assert report.detail["rows"] == ROWS
+        assert "taken as a category each" in " ".join(report.summary)
+
+
+def test_the_release_gate_closes(folder):
+    common = ("audit", "t.parquet", "--secret", "member", "--output", "class", "--attack-rows", "0", "--quiet")
+    assert run(*common, "--require-advantage", "0.3", cwd=folder).returncode == 0
+    assert run(*common, cwd=folder).returncode == 0
+    assert run(*common, "--require-advantage", "0.01", "--json", "gate.json", cwd=folder).returncode == 1
+    detail = json.loads((folder / "gate.json").read_text())["detail"]
+    assert detail["met"] is False
+    assert detail["verdict"].startswith("Not proven: the largest advantage")
+    assert detail["rows_needed"]["0.01"] > ROWS
+
+
+def test_one_leaking_slice_closes_the_gate(tmp_path):
+    rng = np.random.default_rng(1)
+    secret, part = rng.integers(0, 2, 20_000), np.where(np.arange(20_000) < 1_000, "small", "large")
+    output = np.where((part == "small") & (rng.random(20_000) < 0.9), secret, rng.integers(0, 2, 20_000))
+    parquet.write_table(pa.table({"s": secret, "o": output, "part": part}), tmp_path / "t.parquet")
+    task = Task(
+        table=tmp_path / "t.parquet", secret="s", outputs=("o",), slices="part", require_advantage=0.2, attack_rows=0
+    )
+    report = audit(task)
+    assert not report.met
+    assert report.summary[0].startswith("Not proven in 1 of 2 slices: in part = 'small'")
+    assert report.summary[1].startswith("On the whole table: met: ")
+
+
+def test_a_broken_ceiling_is_called_broken(tmp_path):
+    secret = np.arange(4_000) % 2
+    output = np.where(np.random.default_rng(2).random(4_000) < 0.8, secret, 1 - secret)
+    parquet.write_table(pa.table({"s": secret, "o": output}), tmp_path / "t.parquet")
+    report = audit(
+        Task(table=tmp_path / "t.parquet", secret="s", outputs=("o",), require_advantage=0.3, attack_rows=2_000)
+    )
+    assert not report.met
+    assert report.summary[0].startswith("Broken: the largest advantage")
+    assert report.detail["attack_rows"] == 2_000
+    assert "attacks were made on 2000 of them" in " ".join(report.summary)
+
+
+GOOD = "s,o,g\n" + "".join(f"{row % 2},{row % 3},{row % 4}\n" for row in range(40))
+
+BAD = {
+    "no such column": (GOOD, "--output oo", "column 'oo' of TABLE must be there, got 's, o, g'; check the spelling"),
+    "no such secret": (GOOD, "--secret S", "column 'S' of TABLE must be there"),
+    "three values": ("s,o\n1,1\n2,1\n3,1\n", "", "secret must take exactly two values, got [1, 2, 3]"),
+    "one class": ("s,o\n1,1\n1,2\n", "", "secret must take two values in the table, got [1]"),
+    "empty file": ("", "", "TABLE must be a readable table with one record or more, got 'Empty CSV file in t.csv'"),
+    "no rows": ("s,o\n", "", "no record in t.csv"),
+    "a missing output": ("s,o\n1,\n0,2\n", "", "column 'o' of TABLE must have no missing entry"),
+    "a missing word": ("s,o\n1,a\n0,\n", "", "column 'o' of TABLE must have no missing entry"),
+    "nan": ("s,o\n1,nan\n0,2.5\n", "", "column 'o' of TABLE must have no missing entry"),
+    "a missing secret": ("s,o\n,1\n0,2\n", "", "column 's' of TABLE must have no missing entry"),
+    "mixed types": ("s,o\n1,0.5\n0,high\n", "", "column 'o' of TABLE must hold entries of one type"),
+    "mixed further on": (
+        "s,o\n" + "1,1\n0,2\n" * 2_500_000 + "0,high\n",
+        "",
+        "column 'o' of TABLE must hold entries of one type, got \"'high' after numbers\"",
+    ),
+    "ragged": ("s,o\n1,2\n0\n", "", "Expected 2 columns, got 1"),
+    "text with noise": ("s,o\n1,a\n0,b\n", "--noise 0.1", "must hold numbers where --noise"),
+    "infinite": ("s,o\n1,inf\n0,1.5\n", "--noise 0.1", "must be finite"),
+    "continuous": (
+        "s,o\n" + "".join(f"{row % 2},{row / 7:.6f}\n" for row in range(100)),
+        "",
+        "a continuous output must be released with noise or have a stated structure",
+    ),
+    "the secret as output": (GOOD, "--output s", "must name different columns"),
+    "noise of zero": (GOOD, "--noise 0", "--noise must be a finite number > 0"),
+    "delta of one": (GOOD, "--delta 1", "--delta must be a finite number"),
+    "a ceiling of zero": (GOOD, "--require-advantage 0", "--require-advantage must be"),
+    "two columns of one name": ("s,o,o\n1,2,2\n0,1,1\n", "", "must be there once"),
+    "slices of floats": ("s,o,g\n1,2,0.5\n0,1,0.2\n", "--slice g", "cut it into ranges"),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "message"), BAD.values(), ids=list(BAD))
+def test_a_bad_table_is_refused_in_one_line(content, options, message, tmp_path):
+    (tmp_path / "t.csv").write_text(content)
+    given = dict(zip(options.split()[::2], options.split()[1::2], strict=True))
+    arguments = {"--secret": "s", "--output": "o"} | given
+    if len(content) > 10**7 or options:  # by the command itself; the rest by its function, which is faster
+        finished = run("audit", "t.csv", *(word for pair in arguments.items() for word in pair), cwd=tmp_path)
+        assert_one_line_error(finished)
+        said = finished.stderr
+    else:
+        with pytest.raises(ValueError if "continuous" not in message else Exception) as refusal:
+            audit(Task(table=tmp_path / "t.csv", secret="s", outputs=("o",)))
+        said = str(refusal.value)
+        assert "\n" not in said
+    assert message in said
+
+
+@pytest.mark.parametrize("name", ["t.txt", "missing.csv", "missing.parquet", "broken.parquet"])
+def test_files_that_are_no_tables_are_refused(name, tmp_path):
+    (tmp_path / "t.txt").write_text(GOOD)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    assert_one_line_error(run("audit", name, "--secret", "s", "--output", "o", cwd=tmp_path))
+
+
+def test_few_rows_have_a_certificate_without_attacks(tmp_path):
+    (tmp_path / "t.csv").write_text(GOOD)
+    report = audit(Task(table=tmp_path / "t.csv", secret="s", outputs=("o",)))
+    assert "No attacks were made: they need 30 rows of each class." in report.summary
+    assert report.detail["high"] <= 1
+
+
+def test_a_constant_output_tells_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("s,o\n" + "yes,same\nno,same\n" * 2_000)
+    report = audit(Task(table=tmp_path / "t.csv", secret="s", outputs=("o",), attack_rows=200))
+    assert report.detail["high"] < 0.05
+    assert report.detail["low"] == 0
+
+
+def test_whole_numbers_that_become_floats_further_on_are_read_as_floats(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_BYTES_AT_ONCE", 1000)
+    (tmp_path / "t.csv").write_text(" s , o\n" + "1,1\n0,2\n" * 1_000 + "0,2.5\n")
+    parts = list(tables.batches(tmp_path / "t.csv", ["s", "o"], name="TABLE"))
+    assert len(parts) > 2
+    values = np.concatenate([columns["o"] for columns, _, _ in parts])
+    assert values.dtype == np.float64
+    assert sorted(set(values.tolist())) == [1.0, 2.0, 2.5]
+    assert parts[-1][2] == 1.0
+
+
+def test_equal_rows_come_once_with_their_number(folder):
+    for name in ("t.csv", "t.parquet"):
+        counted = {}
+        for columns, counts, _ in tables.batches(folder / name, ["member", "word"], name="TABLE"):
+            for member, word, count in zip(columns["member"], columns["word"], counts, strict=True):
+                counted[member, word] = counted.get((member, word), 0) + int(count)
+        pairs = np.unique(np.column_stack([TABLE["member"], TABLE["word"]]), axis=0, return_counts=True)
+        assert counted == {tuple(pair): count for pair, count in zip(pairs[0].tolist(), pairs[1], strict=True)}
+
+
+def test_parquet_types_are_kept_apart(tmp_path):
+    from decimal import Decimal
+
+    table = pa.table(
+        {
+            "flag": [True, False],
+            "small": pa.array([1, 2], pa.uint8()),
+            "half": pa.array([0.5, 0.25], pa.float32()),
+            "cents": pa.array([Decimal("1.50"), Decimal("2.25")], pa.decimal128(8, 2)),
+            "long": pa.array([Decimal("1." + "0" * 29 + "1"), Decimal("1." + "0" * 29 + "2")], pa.decimal128(38, 30)),
+            "kind": pa.array(["b", "a"]).dictionary_encode(),
+        }
+    )
+    parquet.write_table(table, tmp_path / "t.parquet")
+    ((columns, counts, _),) = tables.batches(tmp_path / "t.parquet", table.column_names, name="TABLE")
+    assert counts is None
+    assert [columns[name].dtype.kind for name in table.column_names] == ["b", "u", "f", "f", "U", "U"]
+    assert columns["cents"].tolist() == [1.5, 2.25]
+    assert len(set(columns["long"].tolist())) == 2  # float64 would make one of them
+    assert columns["kind"].tolist() == ["b", "a"]
+
+
+def test_the_sample_gives_every_row_the_same_chance():
+    """Rows of either half of the table; fails by chance once in a million runs (5 standard deviations)."""
+    sample = _Sample(2_000, seed=0)
+    for start in range(0, 20_000, 500):
+        rows = np.arange(start, start + 500)
+        sample.add(rows % 2 == 0, [rows], np.where(rows < 10_000, 1, 3))
+    secrets, columns = sample.table()
+    assert secrets.sum() == 1_000
+    early = np.count_nonzero(columns[0] < 10_000)
+    assert abs(early - 500) < 5 * np.sqrt(2_000 * 0.25 * 0.75)
+    assert ((columns[0] % 2 == 0) == secrets).all()
+
+
+@pytest.mark.parametrize("options", [("--output", "class"), ("--output", "score", "--noise", "0.2")])
+def test_memory_does_not_grow_with_the_file(options, tmp_path):
+    """Four times as many rows take less than a quarter of the 16 bytes each that their two columns hold."""
+    rng, peaks = np.random.default_rng(0), []
+    part = pa.table(
+        {
+            "s": rng.integers(0, 2, 500_000),
+            "class": rng.integers(0, 100, 500_000),
+            "score": rng.normal(size=500_000),
+        }
+    )
+    for rows in (2_000_000, 8_000_000):
+        with parquet.ParquetWriter(tmp_path / "t.parquet", part.schema) as file:
+            for _ in range(rows // 500_000):
+                file.write_table(part)
+        script = (
+            "import resource, subprocess, sys\n"
+            "done = subprocess.run([sys.executable, '-m', 'tacit', *sys.argv[1:]])\n"
+            "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        )
+        arguments = ("audit", "t.parquet", "--secret", "s", *options, "--attack-rows", "0", "--quiet")
+        finished = subprocess.run(
+            [sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        code, peak = map(int, finished.stdout.split())
+        assert code == 0, finished.stderr
+        peaks.append(peak * (1 if sys.platform == "darwin" else 1024))
+    assert peaks[1] < 1e9
+    assert peaks[1] - peaks[0] < 0.25 * 6_000_000 * 16
