@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 from test_cli import assert_one_line_error, run
 from test_report import Page
 
-from tacit import tables
+from tacit import TacitError, tables
 from tacit.audit import certify, certify_slices
 from tacit.audited import Task, _Sample, audit
 
@@ -25,6 +25,10 @@ TABLE = {
     "word": np.array(["a", "b", "c"])[RNG.integers(0, 3, ROWS)],
     "group": np.array(["x", "y"])[RNG.integers(0, 2, ROWS)],
 }
+
+
+def audited(table, **options):
+    return audit(Task(**{"table": table, "secret": "s", "outputs": ("o",)} | options))
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +108,9 @@ def test_the_page_shows_the_three_pictures(written):
 def test_csv_and_parquet_say_the_same_as_the_library(folder, output):
     seen = {name: TABLE[name] for name in output}
     expected = certify(TABLE["member"], seen if len(seen) > 1 else TABLE[output[0]], delta=0.1, loss="joint")
+    columns = {"secret": "member", "outputs": tuple(output)}
     for name in ("t.csv", "t.parquet"):
-        task = Task(table=folder / name, secret="member", outputs=tuple(output), delta=0.1, attack_rows=0)
-        report = audit(task)
+        report = audited(folder / name, **columns, delta=0.1, attack_rows=0)
         assert report.detail["readings"]["advantage"] == expected.advantage
         assert report.detail["rows"] == ROWS
         assert "taken as a category each" in " ".join(report.summary)
@@ -115,7 +119,6 @@ def test_csv_and_parquet_say_the_same_as_the_library(folder, output):
 def test_the_release_gate_closes(folder):
     common = ("audit", "t.parquet", "--secret", "member", "--output", "class", "--attack-rows", "0", "--quiet")
     assert run(*common, "--require-advantage", "0.3", cwd=folder).returncode == 0
-    assert run(*common, cwd=folder).returncode == 0
     assert run(*common, "--require-advantage", "0.01", "--json", "gate.json", cwd=folder).returncode == 1
     detail = json.loads((folder / "gate.json").read_text())["detail"]
     assert detail["met"] is False
@@ -128,10 +131,7 @@ def test_one_leaking_slice_closes_the_gate(tmp_path):
     secret, part = rng.integers(0, 2, 20_000), np.where(np.arange(20_000) < 1_000, "small", "large")
     output = np.where((part == "small") & (rng.random(20_000) < 0.9), secret, rng.integers(0, 2, 20_000))
     parquet.write_table(pa.table({"s": secret, "o": output, "part": part}), tmp_path / "t.parquet")
-    task = Task(
-        table=tmp_path / "t.parquet", secret="s", outputs=("o",), slices="part", require_advantage=0.2, attack_rows=0
-    )
-    report = audit(task)
+    report = audited(tmp_path / "t.parquet", slices="part", require_advantage=0.2, attack_rows=0)
     assert not report.met
     assert report.summary[0].startswith("Not proven in 1 of 2 slices: in part = 'small'")
     assert report.summary[1].startswith("On the whole table: met: ")
@@ -141,9 +141,7 @@ def test_a_broken_ceiling_is_called_broken(tmp_path):
     secret = np.arange(4_000) % 2
     output = np.where(np.random.default_rng(2).random(4_000) < 0.8, secret, 1 - secret)
     parquet.write_table(pa.table({"s": secret, "o": output}), tmp_path / "t.parquet")
-    report = audit(
-        Task(table=tmp_path / "t.parquet", secret="s", outputs=("o",), require_advantage=0.3, attack_rows=2_000)
-    )
+    report = audited(tmp_path / "t.parquet", require_advantage=0.3, attack_rows=2_000)
     assert not report.met
     assert report.summary[0].startswith("Broken: the largest advantage")
     assert report.detail["attack_rows"] == 2_000
@@ -196,8 +194,8 @@ def test_a_bad_table_is_refused_in_one_line(content, options, message, tmp_path)
         assert_one_line_error(finished)
         said = finished.stderr
     else:
-        with pytest.raises(ValueError if "continuous" not in message else Exception) as refusal:
-            audit(Task(table=tmp_path / "t.csv", secret="s", outputs=("o",)))
+        with pytest.raises(TacitError) as refusal:
+            audited(tmp_path / "t.csv")
         said = str(refusal.value)
         assert "\n" not in said
     assert message in said
@@ -212,14 +210,14 @@ def test_files_that_are_no_tables_are_refused(name, tmp_path):
 
 def test_few_rows_have_a_certificate_without_attacks(tmp_path):
     (tmp_path / "t.csv").write_text(GOOD)
-    report = audit(Task(table=tmp_path / "t.csv", secret="s", outputs=("o",)))
+    report = audited(tmp_path / "t.csv")
     assert "No attacks were made: they need 30 rows of each class." in report.summary
     assert report.detail["high"] <= 1
 
 
 def test_a_constant_output_tells_nothing(tmp_path):
     (tmp_path / "t.csv").write_text("s,o\n" + "yes,same\nno,same\n" * 2_000)
-    report = audit(Task(table=tmp_path / "t.csv", secret="s", outputs=("o",), attack_rows=200))
+    report = audited(tmp_path / "t.csv", attack_rows=200)
     assert report.detail["high"] < 0.05
     assert report.detail["low"] == 0
 
@@ -280,14 +278,12 @@ def test_the_sample_gives_every_row_the_same_chance():
     assert ((columns[0] % 2 == 0) == secrets).all()
 
 
-@pytest.mark.parametrize("options", [("--output", "class"), ("--output", "score", "--noise", "0.2")])
-def test_memory_does_not_grow_with_the_file(options, tmp_path):
+def test_memory_does_not_grow_with_the_file(tmp_path):
     """Four times as many rows take less than a quarter of the 16 bytes each that their two columns hold."""
     rng, peaks = np.random.default_rng(0), []
     part = pa.table(
         {
             "s": rng.integers(0, 2, 500_000),
-            "class": rng.integers(0, 100, 500_000),
             "score": rng.normal(size=500_000),
         }
     )
@@ -300,9 +296,13 @@ def test_memory_does_not_grow_with_the_file(options, tmp_path):
             "done = subprocess.run([sys.executable, '-m', 'tacit', *sys.argv[1:]])\n"
             "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
         )
-        arguments = ("audit", "t.parquet", "--secret", "s", *options, "--attack-rows", "0", "--quiet")
+        arguments = ("audit", "t.parquet", "--secret", "s", "--output", "score", "--noise", "0.2", "--quiet")
         finished = subprocess.run(
-            [sys.executable, "-c", script, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+            [sys.executable, "-c", script, *arguments, "--attack-rows", "0"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         code, peak = map(int, finished.stdout.split())
         assert code == 0, finished.stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 import tacit.audit
 import tacit.learning
@@ -152,6 +153,7 @@ not_column = st.one_of(
     st.sampled_from([[], [1.0, math.nan, 0.0, 1.0], ["a", 1, 2, 3], [None] * 4, [[1], [2], [3], [4]], MASKED]),
 )
 TALLY = tacit.audit.Tally().add([0, 1, 0, 1], [1, 2, 2, 2])
+LOGISTIC = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
 CERTIFY = {
     "delta": not_probability,
     "loss": not_text | st.just("hinge"),
@@ -479,6 +481,46 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "delta": not_probability,
             "attacks": foreign | st.text() | st.just(["threshold"]),
             "require_advantage": not_unit.filter(lambda value: value is not None) | st.just(0.0),
+        },
+    ),
+    (
+        tacit.audit.attempts,
+        {
+            "secret": [0, 1] * 100,
+            "output": [1, 2, 2, 2] * 50,
+            "certificate": tacit.audit.certify([0, 1] * 100, [1, 2, 2, 2] * 50, delta=0.1),
+            "noise": None,
+            "methods": ["histogram"],
+            "failure_probability": 0.1,
+            "seed": 0,
+        },
+        {
+            "secret": not_column,
+            "output": not_column,
+            "certificate": not_text,
+            "noise": st.sampled_from([0.1, 0.0]),
+            "methods": st.just(["guess"]),
+            "failure_probability": not_probability,
+            "seed": not_count,
+        },
+    ),
+    (
+        tacit.audit.membership,
+        {
+            "model": LOGISTIC,
+            "members": ([[0.0], [1.0]], [0, 1]),
+            "non_members": ([[0.0], [1.0]], [0, 1]),
+            "factory": None,
+            "shadows": 16,
+            "draws": 5,
+            "seed": 0,
+        },
+        {
+            "model": not_text,
+            "members": not_text | st.just(([[0.0]], [0, 1])) | st.just(([[0.0]], [7])),
+            "non_members": not_text | st.just(([], [])),
+            "draws": (not_count | st.just(0)).filter(lambda value: value is not None),
+            "seed": not_count,
         },
     ),
     (

@@ -50,8 +50,7 @@ def test_a_memorised_table_shows_nothing():
     """Every output is seen about once, and tells nothing: tested on rows it was fitted to, a histogram would win."""
     rng = np.random.default_rng(2)
     words = np.array([f"word {number}" for number in rng.integers(0, 10 * ROWS, ROWS)])
-    _, found = tried(words)
-    assert set(found) == {"histogram", "boosting", "network"}
+    _, found = tried(words, methods=["histogram", "boosting"])
     assert max(attempt.attack.low for attempt in found.values()) <= 0  # by chance once in 200 runs
 
 
@@ -102,7 +101,7 @@ def test_ties_are_reported():
     rng = np.random.default_rng(5)
     output = np.where(SECRET, rng.choice(3, ROWS, p=[0.3, 0.4, 0.3]), rng.choice(3, ROWS, p=[0.65, 0.3, 0.05]))
     _, found = tried(output, methods=["threshold"])
-    realised = {aim: rates for aim, rates in found["threshold"].at_rates}
+    realised = dict(found["threshold"].at_rates)
     assert realised[0.1].false_positive_rate == pytest.approx(0.05, abs=0.015)
     assert realised[0.1].true_positive_rate == pytest.approx(0.3, abs=0.03)
     assert realised[0.01].false_positive_rate == realised[0.01].true_positive_rate == 0
@@ -113,7 +112,7 @@ def test_a_leaking_symbol_among_many_is_found():
     rng = np.random.default_rng(6)
     output = rng.integers(0, 500, ROWS)
     output[SECRET & (rng.random(ROWS) < 0.05)] = 700
-    certificate, found = tried(output)
+    certificate, found = tried(output, methods=["threshold", "histogram", "boosting"])
     best = max(found.values(), key=lambda attempt: attempt.epsilon)
     assert found["histogram"].attack.low <= 0.05 <= certificate.advantage
     assert best.epsilon > 2

@@ -53,8 +53,8 @@ def membership(
 
     members        (X, y) of records that it was trained on
     non_members    (X, y) of others from where these came from; they alone say what is special about members
-    factory        trains a model of the same kind, factory(X, y); with it `shadows` models are trained, each on a random
-                   half of all records, for the likelihood-ratio attack of Carlini et al. 2022 (LiRA)
+    factory        trains a model of the same kind, factory(X, y); with it `shadows` models are trained, each on a
+                   random half of all records, for the likelihood-ratio attack of Carlini et al. 2022 (LiRA)
     draws          so many rows of each class, drawn with replacement. Given the model, these are independent, and the
                    certificate is about a random one of just these records. Without it every record is one row: then it
                    is an assumption of yours that rows are independent, although one model saw all members together
@@ -84,11 +84,10 @@ def membership(
     return Membership(member=member, scores=MappingProxyType(scores))
 
 
-def _records(name: str, pair: object) -> tuple[NDArray[Any], NDArray[Any]]:
+def _records(name: str, pair: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     requirement = "must be (X, y), as many inputs as labels and at least one"
     try:
-        first, second = pair  # type: ignore[misc]  # refused below
-        inputs, labels = np.asarray(first), np.asarray(second)
+        inputs, labels = (np.asarray(one) for one in pair)
     except Exception:  # foreign __array__ methods raise what they like
         raise InputError(name, pair, requirement=requirement, remedy="pass arrays") from None
     if inputs.ndim < 2 or labels.ndim != 1 or len(inputs) != len(labels) or not len(labels):
