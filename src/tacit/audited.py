@@ -68,6 +68,15 @@ class _Read:
     def rows(self) -> int:
         return sum(sum(tally.rows) for tally in self.tallies.values())
 
+    def whole(self, noise: float | None) -> Tally:
+        """The counts of all slices together."""
+        if len(self.tallies) == 1:
+            return next(iter(self.tallies.values()))
+        both = Tally(noise=noise)
+        for tally in self.tallies.values():
+            both.merge(tally)
+        return both
+
 
 class _Sample:
     """So many rows of each class, every row with the same chance: those whose random numbers are smallest."""
@@ -122,9 +131,7 @@ def audit(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     advance("certifying")
     name = _name(task)
     method = "monotone" if task.monotone else "auto"
-    whole = Tally(noise=task.noise)
-    for tally in read.tallies.values():
-        whole.merge(tally)
+    whole = read.whole(task.noise)
     share = task.delta if task.slices is None else task.delta / 2
     certificate = certify_tally(whole, delta=share, loss=_LOSS, method=method, name=name, seed=task.seed)
     slices = {}
@@ -158,7 +165,7 @@ def audit(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     return Report(
         command="audit",
         title=f"What {name} of {task.table.name} tells about {task.secret}",
-        summary=_summary(task, read, found, slices, failing),
+        summary=_summary(task, read, found, slices, failing, whole.symbols),
         comparisons=found.comparisons,
         figures=_figures(task, read, found, tried),
         tables=_tables(task, found, tried, slices),
@@ -271,7 +278,7 @@ def _name(task: Task) -> str:
 
 
 def _summary(
-    task: Task, read: _Read, found: Audit, slices: dict[Any, Certificate], failing: list[Any]
+    task: Task, read: _Read, found: Audit, slices: dict[Any, Certificate], failing: list[Any], values: int
 ) -> tuple[str, ...]:
     certificate = found.certificate
     sentences = [found.verdict]
@@ -292,7 +299,7 @@ def _summary(
         f"The secret, column {task.secret!r}, is {certificate.positive!r} in {certificate.positives} rows (called "
         f"positive) and {certificate.negative!r} in {certificate.negatives}."
     )
-    sentences.append(_recognised(task, read, certificate))
+    sentences.append(_recognised(task, read, certificate, values))
     if not task.attack_rows:
         sentences.append("No attacks were made, so nothing shows how tight the certificate is.")
     elif not found.attacks:
@@ -305,19 +312,15 @@ def _summary(
     return (*sentences, *SCOPE)
 
 
-def _recognised(task: Task, read: _Read, certificate: Certificate) -> str:
+def _recognised(task: Task, read: _Read, certificate: Certificate, values: int) -> str:
     """How the output was read."""
     columns = ", ".join(f"{name!r} ({kind})" for name, kind in zip(task.outputs, read.kinds, strict=True))
     how = {
         "noisy": f"taken as released with fresh Gaussian noise of standard deviation {task.noise or 0:g}",
         "monotone": "taken, as you state, as a score with which the secret's probability only grows or only falls",
-        "discrete": f"taken as a category each: {_values(read)} different ones were seen",
+        "discrete": f"taken as a category each: {values} different ones were seen",
     }[certificate.method]
     return f"The output, column{'s' * (len(task.outputs) > 1)} {columns}, is {how}."
-
-
-def _values(read: _Read) -> int:
-    return max(tally.symbols for tally in read.tallies.values())
 
 
 def _tables(task: Task, found: Audit, tried: tuple[Attempt, ...], slices: dict[Any, Certificate]) -> tuple[Table, ...]:
@@ -516,7 +519,7 @@ def _detail(
         "rows": read.rows,
         "attack_rows": read.sample.rows,
         "secret": {"column": task.secret, "positive": certificate.positive, "negative": certificate.negative},
-        "outputs": dict(zip(task.outputs, read.kinds, strict=True)),
+        "outputs": [{"column": name, "kind": kind} for name, kind in zip(task.outputs, read.kinds, strict=True)],
         "noise": task.noise,
         "method": certificate.method,
         "readings": {
