@@ -51,6 +51,7 @@ MAY_IMPORT = {
     "engine": {"errors"},
     "bound": {"checked", "engine", "errors", "guarantee", "kept", "readings", "reconstruction", "report", "__init__"},
     "reproduction": {
+        "audit",
         "checked",
         "errors",
         "files",
@@ -60,6 +61,7 @@ MAY_IMPORT = {
         "readings",
         "reconstruction",
         "report",
+        "theory",
         "__init__",
     },
     "plan": {"errors", "guarantee", "learning", "report"},

@@ -393,15 +393,40 @@ def mapl(
         deliver(result)
 
 
+@reproduce.command("audit")
+def reproduce_audit(
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results and figures are written.")],
+    rows: Annotated[int, typer.Option("--rows", help="Of each simulated table.")] = 100_000,
+    neurons: Annotated[int, typer.Option("--neurons", help="Of the paper's network.")] = 1_000,
+    restarts: Annotated[int, typer.Option("--restarts", help="Networks, of which the best counts.")] = 3,
+    tables: Annotated[int, typer.Option("--tables", help="Certify so many, and take medians.")] = 21,
+    seed: Annotated[int, typer.Option("--seed", help="For tables and networks.")] = 0,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Figure 1 of the paper on auditing with finite adversaries, beside certificates from the same rows."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        study = _reproduction("audit")
+        task = study.Task(
+            experiment=experiment, out=out, rows=rows, neurons=neurons, restarts=restarts, tables=tables, seed=seed
+        )
+        with _progress(study.steps(task), quiet=quiet) as advance:
+            result = study.reproduce(task, advance=advance)
+        deliver(result)
+
+
 def _reproduction(study: str) -> ModuleType:
     try:
+        from .reproduction import finite as audit_study
         from .reproduction import hcr as reconstruction_study
         from .reproduction import mapl as learning_study
     except ModuleNotFoundError:
         raise MissingExtraError(
             "tacit reproduce must have torch, got no such package; pip install 'tacit[learning,torch]'"
         ) from None
-    return {"hcr": reconstruction_study, "mapl": learning_study}[study]
+    return {"hcr": reconstruction_study, "mapl": learning_study, "audit": audit_study}[study]
 
 
 @contextlib.contextmanager

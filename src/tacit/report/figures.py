@@ -254,6 +254,21 @@ def growth(
     return _svg(draw, width=4.4, height=4.2)
 
 
+def lines(x: Sequence[float], found: Mapping[str, tuple[Sequence[float], str]], *, labels: tuple[str, str]) -> str:
+    """Lines over plain axes, each (values, colour); `labels` are of x and y."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        for (name, (values, colour)), marker in zip(found.items(), "osD^v", strict=False):
+            axes.plot(x, values, color=colour, marker=marker, label=name, linewidth=1.3)
+        axes.ticklabel_format(useOffset=False)
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=4.2)
+
+
 def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
     """Rows of small images in [0, 1], grey or coloured, each row with its label above it."""
 
