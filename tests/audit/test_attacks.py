@@ -120,6 +120,17 @@ def test_a_leaking_symbol_among_many_is_found():
     assert groups[-1][1] > groups[0][1]
 
 
+def test_infinite_scores_are_scores():
+    """A loss that is infinite for a fifth of the others, and for no member."""
+    rng = np.random.default_rng(9)
+    output = np.round(rng.exponential(size=ROWS), 1)
+    output[~SECRET & (rng.random(ROWS) < 0.2)] = np.inf
+    certificate, found = tried(output, methods=["threshold", "histogram", "boosting"])
+    for attempt in found.values():
+        assert attempt.attack.low <= 0.2 <= certificate.advantage
+        assert attempt.attack.value == pytest.approx(0.2, abs=0.03)
+
+
 def test_guesses_are_calibrated():
     """Groups of test rows: the share of positives lies within its limits of the guess, up to the fit's own error."""
     rng = np.random.default_rng(7)

@@ -334,16 +334,16 @@ def _threshold(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: in
     for place, one in enumerate(columns):
         if one.dtype.kind == "U":
             continue
-        values = one.astype(np.float64)
-        _, hits, alarms = _curve(values, labels)
-        area = float(np.trapezoid(hits / hits[-1], alarms / alarms[-1]))
+        _, hits, alarms = _curve(_finite(one), labels)
+        # Trapezoids: ties count half.
+        area = float((np.diff(alarms) * (hits[1:] + hits[:-1])).sum() / (2 * hits[-1] * alarms[-1]))
         best = max(best, (area, place, 1.0), (1 - area, place, -1.0))
     if best[0] < 0:
         raise InputError(
             "methods", "threshold", requirement="must have a column of numbers", remedy="use 'histogram' for categories"
         )
     _, place, sign = best
-    return lambda seen: sign * seen[place].astype(np.float64)
+    return lambda seen: sign * _finite(seen[place])
 
 
 def _histogram(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: int) -> _Score:
@@ -367,10 +367,15 @@ def _histogram(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: in
     return lambda seen: np.array([guesses.get(cell, 0.5) for cell in cells(seen)])
 
 
+def _finite(one: NDArray[Any]) -> _Floats:
+    """As numbers, infinite ones brought within reach of arithmetic."""
+    return np.clip(one.astype(np.float64), -1e150, 1e150)
+
+
 def _cuts(one: NDArray[Any]) -> _Floats | None:
     if one.dtype.kind != "f" or len(np.unique(one)) <= _MOST_BINS:
         return None
-    return np.unique(np.quantile(one, np.linspace(0, 1, _MOST_BINS + 1)[1:-1]))
+    return np.unique(np.quantile(_finite(one), np.linspace(0, 1, _MOST_BINS + 1)[1:-1]))
 
 
 def _boosting(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) -> _Score:
@@ -381,7 +386,7 @@ def _boosting(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int)
     def features(seen: list[NDArray[Any]]) -> _Floats:
         return np.stack(
             [
-                np.clip(one.astype(np.float64), -1e300, 1e300) if known is None else _codes(one, known)
+                _finite(one) if known is None else _codes(one, known)
                 for one, known in zip(seen, categories, strict=True)
             ],
             axis=1,
@@ -425,7 +430,7 @@ def _network(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) 
         parts = []
         for one, words, (middle, scale) in zip(seen, known, spread, strict=True):
             if words is None:
-                parts.append(np.clip((one.astype(np.float64)[:, None] - middle) / scale, -10, 10))
+                parts.append(np.clip((_finite(one)[:, None] - middle) / scale, -10, 10))
             else:
                 parts.append((one[:, None] == words[None, :]).astype(np.float64))
         return torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
@@ -471,5 +476,5 @@ def _network(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) 
 
 
 def _spread(one: NDArray[Any]) -> tuple[float, float]:
-    values = np.clip(one.astype(np.float64), -1e150, 1e150)
+    values = _finite(one)
     return float(values.mean()), float(values.std()) or 1.0

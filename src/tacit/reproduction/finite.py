@@ -309,9 +309,9 @@ def _report(task: Task, rows: list[dict[str, float]], comparisons: list[Comparis
                     )
                     for row in rows
                 ),
-                note=f"{task.rows} rows, δ = {DELTA:g}, {task.neurons} neurons, best of {task.restarts} networks. "
-                f"The columns to the right are shares of the least error, medians of {task.tables} tables; where there is "
-                "noise, of the least error from the output with its noise.",
+                note=f"{task.rows} rows, δ = {DELTA:g}, {task.neurons} neurons, best of {task.restarts} networks. To "
+                f"the right: shares of the least error, medians of {task.tables} tables; where there is noise, of the "
+                "least error from the output with its noise.",
             ),
         ),
         detail={"rows": rows, "delta": DELTA, "table_rows": task.rows, "neurons": task.neurons, "noise": NOISE},
