@@ -135,6 +135,9 @@ def test_one_leaking_slice_closes_the_gate(tmp_path):
     assert not report.met
     assert report.summary[0].startswith("Not proven in 1 of 2 slices: in part = 'small'")
     assert report.summary[1].startswith("On the whole table: met: ")
+    stricter = audited(tmp_path / "t.parquet", slices="part", require_advantage=0.01, attack_rows=0)
+    assert stricter.summary[0].startswith("Not proven: the largest advantage")
+    assert stricter.summary[1].startswith("Not proven in 2 of 2 slices: ")
 
 
 def test_a_broken_ceiling_is_called_broken(tmp_path):

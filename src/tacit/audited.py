@@ -289,12 +289,14 @@ def _summary(
             f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, nobody's advantage exceeds {limit}, all "
             f"slices together except with probability {task.delta / 2:g}"
         )
-        if failing and not found.contradicted:
-            allowed = f"{task.require_advantage:g} is allowed"
-            verdict = f"Not proven in {len(failing)} of {len(slices)} slices: {reading}; {allowed}."
-            sentences = [verdict, f"On the whole table: {found.verdict[:1].lower()}{found.verdict[1:]}"]
+        said = f"{reading[:1].upper()}{reading[1:]}."
+        if failing:
+            said = f"Not proven in {len(failing)} of {len(slices)} slices: {reading}; "
+            said += f"{task.require_advantage:g} is allowed."
+        if failing and found.met:  # what keeps the release back comes first
+            sentences = [said, f"On the whole table: {found.verdict[:1].lower()}{found.verdict[1:]}"]
         else:
-            sentences.append(f"{reading[:1].upper()}{reading[1:]}.")
+            sentences.append(said)
     sentences.append(
         f"The secret, column {task.secret!r}, is {certificate.positive!r} in {certificate.positives} rows (called "
         f"positive) and {certificate.negative!r} in {certificate.negatives}."
