@@ -398,3 +398,40 @@ def test_numbers_that_are_missing_or_mixed_with_text_do_no_harm(tmp_path, here):
     assert done.returncode == 0, done.stderr
     found = loaded(tmp_path).predict({"n": ["2", "-2", "nonsense"]})
     assert found[:2].tolist() == ["yes", "no"]
+
+
+def test_the_gate_by_the_command(folder, here):
+    budget = ("--epsilon", "4", "--delta", "1e-5", "--teachers", "150", "--mechanism", "gate")
+    done = here(folder, "private.csv", "--label", "bought", "--public", "public.csv", *budget, "--out", "gated")
+    assert done.returncode == 0, done.stderr
+    assert results(folder, "gated")["detail"]["answered"] > 0
+    assert (folder / "gated" / "private" / "owner.html").exists()
+
+
+def test_private_records_are_not_taken_for_public_ones(folder, here):
+    write_csv(folder / "again.csv", list(csv.reader((folder / "private.csv").open()))[1:], HEADER)
+    for public in ("private.csv", "again.csv"):
+        done = here(folder, "private.csv", "--label", "bought", "--public", public, *BUDGET, "--out", "mistaken")
+        assert_one_line_error(done, "--public must hold other records than PRIVATE")
+        assert not (folder / "mistaken" / "publish").exists()
+
+
+def test_what_learners_print_goes_nowhere(folder):
+    """Losses of teachers, from here and from the processes that train them."""
+    learner = ("--learner", "sklearn.neural_network:MLPClassifier", "--set", "verbose=True", "--set", "max_iter=5")
+    done = run(folder, *MIXED, *learner, "--out", "loud")
+    assert done.returncode == 0, done.stderr
+    assert "loss" not in done.stdout
+    assert "queries" in done.stdout or "public records" in done.stdout
+
+
+def test_remarks_in_a_file_are_not_published(tmp_path, here):
+    rows = mixed(np.random.default_rng(1), 600)
+    columns = {name: pa.array([row[i] for row in rows]) for i, name in enumerate(HEADER)}
+    table = pa.table(columns).replace_schema_metadata({"counts": "yes=1234567"})
+    parquet.write_table(table, tmp_path / "private.parquet")
+    done = here(tmp_path, "private.parquet", "--label", "bought", *BUDGET, *QUICK, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    published = tmp_path / "out" / "publish" / "labelled.parquet"
+    assert b"1234567" not in published.read_bytes()
+    assert parquet.read_table(published).column_names[-1] == "bought"

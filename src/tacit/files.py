@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Replace the file in one step, on the disk before it has its name; an existing one keeps its mode."""
+    with _written(path, content) as partial:
+        partial.replace(path)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """The same, unless the file is there by then: of several writers at once the first decides."""
+    with _written(path, content) as partial, contextlib.suppress(FileExistsError):
+        os.link(partial, path)
+
+
+@contextlib.contextmanager
+def _written(path: Path, content: bytes) -> Iterator[Path]:
+    """A file beside the path with this content, on the disk; gone in the end unless it was renamed."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}-")
     partial = Path(name)
     try:
@@ -18,10 +33,9 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         # Temporary files are private to their owner; results are as readable as any new file.
         partial.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        partial.replace(path)
-    except BaseException:
+        yield partial
+    finally:
         partial.unlink(missing_ok=True)
-        raise
 
 
 def _umask() -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
-from .files import write_whole
+from .files import write_new, write_whole
 
 _Array = NDArray[np.float64]
 
@@ -27,23 +27,24 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
     path = folder / "task.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            write_whole(path, (json.dumps(mark, indent=2) + "\n").encode())
-            return
+        fresh = not path.exists()
+        if fresh:
+            write_new(path, (json.dumps(mark, indent=2) + "\n").encode())
         before = json.loads(path.read_text())
     except (OSError, ValueError) as failure:
         raise InputError(
             name, f"{folder}: {failure}", requirement="must be a folder that can be written", remedy="choose another"
         ) from None
     if before != mark:
-        differing = sorted(key for key in mark if before.get(key) != mark[key])
+        known = before if isinstance(before, dict) else {}
+        differing = sorted(key for key in mark if known.get(key) != mark[key]) or ["what it was"]
         raise InputError(
             name,
             str(folder),
             requirement=f"must belong to the same task, which differs in {', '.join(differing)}",
             remedy="choose another folder",
         )
-    if not resume:
+    if not (resume or fresh):
         raise InputError(
             name, str(folder), requirement="must be new without --resume", remedy="add --resume to go on there"
         )
@@ -74,7 +75,7 @@ def array(path: Path, shape: tuple[int, ...], make: Callable[[], _Array]) -> _Ar
 def record(path: Path, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """Plain data of a finished step; made and written first where there are none yet."""
     if not path.exists():
-        write_whole(path, (json.dumps(make(), indent=2) + "\n").encode())
+        write_new(path, (json.dumps(make(), indent=2) + "\n").encode())
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):

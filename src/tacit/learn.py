@@ -8,15 +8,16 @@ them stands the ledger, unless it stands elsewhere: what was paid, and every ans
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import importlib
+import io
 import math
 import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,8 @@ def _check(task: Task) -> None:
             checked.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
     if task.queries is not None and task.queries != "all" and not re.fullmatch(r"0*[1-9]\d{0,15}", task.queries):
         raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
+    if task.public is not None and task.public.resolve() == task.private.resolve():
+        raise _public_is_private(task.public)
     if task.test is not None and task.test.resolve() == task.private.resolve():
         raise InputError(
             "--test",
@@ -177,6 +180,15 @@ def _check(task: Task) -> None:
         raise InputError(
             "--out", str(task.out), requirement="must be new without --resume", remedy="add --resume to go on there"
         )
+
+
+def _public_is_private(path: Path) -> InputError:
+    return InputError(
+        "--public",
+        str(path),
+        requirement="must hold other records than PRIVATE: it is published",
+        remedy="set some aside, or leave it out to protect labels alone",
+    )
 
 
 def _data(task: Task) -> _Data:
@@ -193,6 +205,9 @@ def _data(task: Task) -> _Data:
     public, unused = None, []
     if task.public is not None:
         public = tables.read(task.public, name="--public")
+        shared = [name for name in public if name in private and name != task.label]
+        if shared and all(np.array_equal(public[name], private[name]) for name in shared):
+            raise _public_is_private(task.public)
         unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
     classes = _classes(task, labels)
     columns = Columns().fit(private if public is None else public)
@@ -347,7 +362,7 @@ def _learner(option: str, text: str, setting: str, settings: Sequence[str]) -> A
     return made
 
 
-@contextmanager
+@contextlib.contextmanager
 def _installed_alone() -> Iterator[None]:
     """`python -m` looks for modules in the current folder first: a file that lies there is no package."""
     before = list(sys.path)
@@ -391,16 +406,22 @@ def _ledger(task: Task) -> Ledger:
         return Ledger.open(where, epsilon=task.epsilon, delta=task.delta)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quiet_learners() -> Iterator[None]:
-    """Learners' warnings, here and in the processes that train teachers: they may speak of private records."""
+    """Learners' warnings and what they print, here and in the processes that train teachers: it may be private."""
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
+    sys.stdout.flush()
+    printed, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # what libraries in C print passes Python by
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
+        os.dup2(printed, 1)
+        os.close(printed)
+        os.close(nowhere)
         if before is None:
             del os.environ["PYTHONWARNINGS"]
         else:
@@ -542,7 +563,7 @@ def _leads_figure(task: Task, model: PrivateClassifier) -> Figure:
 
 def _noise(model: PrivateClassifier) -> tuple[int, float]:
     detail = model.guarantee_.detail
-    return int(detail["n_teachers"]), float(detail.get("sigma") or 2 * detail["scale"])
+    return int(detail["n_teachers"]), float(detail["spread"])
 
 
 def _histogram(found: dict[str, Any], noise: float) -> str:

@@ -115,7 +115,8 @@ def write_with_column(
             lines.writerow(frame.column_names)
             lines.writerows(zip(*(held.to_pylist() for held in frame.columns), strict=True))
         else:
-            arrow.parquet.write_table(frame, buffer)
+            plain = arrow.schema([arrow.field(held.name, held.type, held.nullable) for held in frame.schema])
+            arrow.parquet.write_table(frame.cast(plain), buffer)  # remarks in a file may speak of all its records
     write_whole(target, buffer.getvalue())
 
 

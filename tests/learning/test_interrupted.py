@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from tacit import BudgetSpentError, InputError
-from tacit.learning import GNMax, PrivateClassifier, SparseVector, classifier
+from tacit import BudgetSpentError, InputError, NoTheoremError
+from tacit.learning import Gate, GNMax, PrivateClassifier, SparseVector, classifier, interrupted
 from tacit.learning.interrupted import Notes
 from tacit.ledger import Ledger
 
@@ -175,3 +175,53 @@ def test_a_session_is_replayed_before_its_first_query_or_not_at_all():
     session.answer([5, 1])
     with pytest.raises(BudgetSpentError, match="before the first"):
         session.replay([1], charged=0)
+
+
+def test_a_gate_keeps_nothing_between_queries_and_is_not_charged(ledger, tmp_path, interrupt):
+    gate = Gate(epsilon=4.0, delta=1e-5, refusals=1)
+    options = {"epsilon": 4.0, "mechanism": gate, "n_teachers": 300}
+    alike = np.zeros_like(Y)
+    interrupt(2)
+    with pytest.raises(KeyboardInterrupt):
+        model(ledger, **options).fit(X, alike, PUBLIC, folder=tmp_path / "private")
+    interrupt(0)
+    resumed = model(ledger, **options).fit(X, alike, PUBLIC, folder=tmp_path / "private")
+    assert noted(ledger).value("resumed") == 0
+    # 300 teachers agree: a query is refused with a chance below 1e-9.
+    assert len(resumed.answered_) == 60
+
+
+def test_an_entry_that_paid_for_something_else_is_not_gone_on_with(tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=100, delta=1e-4)
+    private = tmp_path / "private"
+    model(ledger, epsilon=0.5).fit(X, Y, PUBLIC, folder=private)
+    (private / "task.json").unlink()
+    with pytest.raises(InputError, match="must have paid for the very task"):
+        model(ledger, epsilon=50.0).fit(X, Y, PUBLIC, folder=private)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_forged_entry_pays_for_nothing(tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=100, delta=1e-4)
+    private = tmp_path / "private"
+    release = interrupted.run(private, None).release
+    ledger.spend("nothing", epsilon=1e-9, detail={"release": release})
+    with pytest.raises(InputError, match="must have paid for the very task"):
+        model(ledger, epsilon=40.0).fit(X, Y, PUBLIC, folder=private)
+
+
+def test_a_run_without_a_random_state_asks_the_same_points_again(ledger, tmp_path, interrupt):
+    interrupt(2)
+    with pytest.raises(KeyboardInterrupt):
+        model(ledger, queries=25).set_params(random_state=None).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    interrupt(0)
+    resumed = model(ledger, queries=25).set_params(random_state=None).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    assert len(resumed.answered_) == 25
+
+
+def test_constants_without_a_theorem_are_refused_before_an_answer_is_drawn(tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=60, delta=0.3)
+    loose = model(ledger, epsilon=60.0, delta=0.3, mechanism="svt-faithful", error_share=0.1)
+    with pytest.raises(NoTheoremError):
+        loose.fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    assert not noted(ledger).answers

@@ -20,6 +20,7 @@ from tacit.learning import (
     Propagated,
     VoteRegression,
 )
+from tacit.learning.columns import texts
 from tacit.learning.images import distorted, small_convolutional
 from tacit.learning.moments import _LENGTH, _whole
 from tacit.theory.accounting import lattice_sigma
@@ -143,7 +144,14 @@ def test_oriented_gradients_are_the_definition():
 
 def test_oriented_gradients_of_an_image_do_not_depend_on_others():
     model = OrientedGradients().fit(X)
-    np.testing.assert_array_equal(model.transform(X)[7], model.transform(X[7:8])[0])
+    together = model.transform(X)
+    np.testing.assert_array_equal(together[1:], model.transform(X[1:]))
+    np.testing.assert_array_equal(together[:300], np.concatenate([model.transform(row[None]) for row in X[:300]]))
+
+
+def test_a_text_does_not_depend_on_the_records_before_it():
+    for first in (True, 1, 1.0):
+        assert texts(np.array([first, 1, True], dtype=object))[1:] == ["1", "true"]
 
 
 def test_a_leaning_stroke_is_set_upright():
@@ -181,6 +189,20 @@ def test_a_record_moves_the_sums_by_no_more_than_the_guarantee_says():
     assert ((whole**2).sum(axis=1) <= _LENGTH**2).all()
     np.testing.assert_allclose(whole / _LENGTH, rows, atol=1 / _LENGTH)
     assert not _whole(rows * (1 + 1e-3)).any(), "rows that are too long must not count"
+    for bad in (np.nan, np.inf, -np.inf, 1e300, 2.0**63 / _LENGTH, 2.0**32 / _LENGTH):  # squares of the last wrap to 0
+        assert not _whole(np.array([[bad, 0.5]])).any()
+
+
+def test_a_record_that_its_features_cannot_bear_moves_nothing():
+    """A square root of −1 is no number, and would be some huge whole one. The noise alone reaches 30 σ at most."""
+    public = np.random.default_rng(0).random((200, 2))
+    labels = np.arange(200) % 2
+    model = MomentClassifier(epsilon=1.0, features=FunctionTransformer(np.sqrt), ridge=1.0)
+    with np.errstate(invalid="ignore"):
+        records = np.vstack([public, [[-1.0, 1e40]]])
+        fitted = model.fit(records, np.append(labels, 1), public)
+    assert np.abs(fitted.weights_).max() < 30 * lattice_sigma(1.0, 1e-5, sensitivity=_LENGTH) / _LENGTH + 1000
+    assert [text for text in fitted.guarantee_.assumed(checked_by="caller") if "on its own" in text]
 
 
 def test_moments_with_a_large_budget_are_ridge_regression():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import math
 import secrets
 from collections.abc import Callable, Iterable, Sequence
@@ -34,6 +35,7 @@ from .mechanisms import Answer, Mechanism
 from .queries import medoids
 from .teachers import Teachers
 
+_WHAT = "PrivateClassifier.fit"
 _BLOCK = 500
 """Answers to a note of the ledger: a note takes a disk some milliseconds."""
 _HELD_OUT = 5
@@ -46,6 +48,10 @@ CLASSES_PUBLIC = Assumption(
 )
 _SIZE_PUBLIC = Assumption(
     text="the number of private records is public knowledge (say n_teachers=… or --teachers if it is not)",
+    checked_by="caller",
+)
+EACH_ALONE = Assumption(
+    text="features= turns each record into numbers on its own, by a rule that public points alone decide",
     checked_by="caller",
 )
 _LABELS_ONLY = Assumption(
@@ -182,8 +188,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if self.ledger is not None and interrupted.entry(self.ledger, run.release) is None:
             epsilon, delta = self._cost()
             self.ledger.require(epsilon=epsilon, delta=delta)  # before teachers are trained for nothing
+        mark = self._mark(chosen, teachers, public, label_private)
         if place is not None:
-            kept.claim(place, self._mark(chosen, teachers, public, label_private), resume=True, name="folder")
+            kept.claim(place, mark, resume=True, name="folder")
         self.features_ = None if self.features is None else clone(self.features).fit(public)
         council = Teachers(self._estimator(), teachers, key, classes=range(len(self.classes_)), trusted=trusted)
         council.fit(
@@ -195,16 +202,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             advance=advance,
         )
         # From here on private votes are looked at: what that may cost is on the disk first.
-        notes = self._spent(run.release, label_private=label_private)
+        notes = self._spent(run.release, mark, label_private=label_private)
         self.teachers_ = council
         self.error_ = None
         if chosen is None:
             tested = _parts(owners, key, b"tacit tester", teachers)[held_out]
             self.error_ = self._error(self._seen(X[held_out]), numbers[held_out], tested, teachers, notes)
             chosen = self._informed_choice(len(public), teachers, student, self.error_)
+            chosen.mechanism.guarantee()
         self.choice_ = chosen.reason
         seen = self._seen(public)
-        asked = medoids(seen, clusters=chosen.queries, random_state=self.random_state)
+        asked = medoids(seen, clusters=chosen.queries, random_state=self._seed(key))
         labels, counts, reached = self._answers(chosen.mechanism, council, seen, asked, notes, advance)
         self.guarantee_ = self._guarantee(
             chosen.mechanism, teachers, label_private=label_private, resumed=notes.resumed
@@ -412,6 +420,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "epsilon": epsilon,
             "delta": delta,
             "mechanism": str(self.mechanism) if chosen is None else repr(chosen.mechanism),
+            "constants": "" if chosen is None else repr(chosen.mechanism.guarantee().detail),
             "queries": repr(self.queries) if chosen is None else chosen.queries,
             "error_share": self.error_share,
             "n_teachers": teachers,
@@ -421,21 +430,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "public": kept.digest(np.ascontiguousarray(public).tobytes()),
         }
 
-    def _spent(self, release: str, *, label_private: bool) -> interrupted.Notes:
+    def _seed(self, key: bytes) -> Any:
+        """Of the clusters: as given, else one that a run which goes on with the same key comes to again."""
+        if self.random_state is not None:
+            return self.random_state
+        return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
+
+    def _spent(self, release: str, mark: dict[str, object], *, label_private: bool) -> interrupted.Notes:
         """The whole cost in the ledger, once for each release, or `BudgetSpentError`; then the notes of its entry."""
         if self.ledger is None:
             return interrupted.Notes()
+        epsilon, delta = self._cost()
+        task = kept.digest(json.dumps(mark, sort_keys=True).encode())
         paid = interrupted.entry(self.ledger, release)
         if paid is not None:
+            interrupted.check(paid, what=_WHAT, task=task)
             return interrupted.Notes.left(self.ledger, paid)
-        epsilon, delta = self._cost()
         detail = {
             "release": release,
+            "task": task,
             "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
             "neighbours": "one label changed" if label_private else "one record added or removed",
             "error_share": self.error_share,
         }
-        entry = self.ledger.spend("PrivateClassifier.fit", epsilon=epsilon, delta=delta, detail=detail)
+        entry = self.ledger.spend(_WHAT, epsilon=epsilon, delta=delta, detail=detail)
         return interrupted.Notes(self.ledger, entry)
 
     def _cost(self) -> tuple[float, float]:
@@ -448,8 +466,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         first = [_LABELS_ONLY] * label_private
         first += [CLASSES_PUBLIC] * (self.classes is None)
         first += [_SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
+        first += [EACH_ALONE] * (self.features is not None)
         first += [interrupted.UNSEEN] * resumed
-        detail = {**proven.detail, "epsilon_mechanism": mechanism.epsilon, "n_teachers": teachers}
+        detail = {
+            **proven.detail,
+            "epsilon_mechanism": mechanism.epsilon,
+            "spread": float(mechanism.spread),
+            "n_teachers": teachers,
+        }
         if self.error_ is not None:
             detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
         what = "privacy loss ε of one label" if label_private else "privacy loss ε"

@@ -110,8 +110,14 @@ def numbers(column: NDArray[Any]) -> NDArray[np.float64]:
 
 def texts(column: NDArray[Any]) -> list[str | None]:
     """Each value as text, None where it is missing; whole numbers without a point, so that 1 and 1.0 are one text."""
-    known: dict[object, str | None] = {}
-    return [known[value] if value in known else known.setdefault(value, _text(value)) for value in column.tolist()]
+    known: dict[tuple[type, object], str | None] = {}
+    found = []
+    for value in column.tolist():
+        key = type(value), value  # True, 1 and 1.0 are equal, and no text of one may depend on another record
+        if key not in known:
+            known[key] = _text(value)
+        found.append(known[key])
+    return found
 
 
 def _number(value: object) -> float:

@@ -10,9 +10,11 @@ guarantee is asked for; proofs in docs/proofs/gate.md.
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +41,9 @@ class Gate:
     epsilon: float
     delta: float
     refusals: int
+
+    keeps_noise: ClassVar[bool] = False
+    """Every query has its own coin: a run that goes on loses nothing."""
 
     def __post_init__(self) -> None:
         gate_design.checked_budget(self.epsilon, self.delta, self.refusals)
@@ -69,7 +74,8 @@ class Gate:
 
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
-        detail = {"refusals": self.refusals, "votes_to_flip_99": self.distance(chance=0.01)}
+        drawn = hashlib.sha256(repr(self.table).encode()).hexdigest()
+        detail = {"refusals": self.refusals, "votes_to_flip_99": self.distance(chance=0.01), "table": drawn}
         return loss_guarantee(self, self.delta_spent, "gate", detail, proofs=_PROOFS)
 
     def session(self, noise: Noise | None = None) -> Session:

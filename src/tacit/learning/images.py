@@ -83,15 +83,21 @@ def _upright(images: NDArray[np.float64]) -> NDArray[np.float64]:
     side = images.shape[1]
     weights = np.abs(images)
     across = np.arange(side, dtype=np.float64)
-    mass = np.maximum(weights.sum(axis=(1, 2)), np.finfo(np.float64).tiny)
-    y, x = (weights.sum(axis=axis) @ across / mass for axis in (2, 1))
+    mass = np.maximum(_total(weights), np.finfo(np.float64).tiny)
+    y, x = _total(weights * across[:, None]) / mass, _total(weights * across) / mass
     above, beside = across - y[:, None], across - x[:, None]
-    lean = np.einsum("nij,ni,nj->n", weights, above, beside)
-    height = np.einsum("nij,ni->n", weights, above**2)
+    lean = _total(weights * above[:, :, None] * beside[:, None, :])
+    height = _total(weights * above[:, :, None] ** 2)
     slope = lean / np.where(height > 0, height, 1.0)
     middle = (side - 1) / 2
     straight = _moved(images, slope[:, None] * above + (x - middle)[:, None])
     return _moved(straight.transpose(0, 2, 1), np.repeat((y - middle)[:, None], side, axis=1)).transpose(0, 2, 1)
+
+
+def _total(images: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum over each image, in an order that does not depend on how many there are (a matrix product's would)."""
+    sums: NDArray[np.float64] = images.reshape(len(images), -1).sum(axis=1)
+    return sums
 
 
 def _moved(images: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:

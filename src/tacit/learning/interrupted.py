@@ -58,6 +58,17 @@ def entry(ledger: Ledger, release: str) -> Entry | None:
     return next((found for found in ledger.entries() if found.detail.get("release") == release), None)
 
 
+def check(paid: Entry, *, what: str, task: str) -> None:
+    """Refuse to go on under an entry that paid for something else, at whatever cost."""
+    if paid.what != what or paid.detail.get("task") != task:
+        raise InputError(
+            "the ledger's entry for this folder",
+            paid.what,
+            requirement="must have paid for the very task that goes on, budget and constants included",
+            remedy="choose another folder, and pay for it",
+        )
+
+
 @dataclass
 class Notes:
     """The notes of one entry: numbered, so that of two runs that go on at once only one can release."""
@@ -98,7 +109,7 @@ class Notes:
         """Bring a new session to where the answers end. If it has more to say, note that it goes on, and its charge.
 
         The noise that a session keeps between queries is lost with it. An epoch that was open is closed by this, as a
-        refusal would close it.
+        refusal would close it; a mechanism that keeps none says so by `keeps_noise`.
         """
         if not self.earlier:
             return
@@ -107,6 +118,6 @@ class Notes:
         session.replay(answers, charged=charged)
         if not session.stopped:
             *_, latest = (self.found[-1].get("answers") if self.found else None) or [None]
-            charge = int(latest is not None)
+            charge = int(latest is not None and getattr(session.mechanism, "keeps_noise", True))
             self.add({"resumed": charge})
             session.refused += charge

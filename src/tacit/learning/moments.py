@@ -18,13 +18,17 @@ from .. import checked, entropy
 from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..theory import accounting
-from .classifier import CLASSES_PUBLIC
+from .classifier import CLASSES_PUBLIC, EACH_ALONE
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
 
-_ADD_OR_REMOVE = Assumption(
-    text="neighbours differ by one record added or removed; features come from public data alone", checked_by="caller"
+_ASSUMED = (
+    Assumption(text="neighbours differ by one record added or removed", checked_by="caller"),
+    Assumption(
+        text="one fit is made; each further one is a release of its own, with its own cost", checked_by="caller"
+    ),
+    Assumption(text="noise comes from the operating system's entropy", checked_by="caller"),
 )
 
 
@@ -86,7 +90,11 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             value=float(self.epsilon),
             adversary=Adversary.ANY,
             theorem="sums with discrete Gaussian noise (theory.accounting.lattice_delta)",
-            assumptions=(_ADD_OR_REMOVE, *[CLASSES_PUBLIC] * (self.classes is None)),
+            assumptions=(
+                *_ASSUMED,
+                *[CLASSES_PUBLIC] * (self.classes is None),
+                *[EACH_ALONE] * (self.features is not None),
+            ),
             detail={"delta": spent, "sigma": sigma, "sensitivity": _LENGTH, "released": sums.size},
         )
         return self
@@ -108,8 +116,12 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
 
 def _whole(rows: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rows as whole numbers, rounded towards zero; one that is too long for the guarantee is left out."""
-    found = np.trunc(rows * _LENGTH).astype(np.int64)
+    """Rows as whole numbers, rounded towards zero; one that is too long for the guarantee, or no number, is left out.
+
+    Entries are looked at as floats first: what does not fit would become some whole number, whose square may wrap.
+    """
+    usable = np.all(np.abs(rows) <= 1, axis=1, keepdims=True)  # nan is not
+    found: NDArray[np.int64] = np.trunc(np.where(usable, rows, 0.0) * _LENGTH).astype(np.int64)
     too_long = (found**2).sum(axis=1) > _LENGTH**2
     found[too_long] = 0
     return found
