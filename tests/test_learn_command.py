@@ -409,10 +409,11 @@ def test_the_gate_by_the_command(folder, here):
 
 
 def test_private_records_are_not_taken_for_public_ones(folder, here):
-    write_csv(folder / "again.csv", list(csv.reader((folder / "private.csv").open()))[1:], HEADER)
+    (folder / "again.csv").write_bytes((folder / "private.csv").read_bytes())
     for public in ("private.csv", "again.csv"):
         done = here(folder, "private.csv", "--label", "bought", "--public", public, *BUDGET, "--out", "mistaken")
-        assert_one_line_error(done, "--public must hold other records than PRIVATE")
+        assert_one_line_error(done)
+        assert "--public must hold other records than PRIVATE" in done.stderr
         assert not (folder / "mistaken" / "publish").exists()
 
 
@@ -421,8 +422,8 @@ def test_what_learners_print_goes_nowhere(folder):
     learner = ("--learner", "sklearn.neural_network:MLPClassifier", "--set", "verbose=True", "--set", "max_iter=5")
     done = run(folder, *MIXED, *learner, "--out", "loud")
     assert done.returncode == 0, done.stderr
-    assert "loss" not in done.stdout
-    assert "queries" in done.stdout or "public records" in done.stdout
+    assert "Iteration" not in done.stdout + done.stderr
+    assert done.stdout.startswith("A classifier that may be published")
 
 
 def test_remarks_in_a_file_are_not_published(tmp_path, here):

@@ -110,9 +110,10 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     classifier = _classifier(task, data)
     advance("trying the learner on made-up records")
     size = {"width": data.records.shape[1], "classes": len(data.classes)}
-    trusted = rehearsal("--learner", classifier.estimator, **size)
-    if classifier.student is not None:
-        rehearsal("--student", classifier.student, **size)
+    with _quiet_learners():
+        trusted = rehearsal("--learner", classifier.estimator, **size)
+        if classifier.student is not None:
+            rehearsal("--student", classifier.student, **size)
     with workers.opened(task.engine):
         folder = _folder(task)  # once a cluster, if there is to be one, has answered
     classifier.set_params(ledger=_ledger(task))
