@@ -213,7 +213,7 @@ def test_the_error_of_telling_two_inputs_apart_is_that_of_the_likelihood_ratio_t
 
 @given(st.floats(-30, 30), st.floats(0, 5))
 def test_total_variation_gives_less_than_the_exact_error_and_all_of_it_at_even_odds(log_odds, distance):
-    """Mathematically at most; each is rounded down by its own allowance, which is largest where inputs hardly differ."""
+    """Mathematically at most; each is rounded down by its own allowance, largest where inputs hardly differ."""
     variation = gaussian_total_variation(distance)
     any_noise = two_point_error(log_odds, total_variation=variation)
     assert any_noise <= two_point_bayes_error(log_odds, distance=distance) * (1 + 1e-6)
