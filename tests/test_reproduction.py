@@ -22,20 +22,24 @@ DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "
 KNOWN, TESTED = 320, 40
 
 
-@pytest.fixture(scope="module")
-def digits(tmp_path_factory):
-    """A data folder with the first few digits of MNIST."""
+def write_digits(folder, *, known, tested):
+    """The first so many digits of MNIST, in a folder as the whole of it has."""
     if not (DATA / "mnist").is_dir():
         pytest.skip(f"no MNIST in {DATA}; set TACIT_DATA to a folder that holds mnist/*.gz")
-    folder = tmp_path_factory.mktemp("data")
     (folder / "mnist").mkdir()
-    for kind, count in (("train", KNOWN), ("t10k", TESTED)):
+    for kind, count in (("train", known), ("t10k", tested)):
         for name, header, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
             file = f"mnist/{kind}-{name}-ubyte.gz"
             raw = gzip.decompress((DATA / file).read_bytes())
             short = raw[:4] + count.to_bytes(4, "big") + raw[8 : header + count * size]
             (folder / file).write_bytes(gzip.compress(short))
     return folder
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """A data folder with the first few digits of MNIST."""
+    return write_digits(tmp_path_factory.mktemp("data"), known=KNOWN, tested=TESTED)
 
 
 def task(folder, out, **options):

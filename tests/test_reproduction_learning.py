@@ -1,6 +1,5 @@
 """`tacit reproduce mapl` in small: real records where there are any, both data sets, resumption, bad input."""
 
-import gzip
 import io
 import json
 import os
@@ -8,6 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from test_reproduction import write_digits
 
 from tacit import cli
 from tacit.reproduction import gather
@@ -75,17 +75,11 @@ def test_a_finished_release_is_never_drawn_again(finished, adult):
 
 
 def test_digits_by_kernels_gradients_and_a_network(tmp_path, capsys):
-    if not (DATA / "mnist").is_dir():
-        pytest.skip(f"no MNIST in {DATA}; set TACIT_DATA to a folder that holds mnist/*.gz")
-    (tmp_path / "data" / "mnist").mkdir(parents=True)
-    for kind, count in (("train", 2500), ("t10k", 2100)):
-        for name, header, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
-            file = f"mnist/{kind}-{name}-ubyte.gz"
-            raw = gzip.decompress((DATA / file).read_bytes())
-            short = raw[:4] + count.to_bytes(4, "big") + raw[8 : header + count * size]
-            (tmp_path / "data" / file).write_bytes(gzip.compress(short))
+    data = tmp_path / "data"
+    data.mkdir()
+    write_digits(data, known=2500, tested=2100)
     out = tmp_path / "out"
-    options = ["--data", str(tmp_path / "data"), "--out", str(out), "--seeds", "1", "--epsilon", "40"]
+    options = ["--data", str(data), "--out", str(out), "--seeds", "1", "--epsilon", "40"]
     assert cli._run(["reproduce", "mapl", "mnist", *options, "--mechanism", "gnmax", "--mechanism", "recipe"]) == 0
     assert "At ε = 40 the recipe's student is right on" in capsys.readouterr().out.replace("\n", " ")
     simple, recipe = json.loads((out / "results.json").read_text())["detail"]["means"]

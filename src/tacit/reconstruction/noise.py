@@ -7,6 +7,7 @@ the chi-square divergence and the total variation, both rounded up. More kinds a
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -210,7 +211,7 @@ class Gaussian:
             )
 
 
-class NotGaussian:
+class NotGaussian(ABC):
     """What all noise but Gaussian has alike: it is made of uniform numbers, and there are no whitened shifts of it."""
 
     rounding = 0.0
@@ -219,8 +220,8 @@ class NotGaussian:
     assumptions: tuple[str, ...] = ()
 
     @property
-    def size(self) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def size(self) -> float: ...
 
     @property
     def grid(self) -> float:
@@ -232,8 +233,8 @@ class NotGaussian:
             "use hcr_bounds or two_point_bounds, or release with Gaussian noise"
         )
 
-    def shaped(self, standard: Tensor) -> Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def shaped(self, standard: Tensor) -> Tensor: ...
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
         return sample_of(self, features, generator)
