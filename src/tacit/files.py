@@ -17,8 +17,13 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def write_new(path: Path, content: bytes) -> None:
     """The same, unless the file is there by then: of several writers at once the first decides."""
-    with _written(path, content) as partial, contextlib.suppress(FileExistsError):
-        os.link(partial, path)
+    with _written(path, content) as partial:
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links: then the last decides
+            partial.replace(path)
 
 
 @contextlib.contextmanager
