@@ -1,4 +1,4 @@
-"""`tacit reproduce mapl` in small: real records where there are any, both data sets, resumption, bad input."""
+"""`tacit reproduce mapl` and `mechanisms` in small: real records if any, both data sets, resumption, bad input."""
 
 import io
 import json
@@ -6,11 +6,12 @@ import os
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_reproduction import write_digits
 
 from tacit import cli
-from tacit.reproduction import gather
+from tacit.reproduction import gather, mechanisms
 from tacit.reproduction.mapl import MECHANISMS, SPLITS, Task, reproduce, steps
 
 DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -108,3 +109,39 @@ def test_bad_input_gets_one_line(arguments, said, adult, tmp_path, monkeypatch, 
     assert len(lines) == 1
     assert said in lines[0]
     assert not (tmp_path / "out" / "results.json").exists()
+
+
+def test_every_way_to_answer_on_the_same_votes(adult, tmp_path, capsys):
+    out = tmp_path / "ways"
+    options = ["--data", str(adult), "--out", str(out), "--councils", "1", "--teachers", "60", "--epsilon", "8"]
+    assert cli._run(["reproduce", "mechanisms", "adult", *options]) == 0
+    assert "60 teachers, ε = 8: the gate answers" in capsys.readouterr().out
+    votes = np.load(out / "votes-60-0.npy")
+    assert votes.sum(axis=1).tolist() == [60] * len(votes)
+    rows = {row["mechanism"]: row for row in json.loads((out / "results.json").read_text())["detail"]["rows"]}
+    assert set(rows) == set(mechanisms.COMPARED)
+    noisy, gate = rows["gnmax"], rows["gate"]
+    assert noisy["answered"] == noisy["asked"] > gate["answered"] > 0
+    assert noisy["accuracy"] > 0.7
+    # What the gate answers is the winner itself, and mostly where the teachers agree.
+    assert gate["labels"] >= noisy["plurality"] - 0.1
+    assert "| 60 | 8 |" in gather([out], tmp_path / "page.md", title="Ways").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("iris",), "DATA must be"),
+        (("adult", "--councils", "0"), "--councils must be"),
+        (("adult", "--teachers", "1"), "--teachers must be"),
+        (("adult", "--epsilon", "0"), "--epsilon must be"),
+    ],
+)
+def test_bad_input_of_the_ways_gets_one_line(arguments, said, adult, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TACIT_DATA", str(adult))
+    assert cli._run(["reproduce", "mechanisms", *arguments, "--out", "out"]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert not (tmp_path / "out").exists()

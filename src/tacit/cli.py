@@ -393,6 +393,40 @@ def mapl(
         deliver(result)
 
 
+@reproduce.command()
+def mechanisms(
+    data_set: Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")],
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
+    ] = None,
+    councils: Annotated[int, typer.Option("--councils", help="Of each size.")] = 3,
+    teachers: Annotated[list[int] | None, typer.Option("--teachers", help="A size; may be repeated.")] = None,
+    epsilon: Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")] = None,
+    engine: Annotated[str, typer.Option("--engine", help="local, or dask://… or ray://… for teachers.")] = "local",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Every way to answer on the same votes and the same budget: queries answered, labels right, students."""
+    with _delivery(json, report, quiet=quiet) as deliver:
+        study = _reproduction("mechanisms")
+        task = study.Task(
+            name=data_set,
+            out=out,
+            data=data,
+            councils=councils,
+            teachers=tuple(teachers or study.TEACHERS),
+            epsilons=tuple(epsilon or study.EPSILONS),
+            engine=engine,
+            resume=resume,
+        )
+        with _progress(study.steps(task), quiet=quiet) as advance:
+            result = study.reproduce(task, advance=advance)
+        deliver(result)
+
+
 @reproduce.command("audit")
 def reproduce_audit(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1.")],
@@ -422,11 +456,18 @@ def _reproduction(study: str) -> ModuleType:
         from .reproduction import finite as audit_study
         from .reproduction import hcr as reconstruction_study
         from .reproduction import mapl as learning_study
+        from .reproduction import mechanisms as mechanisms_study
     except ModuleNotFoundError:
         raise MissingExtraError(
             "tacit reproduce must have torch, got no such package; pip install 'tacit[learning,torch]'"
         ) from None
-    return {"hcr": reconstruction_study, "mapl": learning_study, "audit": audit_study}[study]
+    studies = {
+        "hcr": reconstruction_study,
+        "mapl": learning_study,
+        "mechanisms": mechanisms_study,
+        "audit": audit_study,
+    }
+    return studies[study]
 
 
 @contextlib.contextmanager

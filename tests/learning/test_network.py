@@ -65,6 +65,21 @@ def test_equal_states_give_equal_networks_and_torchs_own_state_stays():
     assert not torch.backends.cudnn.deterministic
 
 
+def test_its_features_are_what_the_last_layer_reads():
+    model = small().fit(X[TRAIN], Y[TRAIN])
+    rows, last = model.transform(X[TEST]), list(model.network_)[-1]
+    logits = rows @ last.weight.detach().double().numpy().T + last.bias.detach().double().numpy()
+    assert np.array_equal(np.argmax(logits, axis=1), model.predict(X[TEST]))
+    with pytest.raises(InputError, match="must have a linear layer"):
+        NetworkClassifier(unread, epochs=1).fit(X[:50], Y[:50]).transform(X[:5])
+
+
+def unread(n_features, n_classes):
+    return torch.nn.Sequential(
+        torch.nn.Unflatten(1, (1, n_features)), torch.nn.Conv1d(1, n_classes, n_features), torch.nn.Flatten()
+    )
+
+
 def test_the_last_batch_is_never_a_single_record():
     few = slice(0, 33)
     network = NetworkClassifier(convolutions, shape=(1, 8, 8), epochs=1, batch=32, random_state=0)

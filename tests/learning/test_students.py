@@ -90,14 +90,27 @@ def test_propagation_follows_the_neighbours_of_the_features():
     assert not np.array_equal(student.set_params(features=None).fit(points, labels).propagated_, truth)
 
 
-def test_rounds_fit_the_final_classifier_to_its_own_labels():
-    labels = np.where(np.arange(len(X)) < 40, Y, -1)
-    once = Propagated(LogisticRegression(max_iter=300)).fit(X, labels)
-    twice = Propagated(LogisticRegression(max_iter=300), rounds=2).fit(X, labels)
-    again = LogisticRegression(max_iter=300).fit(X, once.predict(X))
-    assert np.array_equal(twice.predict(X), again.predict(X))
+class Seeing(LogisticRegression):
+    """A classifier that sees one coordinate of a point."""
+
+    def transform(self, X):  # noqa: N803
+        return X[:, :1]
+
+
+def test_later_rounds_spread_labels_over_what_the_classifier_sees():
+    # Two pairs on each side of zero; the second coordinate joins each pair with one of the other side.
+    points = np.array([[1, 0], [1, 10], [2, 20], [2, 30], [-1, 10.1], [-1, 0.1], [-2, 30.1], [-2, 20.1]], dtype=float)
+    labels, sides = np.array([0, -1, 0, -1, 1, -1, 1, -1]), [0, 0, 0, 0, 1, 1, 1, 1]
+    student = Propagated(Seeing(), neighbors=1).fit(points, labels)
+    assert student.propagated_.tolist() == [0, 1, 0, 1, 1, 0, 1, 0]
+    assert student.set_params(rounds=2, neighbors=3).fit(points, labels).propagated_.tolist() == sides
+    assert Propagated(Seeing(), rounds=2).fit(points, np.zeros(8, dtype=int)).predict(points).tolist() == [0] * 8
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_rounds_need_a_classifier_that_shows_what_it_sees(rounds):
     with pytest.raises(InputError, match="rounds must be"):
-        Propagated(rounds=0).fit(X, labels)
+        Propagated(rounds=rounds).fit(X, Y)
 
 
 def test_features_are_fitted_to_public_points_and_seen_by_teachers_alone():

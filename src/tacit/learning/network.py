@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,7 +23,7 @@ _ROWS_AT_ONCE = 4096
 """Of a prediction."""
 
 
-class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class NetworkClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """A classifier made of `module_factory(n_features, n_classes)`, a torch module from rows to one logit a class.
 
     Trained by AdamW on the cross-entropy, at a rate that climbs to `learning_rate` and falls to 0 along a cosine.
@@ -100,24 +100,57 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The chances of each of `classes_`."""
-        torch = _torch()
         check_is_fitted(self, "network_")
+        classes = len(self.classes_)
+        return self._rows(X, lambda network, inputs: _logits(network, inputs, classes).double().softmax(1))
+
+    def transform(self, X: Any) -> NDArray[np.float32]:  # noqa: N803
+        """What the last linear layer of the module gets: features learned for this task."""
+        check_is_fitted(self, "network_")
+        layers = [layer for layer in self.network_.modules() if isinstance(layer, _torch().nn.Linear)]
+        if not layers:
+            raise InputError(
+                "module_factory",
+                self.module_factory,
+                requirement="must have a linear layer",
+                remedy="add one at its end",
+            )
+
+        def seen(network: Any, inputs: Any) -> Any:
+            found: list[Any] = []
+            hook = layers[-1].register_forward_pre_hook(lambda _, given: found.append(given[0]))
+            try:
+                network(inputs)
+            finally:
+                hook.remove()
+            return found[-1].flatten(1)
+
+        return self._rows(X, seen)
+
+    def _rows(self, X: Any, read: Callable[[Any, Any], Any]) -> NDArray[Any]:  # noqa: N803
+        """What is read off the trained network, a row for each of X."""
+        torch = _torch()
         X = validate_data(self, X, dtype=np.float32, reset=False)  # noqa: N806
-        device, classes = self._device(), len(self.classes_)
+        device = self._device()
         network = self.network_.to(device)
         with torch.inference_mode():
             parts = [
-                _logits(network, self._inputs(X[start : start + _ROWS_AT_ONCE], device), classes).double().softmax(1)
+                read(network, self._inputs(X[start : start + _ROWS_AT_ONCE], device))
                 for start in range(0, len(X), _ROWS_AT_ONCE)
             ]
-            chances: NDArray[np.float64] = torch.cat(parts).cpu().numpy()
-        return chances
+            rows: NDArray[Any] = torch.cat(parts).cpu().numpy()
+        return rows
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The likeliest of `classes_`."""
         places = np.argmax(self.predict_proba(X), axis=1)
         classes: NDArray[Any] = self.classes_[places]
         return classes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import normalize
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -35,7 +36,8 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     final     fitted to all labels in the end; logistic regression unless given
     features  a transformer, in whose space neighbours are close; the final classifier gets the points as they are
-    rounds    how often the final classifier is fitted: after each time but the last it labels all points anew
+    rounds    how often labels are spread: after the first time over a graph of what the final classifier has learned
+              to see, its `transform` (`NetworkClassifier` has one), whose rows are scaled to length 1
     """
 
     takes_unlabelled = True
@@ -69,15 +71,25 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         X, y = validate_data(self, X, y)  # noqa: N806
         known, self.classes_, start = _targets(y, counts)
         start = np.where(known[:, None], start - start.mean(axis=1, keepdims=True) * (counts is not None), 0.0)
-        near = X if self.features is None else clone(self.features).fit_transform(X)
-        spread = _spread(near, start, neighbors=neighbors, alpha=alpha, iterations=iterations)
-        reached = spread.any(axis=1)
-        self.propagated_ = np.where(reached, np.argmax(spread, axis=1), UNLABELLED)
-        """The class number that every point was given."""
         final = LogisticRegression(max_iter=1000) if self.final is None else self.final
-        self.final_ = fitted(clone(final), X[reached], self.propagated_[reached])
-        for _ in range(1, rounds):
-            self.final_ = fitted(clone(final), X, self.final_.predict(X))
+        if rounds > 1 and not hasattr(final, "transform"):
+            raise InputError(
+                "rounds",
+                rounds,
+                requirement="must be 1 with a final classifier that has no transform",
+                remedy="use a NetworkClassifier, whose transform is what its last layer sees",
+            )
+        near = X if self.features is None else clone(self.features).fit_transform(X)
+        for _ in range(rounds):
+            spread = _spread(near, start, neighbors=neighbors, alpha=alpha, iterations=iterations)
+            reached = spread.any(axis=1)
+            self.propagated_ = np.where(reached, np.argmax(spread, axis=1), UNLABELLED)
+            """The class number that every point was given."""
+            self.final_ = fitted(clone(final), X[reached], self.propagated_[reached])
+            if isinstance(self.final_, Constant):
+                break  # one class: there is nothing to see
+            if rounds > 1:
+                near = normalize(self.final_.transform(X))
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803

@@ -111,9 +111,10 @@ def comparison(
     *,
     x_label: str,
     y_label: str,
-    level: tuple[float, str] | None,
+    level: tuple[float, str] | None = None,
+    counted: bool = False,
 ) -> str:
-    """Up to ten lines of shares over a logarithmic axis, and at most one height marked; None leaves a gap."""
+    """Up to ten lines of shares, or of counts, over a logarithmic axis; at most one height is marked; None is a gap."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -127,7 +128,11 @@ def comparison(
             axes.axhline(level[0], color=INK, linewidth=1, linestyle=(0, (1, 2)), label=level[1])
         axes.set_xticks(list(x), [f"{value:g}" for value in x])
         axes.minorticks_off()
-        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+        if counted:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(lambda count, _: f"{count:,.0f}".replace(",", " "))
+        else:
+            axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         figure.legend(loc="outside lower left", ncols=2, fontsize=8)

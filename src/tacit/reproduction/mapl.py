@@ -7,7 +7,6 @@ votes of private records: here they are public data sets, elsewhere it would hav
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,17 +29,16 @@ from ..learning import (
     NetworkClassifier,
     OrientedGradients,
     Propagated,
-    Teachers,
     VoteRegression,
     medoids,
 )
 from ..learning.choice import choice, margins
-from ..learning.columns import Columns
 from ..learning.images import distorted, small_convolutional
 from ..learning.mechanisms import GNMax, Mechanism
 from ..learning.students import UNLABELLED, fitted
 from ..report import Figure, Report, Table, figures
-from .data import adult_tables, data_folder, mnist_rows
+from .councils import LOADERS, SPLITS, Data, answers, vote_counts
+from .data import data_folder
 from .results import write_results
 
 _Array = NDArray[Any]
@@ -49,8 +47,6 @@ _Row = dict[str, Any]
 
 DELTA = 1e-5
 EPSILONS = (0.5, 1.0, 1.9, 4.0, 8.0)
-SPLITS = ("last", "first")
-"""Which part of the test file is kept for testing; the rest of it is the public set."""
 RECIPE, MOMENTS, NOT_PRIVATE = "recipe", "moments", "not private"
 MECHANISMS = {
     "svt-faithful": "sparse vector, as printed",
@@ -105,7 +101,7 @@ def _mnist() -> Setting:
         queries=200,
         estimator=KernelRidgeClassifier(gamma=1.5, alpha=0.05),
         student=spread(smooth),
-        recipe=spread(network),
+        recipe=spread(network, rounds=2),
         linear=make_pipeline(OrientedGradients(), Nystroem(gamma=2.0, n_components=1000, random_state=0)),
         ridge=0.5,
         published=(
@@ -148,26 +144,11 @@ class Task:
     resume: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Data:
-    """One split: private records, public points and tested points, and the features that teachers see."""
-
-    private: _Array
-    labels: _Array
-    public: _Array
-    truth: _Array
-    tested: _Array
-    tested_truth: _Array
-    private_features: _Array
-    public_features: _Array
-    classes: int
-
-
 @dataclass(frozen=True, eq=False)
 class _Run:
     task: Task
     setting: Setting
-    data: Mapping[str, _Data]
+    data: Mapping[str, Data]
 
 
 def steps(task: Task) -> int:
@@ -184,14 +165,21 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     for name in task.mechanisms:
         checked.choice("--mechanism", name, tuple(MECHANISMS), remedy="leave it out for all")
     advance("reading the data")
-    run = _Run(task, setting, _DATA[task.name](data_folder(task.data)))
+    run = _Run(task, setting, LOADERS[task.name](data_folder(task.data)))
     kept.claim(task.out, _mark(task, run), resume=task.resume)
     rows: list[_Row] = []
     for split, data in run.data.items():
         for seed in range(task.seeds):
             where = f"{split} points tested, council {seed + 1} of {task.seeds}"
             advance(f"{where}: {setting.teachers} teachers vote")
-            votes = _votes(run, split, seed)
+            votes = vote_counts(
+                data,
+                setting.estimator,
+                setting.teachers,
+                council=seed,
+                path=task.out / f"votes-{split}-{seed}.npy",
+                engine=task.engine,
+            )
             for name, epsilon in _releases(task):
                 advance(f"{where}: {MECHANISMS[name]}{f', ε = {epsilon:g}' if epsilon else ''}")
                 path = task.out / f"{split}-{seed}-{name.replace(' ', '-')}-{epsilon:g}.json"
@@ -209,30 +197,15 @@ def _releases(task: Task) -> Iterator[tuple[str, float]]:
 
 
 def _mark(task: Task, run: _Run) -> dict[str, object]:
-    first = run.data[SPLITS[0]]
     return {
         "tacit": __version__,
         "task": f"mapl {task.name}",
-        "private": kept.digest(np.ascontiguousarray(first.private).tobytes()),
-        "test": kept.digest(np.ascontiguousarray(first.public).tobytes()),
+        **run.data[SPLITS[0]].mark(),
         "setting": kept.digest(re.sub(r" at 0x\w+", "", repr(run.setting)).encode()),  # functions have no fixed address
     }
 
 
-def _votes(run: _Run, split: str, seed: int) -> _Array:
-    """Counts of the votes of one council on every public point."""
-    setting, data, engine = run.setting, run.data[split], run.task.engine
-
-    def counted() -> _Array:
-        key = hashlib.blake2b(f"tacit reproduce mapl {seed}".encode(), digest_size=32).digest()
-        council = Teachers(setting.estimator, setting.teachers, key, classes=range(data.classes))
-        council.fit(data.private_features, data.labels, engine=engine)
-        return council.counts(data.public_features, engine=engine)
-
-    return kept.array(run.task.out / f"votes-{split}-{seed}.npy", (len(data.public), data.classes), counted)
-
-
-def _result(setting: Setting, data: _Data, votes: _Array, name: str, epsilon: float, path: Path) -> _Row:
+def _result(setting: Setting, data: Data, votes: _Array, name: str, epsilon: float, path: Path) -> _Row:
     """One release and its student: queries asked and answered, labels right, the student's accuracy."""
     if name == NOT_PRIVATE:
         model: Any = clone(setting.student.final if isinstance(setting.student, Propagated) else setting.student)
@@ -260,7 +233,7 @@ def _result(setting: Setting, data: _Data, votes: _Array, name: str, epsilon: fl
     return found
 
 
-def _released(setting: Setting, data: _Data, votes: _Array, name: str, epsilon: float) -> dict[str, list[Any]]:
+def _released(setting: Setting, data: Data, votes: _Array, name: str, epsilon: float) -> dict[str, list[Any]]:
     """The public points that were asked about, and the answers: noisy counts, a class, or nothing."""
     if name == RECIPE:
         mechanism: Mechanism = GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True)
@@ -277,78 +250,17 @@ def _released(setting: Setting, data: _Data, votes: _Array, name: str, epsilon: 
             classes=data.classes,
         )
         mechanism, queries = chosen.mechanism, chosen.queries
-    mechanism.guarantee()
-    points: list[int] = []
-    answers: list[Any] = []
-    session = mechanism.session()
-    for place in _asked(data, queries).tolist():
-        if session.stopped:
-            break
-        points.append(place)
-        answers.append(session.answer(votes[place]))
-    return {"points": points, "answers": answers}
+    return answers(mechanism, votes, _asked(data, queries).tolist())
 
 
 @cache
-def _asked(data: _Data, queries: int) -> _Array:
+def _asked(data: Data, queries: int) -> _Array:
     """The public points that a number of queries asks about: medoids of their features, the same for all mechanisms."""
     return medoids(data.public_features, clusters=queries, random_state=0)
 
 
-def _accuracy(model: Any, data: _Data) -> float:
+def _accuracy(model: Any, data: Data) -> float:
     return float(np.mean(model.predict(data.tested) == data.tested_truth))
-
-
-def _splits(count: int, tested: int) -> dict[str, tuple[slice, slice]]:
-    """The public part of a test file of so many points, and the part kept for testing."""
-    return {
-        "last": (slice(0, count - tested), slice(count - tested, count)),
-        "first": (slice(tested, count), slice(0, tested)),
-    }
-
-
-def _mnist_data(folder: Path) -> dict[str, _Data]:
-    private, labels, points, truth = mnist_rows(folder / "mnist")
-    gradients = OrientedGradients().fit(points)
-    private_features, features = gradients.transform(private), gradients.transform(points)
-    return {
-        split: _Data(
-            private=private,
-            labels=labels,
-            public=points[public],
-            truth=truth[public],
-            tested=points[tested],
-            tested_truth=truth[tested],
-            private_features=private_features,
-            public_features=features[public],
-            classes=10,
-        )
-        for split, (public, tested) in _splits(len(points), tested=1000).items()
-    }
-
-
-def _adult_data(folder: Path) -> dict[str, _Data]:
-    """Columns become numbers by the public part of the test file alone; the other half is tested."""
-    (private, labels), (table, truth) = adult_tables(folder / "adult.tar.xz")
-    found = {}
-    for split, (public, tested) in _splits(len(truth), tested=len(truth) // 2).items():
-        columns = Columns().fit({name: column[public] for name, column in table.items()})
-        records, points = columns.transform(private), columns.transform(table)
-        found[split] = _Data(
-            private=records,
-            labels=labels,
-            public=points[public],
-            truth=truth[public],
-            tested=points[tested],
-            tested_truth=truth[tested],
-            private_features=records,
-            public_features=points[public],
-            classes=2,
-        )
-    return found
-
-
-_DATA: dict[str, Callable[[Path], dict[str, _Data]]] = {"mnist": _mnist_data, "adult": _adult_data}
 
 
 def _summarised(rows: list[_Row], name: str, epsilon: float) -> _Row:

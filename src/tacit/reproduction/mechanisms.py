@@ -1,0 +1,270 @@
+"""`tacit reproduce mechanisms`: every way to answer, on the same votes and the same budget, for councils of four sizes.
+
+Constants of a mechanism are chosen by votes that are expected, never by those that are there; queries are the public
+points in the order of their file, the same for all. The student is one more learner of the teachers' kind, fitted on
+the answers alone, so that it shows what the answers are worth and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .. import __version__, checked, kept
+from ..guarantee import Comparison
+from ..learning.choice import choice, margins
+from ..learning.students import fitted
+from ..report import Figure, Report, Table, figures
+from .councils import LOADERS, SPLITS, Data, answers, vote_counts
+from .data import data_folder
+from .mapl import DELTA, MECHANISMS, SETTINGS, Setting
+from .results import write_results
+
+_Array = NDArray[Any]
+_Advance = Callable[[str], None]
+_Row = dict[str, Any]
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+TEACHERS = (100, 250, 500, 1000)
+COMPARED = ("svt-faithful", "svt", "stable", "gnmax", "confident-gnmax", "gate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Which data set, where it is, and how much to run: `councils` of each size in `teachers`."""
+
+    name: str
+    out: Path
+    data: Path | None = None
+    councils: int = 3
+    teachers: tuple[int, ...] = TEACHERS
+    epsilons: tuple[float, ...] = EPSILONS
+    engine: str = "local"
+    resume: bool = False
+
+
+def steps(task: Task) -> int:
+    """How many steps of progress the task has."""
+    return 1 + len(task.teachers) * task.councils * (1 + len(task.epsilons) * len(COMPARED))
+
+
+def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
+    """Run what is left of the task, and report on all of it. `advance` hears what begins."""
+    setting = SETTINGS[
+        checked.choice("DATA", task.name, tuple(SETTINGS), remedy="see tacit reproduce mechanisms --help")
+    ]()
+    checked.whole("--councils", task.councils, at_least=1, remedy="leave it out for three")
+    for count in task.teachers:
+        checked.whole("--teachers", count, at_least=2, remedy="leave it out for 100 to 1000")
+    for epsilon in task.epsilons:
+        checked.number("--epsilon", epsilon, at_least=1e-3, at_most=1e3, remedy="leave it out for 0.5 to 4")
+    advance("reading the data")
+    data = LOADERS[task.name](data_folder(task.data))[SPLITS[0]]
+    kept.claim(task.out, _mark(task, setting, data), resume=task.resume)
+    rows = list(_rows(task, setting, data, advance))
+    report = _report(task, setting, data, rows)
+    write_results(report, task.out, name=f"mechanisms-{task.name}", heading=setting.title)
+    return report
+
+
+def _mark(task: Task, setting: Setting, data: Data) -> dict[str, object]:
+    how = re.sub(r" at 0x\w+", "", repr((setting.estimator, setting.expected)))
+    return {
+        "tacit": __version__,
+        "task": f"mechanisms {task.name}",
+        **data.mark(),
+        "setting": kept.digest(how.encode()),
+    }
+
+
+def _rows(task: Task, setting: Setting, data: Data, advance: _Advance) -> Iterator[_Row]:
+    for teachers in task.teachers:
+        for council in range(task.councils):
+            where = f"{teachers} teachers, council {council + 1} of {task.councils}"
+            advance(f"{where}: they vote")
+            votes = vote_counts(
+                data,
+                setting.estimator,
+                teachers,
+                council=council,
+                path=task.out / f"votes-{teachers}-{council}.npy",
+                engine=task.engine,
+            )
+            plurality = float(np.mean(np.argmax(votes, axis=1) == data.truth))
+            for epsilon in task.epsilons:
+                for name in COMPARED:
+                    advance(f"{where}: {MECHANISMS[name]}, ε = {epsilon:g}")
+                    path = task.out / f"{teachers}-{council}-{name}-{epsilon:g}.json"
+                    found = kept.record(path, partial(_result, setting, data, votes, teachers, name, epsilon))
+                    yield {
+                        "teachers": teachers,
+                        "council": council,
+                        "plurality": plurality,
+                        "mechanism": name,
+                        "epsilon": epsilon,
+                        **found,
+                    }
+
+
+def _result(setting: Setting, data: Data, votes: _Array, teachers: int, name: str, epsilon: float) -> _Row:
+    """One release and its student: queries asked and answered, labels right, the student's accuracy."""
+    chosen = choice(
+        name,
+        epsilon=epsilon,
+        delta=DELTA,
+        teachers=teachers,
+        points=len(data.public),
+        queries=None,
+        lead=margins(setting.expected),
+        classes=data.classes,
+    )
+    release = answers(chosen.mechanism, votes, range(chosen.queries))
+    known = [(place, answer) for place, answer in zip(*release.values(), strict=True) if answer is not None]
+    found: _Row = {"asked": len(release["points"]), "answered": len(known), "labels": None, "accuracy": None}
+    if known:
+        places, labels = (np.array(column) for column in zip(*known, strict=True))
+        student = fitted(clone(setting.estimator), data.public_features[places], labels, None)
+        found["labels"] = float(np.mean(labels == data.truth[places]))
+        found["accuracy"] = float(np.mean(student.predict(data.tested_features) == data.tested_truth))
+    return found
+
+
+def _mean(rows: Sequence[_Row], key: str) -> float | None:
+    values = [row[key] for row in rows if row[key] is not None]
+    return float(np.mean(values)) if values else None
+
+
+def _summarised(rows: Sequence[_Row], teachers: int, epsilon: float, name: str) -> _Row:
+    """Means over the councils; shares are None where no query was answered."""
+    found = [row for row in rows if (row["teachers"], row["epsilon"], row["mechanism"]) == (teachers, epsilon, name)]
+    means = {key: _mean(found, key) for key in ("plurality", "asked", "answered", "labels", "accuracy")}
+    return {"teachers": teachers, "epsilon": epsilon, "mechanism": name, **means}
+
+
+def _report(task: Task, setting: Setting, data: Data, rows: list[_Row]) -> Report:
+    means = [
+        _summarised(rows, teachers, epsilon, name)
+        for teachers in task.teachers
+        for epsilon in task.epsilons
+        for name in COMPARED
+    ]
+    shown = {f"{teachers}": _figure(setting, task, means, teachers) for teachers in task.teachers}
+    guarantees = [
+        choice(
+            "gnmax",
+            epsilon=epsilon,
+            delta=DELTA,
+            teachers=task.teachers[0],
+            points=len(data.public),
+            queries=None,
+            lead=margins(setting.expected),
+            classes=data.classes,
+        ).mechanism.guarantee()
+        for epsilon in task.epsilons
+    ]
+    return Report(
+        command=f"reproduce mechanisms {task.name}",
+        title=f"Ways to answer, on {setting.title}",
+        summary=_summary(task, data, means),
+        comparisons=tuple(Comparison(guarantee=guarantee) for guarantee in guarantees),
+        figures=tuple(shown.values()),
+        tables=(_table(means),),
+        detail={
+            "means": means,
+            "rows": rows,
+            "figures": list(shown),
+            "setting": {"delta": DELTA, "councils": task.councils, "expected": setting.expected},
+        },
+    )
+
+
+def _summary(task: Task, data: Data, means: list[_Row]) -> tuple[str, ...]:
+    first = (
+        f"{len(data.private)} private records; {len(data.public)} public points, asked about in the order of their "
+        f"file; {len(data.tested)} points to test the student on; δ = {DELTA:g}, accounting that does not look at the "
+        f"data; means of {task.councils} councils of each size."
+    )
+    found = {(row["teachers"], row["epsilon"], row["mechanism"]): row for row in means}
+    lines = []
+    for teachers in task.teachers:
+        for epsilon in task.epsilons:
+            gate, noisy = found[teachers, epsilon, "gate"], found[teachers, epsilon, "gnmax"]
+            lines.append(_verdict(teachers, epsilon, gate, noisy))
+    return (first, *lines)
+
+
+def _verdict(teachers: int, epsilon: float, gate: _Row, noisy: _Row) -> str:
+    ratio = gate["answered"] / noisy["answered"]
+    where = f"{teachers} teachers, ε = {epsilon:g}: the gate answers {gate['answered']:.0f} queries"
+    if gate["labels"] is None:
+        return f"{where}."
+    better = gate["labels"] >= noisy["labels"]
+    return (
+        f"{where}, {ratio:.2g} times as many as GNMax, and is right on {_percent(gate['labels'])} of them, "
+        f"{'no less' if better else 'less'} than GNMax with {_percent(noisy['labels'])}."
+    )
+
+
+def _table(means: list[_Row]) -> Table:
+    return Table(
+        title="Queries answered, labels right, student",
+        columns=("teachers", "ε", *(MECHANISMS[name] for name in COMPARED)),
+        rows=tuple(
+            (
+                f"{teachers}",
+                f"{epsilon:g}",
+                *(
+                    _cell(row)
+                    for name in COMPARED
+                    for row in means
+                    if (row["teachers"], row["epsilon"], row["mechanism"]) == (teachers, epsilon, name)
+                ),
+            )
+            for teachers, epsilon in dict.fromkeys((row["teachers"], row["epsilon"]) for row in means)
+        ),
+        note="Queries answered, the share of answers that are true, and in brackets the accuracy of a student that "
+        "learned from them alone. Mechanisms that refuse answer the easier queries, which is part of their accuracy; "
+        "a student may learn more from many doubtful answers than from few certain ones.",
+    )
+
+
+def _cell(row: _Row) -> str:
+    if row["labels"] is None:
+        return "0"
+    return f"{row['answered']:.0f} at {_percent(row['labels'])} ({_percent(row['accuracy'])})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _figure(setting: Setting, task: Task, means: list[_Row], teachers: int) -> Figure:
+    found = {
+        (row["mechanism"], row["epsilon"]): row["answered"] * row["labels"]
+        for row in means
+        if row["teachers"] == teachers and row["labels"] is not None
+    }
+    lines = {MECHANISMS[name]: [found.get((name, epsilon)) for epsilon in task.epsilons] for name in COMPARED}
+    shown = {label: values for label, values in lines.items() if any(value is not None for value in values)}
+    plurality = next(row["plurality"] for row in means if row["teachers"] == teachers)
+    return Figure(
+        title=f"Right answers of {teachers} teachers",
+        caption=f"Public points of {setting.title} that were answered with their true class, against the privacy loss "
+        f"ε. The winner of {teachers} teachers' votes is true on {_percent(plurality)} of all points.",
+        alternative="; ".join(
+            f"{label}: "
+            + ", ".join(
+                f"{value:.0f} at {epsilon:g}" for epsilon, value in zip(task.epsilons, values, strict=True) if value
+            )
+            for label, values in shown.items()
+        ),
+        svg=figures.comparison(task.epsilons, shown, x_label="privacy loss ε", y_label="right answers", counted=True),
+    )
