@@ -13,7 +13,7 @@ from test_report import Page
 
 from tacit import TacitError, tables
 from tacit.audit import certify, certify_slices
-from tacit.audited import Task, _Sample, audit
+from tacit.audited import Task, _read, _Sample, audit
 
 ROWS = 8_000
 RNG = np.random.default_rng(0)
@@ -151,6 +151,83 @@ def test_a_broken_ceiling_is_called_broken(tmp_path):
     assert "attacks were made on 2000 of them" in " ".join(report.summary)
 
 
+def lipschitz_table(folder):
+    """A score on [0, 1] with which the mean of the secret, ±1, grows by 0.4 in all."""
+    rng = np.random.default_rng(3)
+    score = rng.random(20_000)
+    secret = np.where(rng.random(20_000) < 0.5 + 0.2 * (score - 0.5), "yes", "no")
+    table = pa.table({"s": secret, "o": score, "p": 1 - score})
+    csv.write_csv(table, folder / "t.csv")
+    parquet.write_table(table, folder / "t.parquet")
+    return secret, score
+
+
+def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
+    secret, score = lipschitz_table(tmp_path)
+    expected = certify(secret, score, delta=0.05, method="lipschitz", lipschitz=0.5)
+    assert 0.1 < expected.advantage < 0.4
+    for name in ("t.csv", "t.parquet"):
+        report = audited(tmp_path / name, lipschitz=0.5, require_advantage=0.9, attack_rows=3_000)
+        assert report.detail["readings"]["advantage"] == expected.advantage
+        assert report.detail["lipschitz"] == 0.5
+        assert report.detail["low"] <= expected.advantage
+        assert report.summary[0].startswith("If the secret's mean given the output, coded ±1, changes by at most 0.5 ")
+        assert "met: " in report.summary[0]
+    both = certify(secret, {"o": score, "p": 1 - score}, delta=0.05, method="lipschitz", lipschitz=0.5)
+    report = audited(tmp_path / "t.parquet", outputs=("o", "p"), lipschitz=0.5, attack_rows=0)
+    assert report.detail["readings"]["advantage"] == both.advantage
+
+
+def test_the_command_prints_what_was_assumed_and_what_is_positive(tmp_path):
+    lipschitz_table(tmp_path)
+    finished = run(
+        *("audit", "t.csv", "--secret", "s", "--output", "o", "--lipschitz", "0.5", "--positive", "no"),
+        *("--attack-rows", "2000", "--report", "l.html"),
+        cwd=tmp_path,
+    )
+    assert finished.returncode == 0, finished.stderr
+    said = " ".join(finished.stdout.split())
+    assert "is 'no' in" in said
+    assert said.index("Only you can check that") < said.rindex("changes by at most 0.5 per unit of the output")
+    assert "as numbers with which the secret's mean, ±1, changes by at most 0.5 per unit" in said
+    assert (tmp_path / "l.html").read_text().count("data:image/svg+xml;base64,") == 3
+
+
+@pytest.mark.parametrize(
+    ("secrets", "given", "meant"),
+    [
+        (["no", "yes"], "no", "no"),
+        ([0, 1], "0", 0),
+        ([0, 1], "0.0", 0),
+        ([2**53, 2**53 + 1], str(2**53), 2**53),
+        ([0.5, 1.5], "0.50", 0.5),
+        ([False, True], "false", False),
+    ],
+)
+def test_the_positive_secret_is_found_by_its_text(secrets, given, meant, tmp_path):
+    """A rule that finds the other class has other rates: three in ten of the first class are told by the output."""
+    rng = np.random.default_rng(4)
+    first = rng.random(4_000) < 0.5
+    output = first & (rng.random(4_000) < 0.3)
+    secret = np.where(first, secrets[0], secrets[1])
+    parquet.write_table(pa.table({"s": secret, "o": output.astype(int)}), tmp_path / "t.parquet")
+    usual, turned = (audited(tmp_path / "t.parquet", positive=value, attack_rows=4_000) for value in (None, given))
+    assert usual.detail["secret"]["positive"] == turned.detail["secret"]["negative"] == secrets[1]
+    assert turned.detail["secret"]["positive"] == meant
+    assert turned.detail["readings"] == usual.detail["readings"]
+    (found,) = [one for one in turned.detail["attacks"] if one["method"] == "histogram"]
+    assert found["false_positive_rate"] == 0
+    assert 0.2 < found["true_positive_rate"] < 0.4
+    (other,) = [one for one in usual.detail["attacks"] if one["method"] == "histogram"]
+    assert other["true_positive_rate"] == 1
+
+
+def test_pictures_are_drawn_for_a_page_alone(folder):
+    columns = {"secret": "member", "outputs": ("class",), "attack_rows": 0}
+    assert len(audited(folder / "t.parquet", **columns).figures) == 2
+    assert not audited(folder / "t.parquet", **columns, pictures=False).figures
+
+
 GOOD = "s,o,g\n" + "".join(f"{row % 2},{row % 3},{row % 4}\n" for row in range(40))
 
 BAD = {
@@ -183,6 +260,11 @@ BAD = {
     "delta of one": (GOOD, "--delta 1", "--delta must be a finite number"),
     "a ceiling of zero": (GOOD, "--require-advantage 0", "--require-advantage must be"),
     "two columns of one name": ("s,o,o\n1,2,2\n0,1,1\n", "", "must be there once"),
+    "no such positive": (GOOD, "--positive 2", "--positive must be a value of column 's', got '2'; use 0 or 1"),
+    "a word as positive": (GOOD, "--positive yes", "--positive must be a value of column 's', got 'yes'; use 0 or 1"),
+    "lipschitz of zero": (GOOD, "--lipschitz 0", "--lipschitz must be a finite number > 0"),
+    "lipschitz with noise": (GOOD, "--lipschitz 1 --noise 1", "--lipschitz must come without --noise and --monotone"),
+    "text with lipschitz": ("s,o\n1,a\n0,b\n", "--lipschitz 1", "must hold numbers where --noise, --monotone or"),
     "slices of floats": ("s,o,g\n1,2,0.5\n0,1,0.2\n", "--slice g", "cut it into ranges"),
 }
 
@@ -244,6 +326,63 @@ def test_equal_rows_come_once_with_their_number(folder):
                 counted[member, word] = counted.get((member, word), 0) + int(count)
         pairs = np.unique(np.column_stack([TABLE["member"], TABLE["word"]]), axis=0, return_counts=True)
         assert counted == {tuple(pair): count for pair, count in zip(pairs[0].tolist(), pairs[1], strict=True)}
+
+
+def counted(path, columns):
+    """How often each row comes, by `tables.batches`, with floats by their bits."""
+    found = {}
+    for values, counts, _ in tables.batches(path, columns, name="TABLE"):
+        seen = [
+            (one.view(np.int64) if one.dtype.kind == "f" else one).tolist()
+            for one in (values[column] for column in columns)
+        ]
+        numbers = np.ones(len(seen[0]), int) if counts is None else counts
+        for row, number in zip(zip(*seen, strict=True), numbers.tolist(), strict=True):
+            found[row] = found.get(row, 0) + number
+    return found
+
+
+def test_only_rows_that_are_the_same_to_the_last_bit_are_counted_together(tmp_path):
+    zeros = np.array([0.0, -0.0, 0.1, np.nextafter(0.1, 1)])
+    wholes = np.array([2**53, 2**53 + 1, -(2**63), 2**63 - 1])
+    words = np.array(["a", "a ", "\0a", "A"], dtype=object)
+    places = np.random.default_rng(0).integers(0, 4, (3, 50_000))
+    columns = {"count_all": zeros[places[0]], "whole": wholes[places[1]], "word": words[places[2]]}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    bits = zeros.view(np.int64).tolist()
+    naive = {}
+    for a, b, c in places.T.tolist():
+        row = bits[a], int(wholes[b]), words[c]
+        naive[row] = naive.get(row, 0) + 1
+    assert counted(tmp_path / "t.parquet", list(columns)) == naive
+    assert len(naive) == 64
+    ((_, counts, _),) = tables.batches(tmp_path / "t.parquet", list(columns), name="TABLE")
+    assert len(counts) == 64
+
+
+def test_rows_that_hardly_repeat_are_not_counted_together(tmp_path):
+    scores = np.random.default_rng(0).normal(size=20_000)
+    parquet.write_table(pa.table({"o": scores}), tmp_path / "t.parquet")
+    ((columns, counts, _),) = tables.batches(tmp_path / "t.parquet", ["o"], name="TABLE")
+    assert counts is None
+    np.testing.assert_array_equal(columns["o"], scores)
+
+
+def test_text_that_ends_in_nul_is_refused(tmp_path):
+    """NumPy would drop the NUL, and one output become another."""
+    parquet.write_table(pa.table({"s": [0, 1] * 50, "o": ["a", "a\0"] * 50}), tmp_path / "t.parquet")
+    with pytest.raises(TacitError, match="column 'o' of TABLE must not end in what NumPy drops"):
+        audited(tmp_path / "t.parquet")
+
+
+def test_a_run_is_repeated_to_the_bit(tmp_path):
+    rng = np.random.default_rng(5)
+    table = pa.table({"s": rng.integers(0, 2, 200_000), "o": rng.integers(0, 3_000, 200_000)})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    task = Task(table=tmp_path / "t.parquet", secret="s", outputs=("o",))  # noqa: S106 — no password
+    drawn = [_read(task, lambda _: None).sample.table() for _ in range(2)]
+    np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
+    np.testing.assert_array_equal(drawn[0][1][0], drawn[1][1][0])
 
 
 def test_parquet_types_are_kept_apart(tmp_path):

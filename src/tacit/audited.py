@@ -1,6 +1,7 @@
 """`tacit audit`: a table of secrets and outputs in, a report out: what nobody can learn, and what attacks did learn.
 
-The file is read once (a CSV file twice, to be sure of its types), part by part. Certificates count all rows; attacks
+The file is read once (a CSV file twice, to be sure of its types; before that its rows are counted where bins depend on
+their number), part by part. Certificates count all rows; attacks
 and pictures use a random part of them that fits into memory.
 """
 
@@ -28,6 +29,7 @@ from .audit import (
     rows_needed,
 )
 from .audit.attacks import FALSE_POSITIVE_RATES, LEAST_ROWS, METHODS
+from .audit.certificate import bin_width
 from .errors import InputError, NoTheoremError
 from .guarantee import safe_text
 from .report import Figure, Report, Table, figures
@@ -35,25 +37,45 @@ from .report import Figure, Report, Table, figures
 _MOST_VALUES = 5_000_000
 _MOST_SLICES = 1_000
 _MOST_SHOWN = 40  # slices in the table; the JSON has all
-_LOSS = "joint"
 _ATTACKS_SHARE = 0.1  # of delta, and on top of it, for the attacks' intervals
 _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "text"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to audit; the fields are the options of the command line."""
+    """What to audit; the fields are the options of the command line. Pictures are for a page, and take a second."""
 
     table: Path
     secret: str
     outputs: tuple[str, ...]
     noise: float | None = None
     monotone: bool = False
+    lipschitz: float | None = None
+    positive: str | None = None
     slices: str | None = None
     delta: float = 0.05
     require_advantage: float | None = None
     attack_rows: int = 100_000
     seed: int = 0
+    pictures: bool = True
+
+    @property
+    def method(self) -> str:
+        """Of the certificate; "auto" where nothing is assumed."""
+        return "monotone" if self.monotone else "auto" if self.lipschitz is None else "lipschitz"
+
+    @property
+    def loss(self) -> str:
+        """What is certified: v and total variation; of a Lipschitz posterior v alone, and the rest follows."""
+        return "joint" if self.lipschitz is None else "squared"
+
+    def tally(self, rows: int) -> Tally:
+        """An empty one, for a table of so many rows."""
+        return Tally(noise=self.noise, width=self.width(rows))
+
+    def width(self, rows: int) -> float | None:
+        """Of the bins for a Lipschitz posterior, by the number of rows alone."""
+        return None if self.lipschitz is None else bin_width(self.lipschitz, rows=rows)
 
 
 @dataclass(kw_only=True)
@@ -68,11 +90,13 @@ class _Read:
     def rows(self) -> int:
         return sum(sum(tally.rows) for tally in self.tallies.values())
 
-    def whole(self, noise: float | None) -> Tally:
+    @property
+    def whole(self) -> Tally:
         """The counts of all slices together."""
-        if len(self.tallies) == 1:
-            return next(iter(self.tallies.values()))
-        both = Tally(noise=noise)
+        first, *others = self.tallies.values()
+        if not others:
+            return first
+        both = Tally(noise=first.noise, width=first.width)
         for tally in self.tallies.values():
             both.merge(tally)
         return both
@@ -129,16 +153,19 @@ def audit(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     _check(task)
     read = _read(task, advance)
     advance("certifying")
-    name = _name(task)
-    method = "monotone" if task.monotone else "auto"
-    whole = read.whole(task.noise)
-    share = task.delta if task.slices is None else task.delta / 2
-    certificate = certify_tally(whole, delta=share, loss=_LOSS, method=method, name=name, seed=task.seed)
+    name, whole = _name(task), read.whole
+    options: dict[str, Any] = {
+        "delta": task.delta if task.slices is None else task.delta / 2,
+        "loss": task.loss,
+        "lipschitz": task.lipschitz,
+        "positive": _positive(task, whole),
+        "name": name,
+        "seed": task.seed,
+    }
+    certificate = certify_tally(whole, method=task.method, **options)
     slices = {}
     if task.slices is not None:
-        slices = certify_tallies(
-            read.tallies, delta=task.delta / 2, loss=_LOSS, method=certificate.method, name=name, seed=task.seed
-        )
+        slices = certify_tallies(read.tallies, method=certificate.method, **options)
     tried: tuple[Attempt, ...] = ()
     if read.sample.fewest >= LEAST_ROWS:
         advance("attacking")
@@ -161,13 +188,14 @@ def audit(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         for value, one in slices.items()
         if task.require_advantage is not None and not one.meets(advantage=task.require_advantage)
     ]
-    advance("drawing")
+    if task.pictures:
+        advance("drawing")
     return Report(
         command="audit",
         title=f"What {name} of {task.table.name} tells about {task.secret}",
         summary=_summary(task, read, found, slices, failing, whole.symbols),
         comparisons=found.comparisons,
-        figures=_figures(task, read, found, tried),
+        figures=_figures(task, read, found, tried) if task.pictures else (),
         tables=_tables(task, found, tried, slices),
         met=found.met and not failing,
         detail=_detail(task, read, found, tried, slices, failing),
@@ -199,10 +227,54 @@ def _check(task: Task) -> None:
             requirement="must come with one output, and without --noise",
             remedy="leave it out",
         )
+    if task.lipschitz is not None:
+        checked.number("--lipschitz", task.lipschitz, above=0, remedy="leave it out where nothing is known")
+        if task.noise is not None or task.monotone:
+            raise InputError(
+                "--lipschitz",
+                task.lipschitz,
+                requirement="must come without --noise and --monotone",
+                remedy="state one of them; noise needs no assumption",
+            )
+
+
+def _positive(task: Task, tally: Tally) -> Any:
+    """The secret that the command line calls positive, as the table has it."""
+    if task.positive is None:
+        return None
+    for label in tally.labels:
+        if isinstance(label, str):
+            same = label == task.positive
+        elif isinstance(label, bool):
+            same = str(label).lower() == task.positive.lower()
+        else:
+            same = _number(task.positive) == label
+        if same:
+            return label
+    raise InputError(
+        "--positive",
+        task.positive,
+        requirement=f"must be a value of column {task.secret!r}",
+        remedy=f"use {' or '.join(str(label) for label in sorted(tally.labels))}",
+    )
+
+
+def _number(text: str) -> float | None:
+    """Whole numbers stay whole: beyond 2**53 floats would merge them."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
 
 
 def _read(task: Task, advance: Callable[[str], None]) -> _Read:
     read = _Read(tallies={}, sample=_Sample(task.attack_rows, task.seed), kinds=())
+    rows_expected = 0
+    if task.lipschitz is not None:
+        advance("counting rows")
+        rows_expected = _rows(task)
     named = [task.secret, *task.outputs, *([task.slices] if task.slices is not None else [])]
     advance("reading the table")
     for columns, counts, share in tables.batches(task.table, named, name="TABLE"):
@@ -210,7 +282,7 @@ def _read(task: Task, advance: Callable[[str], None]) -> _Read:
         read.kinds = tuple(_KINDS[one.dtype.kind] for one in outputs)
         _check_numbers(task, outputs)
         for value, rows in _sliced(columns, task.slices):
-            tally = read.tallies.setdefault(value, Tally(noise=task.noise))
+            tally = read.tallies.setdefault(value, task.tally(rows_expected))
             seen = {output: one[rows] for output, one in zip(task.outputs, outputs, strict=True)}
             tally.add(
                 secrets[rows],
@@ -231,14 +303,19 @@ def _read(task: Task, advance: Callable[[str], None]) -> _Read:
     return read
 
 
+def _rows(task: Task) -> int:
+    parts = tables.batches(task.table, [task.secret], name="TABLE")
+    return sum(len(columns[task.secret]) if counts is None else int(counts.sum()) for columns, counts, _ in parts)
+
+
 def _check_numbers(task: Task, outputs: list[NDArray[Any]]) -> None:
     for output, one in zip(task.outputs, outputs, strict=True):
-        if one.dtype.kind == "U" and (task.noise is not None or task.monotone):
+        if one.dtype.kind == "U" and (task.noise is not None or task.method != "auto"):
             raise InputError(
                 f"column {output!r}",
                 str(one[0]),
-                requirement="must hold numbers where --noise or --monotone is given",
-                remedy="leave both out for categories",
+                requirement="must hold numbers where --noise, --monotone or --lipschitz is given",
+                remedy="leave it out for categories",
             )
 
 
@@ -320,6 +397,8 @@ def _recognised(task: Task, read: _Read, certificate: Certificate, values: int) 
     how = {
         "noisy": f"taken as released with fresh Gaussian noise of standard deviation {task.noise or 0:g}",
         "monotone": "taken, as you state, as a score with which the secret's probability only grows or only falls",
+        "lipschitz": "taken, as you state, as numbers with which the secret's mean, ±1, changes by at most "
+        f"{task.lipschitz or 0:g} per unit: {values} bins were seen",
         "discrete": f"taken as a category each: {values} different ones were seen",
     }[certificate.method]
     return f"The output, column{'s' * (len(task.outputs) > 1)} {columns}, is {how}."
@@ -405,13 +484,14 @@ def _ceilings(task: Task) -> tuple[float, ...]:
 
 
 def _needed(task: Task, certificate: Certificate) -> dict[float, int]:
-    """Below so many rows no table certifies the ceiling, by either half of the joint certificate."""
+    """Below so many rows no table certifies the ceiling, by either half of the joint certificate or by v alone."""
+    losses = ("squared", "zero-one") if certificate.loss == "joint" else ("squared",)
     needed = {}
     for ceiling in _ceilings(task):
         either = []
-        for loss in ("squared", "zero-one"):
+        for loss in losses:
             try:
-                either.append(rows_needed(ceiling, delta=certificate.delta / 2, loss=loss, values=1))
+                either.append(rows_needed(ceiling, delta=certificate.delta / len(losses), loss=loss, values=1))
             except InputError:  # out of reach
                 continue
         if either:
@@ -467,18 +547,23 @@ def _figures(task: Task, read: _Read, found: Audit, tried: tuple[Attempt, ...]) 
 def _growth(task: Task, read: _Read, found: Audit) -> Figure:
     """The certificate of parts of the sample and of the table, beside the least that any table gives."""
     certificate = found.certificate
-    options: dict[str, Any] = {"delta": certificate.delta, "loss": _LOSS, "method": certificate.method}
+    options: dict[str, Any] = {
+        "delta": certificate.delta,
+        "loss": task.loss,
+        "method": certificate.method,
+        "lipschitz": task.lipschitz,
+    }
     points = []
     if read.sample.fewest >= LEAST_ROWS:
         for share in (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2):
             secrets, columns = read.sample.table(share)
             if len(secrets) < 2 * LEAST_ROWS:
                 continue
-            tally = Tally(noise=task.noise).add(secrets, columns if len(columns) > 1 else columns[0])
+            tally = task.tally(len(secrets)).add(secrets, columns if len(columns) > 1 else columns[0])
             points.append((len(secrets), certify_tally(tally, **options, seed=task.seed).advantage))
     points.append((read.rows, certificate.advantage))
     sizes = np.geomspace(min(100, points[0][0]), 10 * read.rows, 25).round().astype(int).tolist()
-    least = [_least(size, certificate) for size in sizes]
+    least = [_least(size, task, certificate) for size in sizes]
     levels = {f"the best attack has shown {safe_text(found.low, toward='down')}": found.low} if found.low > 0 else {}
     marked = {}
     if task.require_advantage is not None:
@@ -495,11 +580,12 @@ def _growth(task: Task, read: _Read, found: Audit) -> Figure:
     )
 
 
-def _least(rows: int, certificate: Certificate) -> float:
+def _least(rows: int, task: Task, certificate: Certificate) -> float:
     """The certificate of a table of so many rows whose output is constant."""
     half = max(1, rows // 2)
-    tally = Tally().add([False, True], [0, 0], weights=[half, half])
-    return certify_tally(tally, delta=certificate.delta, loss=_LOSS).advantage
+    tally = Tally(width=task.width(2 * half)).add([False, True], [0, 0], weights=[half, half])
+    options: dict[str, Any] = {"loss": task.loss, "method": task.method, "lipschitz": task.lipschitz}
+    return certify_tally(tally, delta=certificate.delta, **options).advantage
 
 
 def _detail(
@@ -523,6 +609,7 @@ def _detail(
         "secret": {"column": task.secret, "positive": certificate.positive, "negative": certificate.negative},
         "outputs": [{"column": name, "kind": kind} for name, kind in zip(task.outputs, read.kinds, strict=True)],
         "noise": task.noise,
+        "lipschitz": task.lipschitz,
         "method": certificate.method,
         "readings": {
             "advantage": certificate.advantage,

@@ -274,6 +274,14 @@ def audit(
     monotone: Annotated[
         bool, typer.Option("--monotone", help="State that the secret's chance only grows, or only falls, with it.")
     ] = False,
+    lipschitz: Annotated[
+        float | None,
+        typer.Option("--lipschitz", metavar="L", help="State that the secret's mean, ±1, moves by at most L per unit."),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option("--positive", metavar="VALUE", help="What is to be found; else what sorts last."),
+    ] = None,
     slices: Annotated[
         str | None, typer.Option("--slice", metavar="COLUMN", help="Certify each of its values separately, too.")
     ] = None,
@@ -299,11 +307,14 @@ def audit(
             outputs=tuple(output),
             noise=noise,
             monotone=monotone,
+            lipschitz=lipschitz,
+            positive=positive,
             slices=slices,
             delta=delta,
             require_advantage=require_advantage,
             attack_rows=attack_rows,
             seed=seed,
+            pictures=report is not None,
         )
         with _progress(None, quiet=quiet) as advance:
             result = study.audit(task, advance=advance)

@@ -28,6 +28,7 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 
 _ROWS_AT_ONCE = 2**19
 _BYTES_AT_ONCE = 2**23
+_PROBED = 2**14  # rows of a part, by which it is decided whether counting equal ones pays
 _LONGEST_TEXT = 200
 _NUMBERS = ("int64", "double")
 
@@ -50,22 +51,18 @@ def batches(
     """Some columns of a CSV or Parquet file, part by part, in memory that does not grow with the file.
 
     Yields columns (booleans, whole numbers, floats or text; nothing missing), how many rows each of theirs stands for
-    (None: one), and the share of the file that was read. Equal rows of one part come once, unless a column holds
-    floats. In a CSV file a column holds numbers if all its entries are numbers; two numbers written differently, such
-    as 1 and 1.0, are one.
+    (None: one), and the share of the file that was read. Rows of one part that are the same to the last bit come once,
+    where there are many of them. In a CSV file a column holds numbers if all its entries are numbers; two numbers
+    written differently, such as 1 and 1.0, are one.
     """
     kind = suffix(path, name=name, among=SUFFIXES[:2])
-    arrow = _arrow()
     seen = 0
     for part, share in (_csv_parts if kind == ".csv" else _parquet_parts)(path, columns, name):
         seen += part.num_rows
         for column in columns:
             _check_complete(part[column], f"column {column!r} of {name}")
-        counts = None
-        if not any(arrow.types.is_floating(part[column].type) for column in columns):
-            grouped = part.group_by(list(dict.fromkeys(columns))).aggregate([([], "count_all")])
-            part, counts = grouped, grouped["count_all"].to_numpy()
-        yield {column: _plain(part[column], f"column {column!r} of {name}") for column in columns}, counts, share
+        different, counts = _different_rows(part)
+        yield {column: _plain(different[column], f"column {column!r} of {name}") for column in columns}, counts, share
     if not seen:
         raise _unreadable(name, path, "no record")
 
@@ -232,7 +229,7 @@ def _simplified(part: Any, name: str) -> Any:
     """Columns as booleans, whole numbers, floats or text."""
     arrow = _arrow()
     types = arrow.types
-    for place, column in enumerate(part.column_names):
+    for column in part.column_names:
         kind = part[column].type
         if types.is_boolean(kind) or types.is_integer(kind) or types.is_null(kind):
             continue
@@ -254,7 +251,7 @@ def _simplified(part: Any, name: str) -> Any:
                 requirement="must hold numbers, booleans or text",
                 remedy="convert it",
             ) from None
-        part = part.set_column(place, column, cast)
+        part = _with(part, column, cast)
     return part
 
 
@@ -266,6 +263,36 @@ def _check_complete(values: Any, name: str) -> None:
             requirement="must have no missing entry (empty, NA, NaN, null)",
             remedy="leave such rows out only if missing is unrelated to the secret, else make it a value of its own",
         )
+
+
+def _different_rows(part: Any) -> tuple[Any, NDArray[np.int64] | None]:
+    """Rows that differ in a bit, and how many there are of each; all rows, and None, if hardly any come twice."""
+    arrow = _arrow()
+    floats = [field.name for field in part.schema if arrow.types.is_floating(field.type)]
+    bits = _viewed(part, floats, arrow.int64())  # as numbers, 0.0 and −0.0 would be one
+    keys = [str(place) for place in range(bits.num_columns)]
+
+    def grouped(rows: Any) -> Any:
+        # One thread: several would give the groups in an order that changes from run to run.
+        return rows.rename_columns(keys).group_by(keys, use_threads=False).aggregate([([], "count_all")])
+
+    beginning = bits.slice(0, _PROBED)
+    if 2 * grouped(beginning).num_rows > beginning.num_rows:
+        return part, None
+    found = grouped(bits)
+    different = found.select(keys).rename_columns(part.column_names)
+    return _viewed(different, floats, arrow.float64()), found["count_all"].to_numpy()
+
+
+def _viewed(part: Any, columns: Sequence[str], kind: Any) -> Any:
+    """The same bits, read as another type."""
+    for column in columns:
+        part = _with(part, column, part[column].combine_chunks().view(kind))
+    return part
+
+
+def _with(part: Any, column: str, values: Any) -> Any:
+    return part.set_column(part.column_names.index(column), column, values)
 
 
 def _plain(values: Any, name: str) -> NDArray[Any]:
@@ -281,6 +308,13 @@ def _plain(values: Any, name: str) -> NDArray[Any]:
             f"one of {longest} characters",
             requirement=f"must hold texts of {_LONGEST_TEXT} characters or fewer",
             remedy="number the different texts, or hash them",
+        )
+    if any(text.endswith("\0") for text in known):
+        raise InputError(
+            name,
+            "text that ends in NUL",
+            requirement="must not end in what NumPy drops",
+            remedy="escape the text, e.g. by repr",
         )
     return np.asarray(np.array(known, dtype=str)[words.indices.to_numpy()])
 

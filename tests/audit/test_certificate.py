@@ -356,7 +356,7 @@ def test_verdicts_begin_with_what_no_table_can_show():
     for certificate, condition in (
         (network, "If the network reached the global minimum over all networks of 1000000 neurons on this table and "),
         (monotone, "If the probability of the secret only grows, or only falls, with the output, "),
-        (lipschitz, "If E[S|T] changes by at most 0.1 per unit of the output (bins of "),
+        (lipschitz, "If the secret's mean given the output, coded ±1, changes by at most 0.1 per unit of the output ("),
     ):
         for ceiling, word in ((None, ", the largest advantage"), (0.5, ", met: "), (0.01, ", not proven: ")):
             verdict = Audit(certificate=certificate, require_advantage=ceiling).verdict
@@ -454,3 +454,26 @@ def test_batches_certify_what_the_whole_table_does():
         tally.add(SECRET[cut : cut + 300], output[cut : cut + 300])
     whole = certify(SECRET, output, delta=0.05, noise=0.3)
     assert certify_tally(tally, delta=0.05) == whole
+
+
+def test_either_secret_may_be_called_positive():
+    rng = np.random.default_rng(3)
+    told = rng.integers(0, 2, 3000)
+    secret = np.array(["no", "yes"])[told]
+    output = np.where((told == 0) & (rng.random(3000) < 0.3), 1, 0)
+    usual = certify(secret, output, delta=0.05, loss="joint")
+    turned = certify(secret, output, delta=0.05, loss="joint", positive="no")
+    assert (usual.positive, turned.positive, turned.negative) == ("yes", "no", "yes")
+    assert (turned.positives, turned.negatives) == (usual.negatives, usual.positives)
+    assert (turned.squared, turned.information, turned.variation) == (
+        usual.squared,
+        usual.information,
+        usual.variation,
+    )
+    assert turned.quantity("advantage").startswith("advantage (TPR − FPR) in telling 'no' from 'yes'")
+    parts = np.where(np.arange(3000) < 1500, "a", "b")
+    parts[told == 0] = "a"  # b has one class alone
+    for one in certify_slices(secret, output, parts, delta=0.05, positive="no").values():
+        assert one.positive == "no"
+    with pytest.raises(InputError, match=r"positive must be one of the secrets, \['no', 'yes'\], got 'maybe'"):
+        certify(secret, output, delta=0.05, positive="maybe")

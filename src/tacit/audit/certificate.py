@@ -199,6 +199,7 @@ def certify(
     width: float | None = None,
     alphabet: int | None = None,
     weights: object = None,
+    positive: object = None,
     name: str = "the output",
     seed: int = 0,
 ) -> Certificate:
@@ -219,6 +220,7 @@ def certify(
                 known, about (2·range/(lipschitz²·rows))^(1/3) is best
     alphabet    number of values that the output can take at all, for the printed log-loss
     weights     multiplicities of rows, whole numbers
+    positive    the secret that is called positive, for rates; unless given, the one that sorts last: True, 1, "yes"
     name        the output in words, for reports
     seed        of the Monte Carlo that more than 3 columns with noise take; a tenth of delta pays for it
 
@@ -226,11 +228,17 @@ def certify(
     """
     chosen = _choices(delta, loss, method, form, sampling, lipschitz)
     if method == "lipschitz" and width is None and lipschitz is not None:
-        rows = len(column("secret", secret))
-        # As if the posterior might run once through its whole range: then both errors are of one size.
-        width = max(1e-300, (4 / max(rows, 1)) ** (1 / 3) / max(lipschitz, 1e-300))
+        width = bin_width(lipschitz, rows=len(column("secret", secret)))
     tally = Tally(noise=noise, width=width).add(secret, output, weights=weights)
-    return certify_tally(tally, alphabet=alphabet, name=name, seed=seed, **chosen)
+    return certify_tally(tally, alphabet=alphabet, positive=positive, name=name, seed=seed, **chosen)
+
+
+def bin_width(lipschitz: float, *, rows: int) -> float:
+    """The width of bins for "lipschitz" where none is given: what they hide and what chance adds are of one size.
+
+    As if the posterior might run once through its whole range. It depends on no outcome.
+    """
+    return max(1e-300, math.cbrt(4 / max(rows, 1)) / max(lipschitz, 1e-300))
 
 
 def certify_tally(
@@ -243,6 +251,7 @@ def certify_tally(
     sampling: str = "by class",
     lipschitz: float | None = None,
     alphabet: int | None = None,
+    positive: object = None,
     name: str = "the output",
     seed: int = 0,
 ) -> Certificate:
@@ -284,6 +293,8 @@ def certify_tally(
             )
         hidden = certificates.lipschitz_excess(float(lipschitz or 0.0), width=float(tally.width or 1.0))
         bounds = _from_squared(min(1.0, up(bounds[0] + hidden)))
+    names = _ordered([tally.negative, tally.positive], positive)
+    rows = dict(zip(tally.labels, tally.rows, strict=True))
     certified = {"log": plug_ins.information, "zero-one": plug_ins.variation}.get(loss, plug_ins.squared)
     return Certificate(
         squared=bounds[0],
@@ -296,10 +307,10 @@ def certify_tally(
         form=form,
         sampling=sampling,
         output=output if method != "noisy" else f"{output} with Gaussian noise of standard deviation {tally.noise!r}",
-        positive=tally.positive,
-        negative=tally.negative,
-        positives=tally.positives,
-        negatives=tally.negatives,
+        positive=names[1],
+        negative=names[0],
+        positives=rows[names[1]],
+        negatives=rows[names[0]],
         theorem=_theorem(loss, form),
         assumptions=_assumptions(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
     )
@@ -346,7 +357,7 @@ def certify_tallies(tallies: Mapping[Any, Tally], *, delta: float, **options: An
     labels: list[Any] = []
     for tally in tallies.values():
         labels = two_labels(labels, tally.labels)
-    labels.sort()
+    labels = _ordered(sorted(labels), options.get("positive"))
     found = {}
     for value, tally in tallies.items():
         part = f"{name} in slice {value!r}"
@@ -413,6 +424,17 @@ def certify_network(
             _caller("rows are independent pairs, and every secret was a fair coin"),
         ),
     )
+
+
+def _ordered(labels: list[Any], positive: object) -> list[Any]:
+    """The negative and the positive secret; bounds are the same whichever is which."""
+    if positive is None:
+        return labels
+    if positive not in labels:
+        raise InputError(
+            "positive", positive, requirement=f"must be one of the secrets, {labels}", remedy="spell it as in the table"
+        )
+    return [label for label in labels if label != positive] + [label for label in labels if label == positive]
 
 
 def _fair(positives: int, negatives: int) -> bool:
@@ -576,7 +598,11 @@ def _assumptions(
         assumed.insert(0, _caller("the probability of the secret only grows, or only falls, with the output"))
     if method == "lipschitz":
         assumed.insert(
-            0, _caller(f"E[S|T] changes by at most {lipschitz!r} per unit of the output (bins of {tally.width!r})")
+            0,
+            _caller(
+                f"the secret's mean given the output, coded ±1, changes by at most {lipschitz!r} per unit of the "
+                f"output (counted in bins of {tally.width:.6g})"
+            ),
         )
     if alphabet is not None:
         assumed.append(_caller(f"the output can take {alphabet} values at all"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, optimize, special
+from scipy import special
 
 from ..errors import InputError
 from ..numerics import up
@@ -182,6 +182,8 @@ def _rising(
     one: NDArray[np.float64], zero: NDArray[np.float64], positive: NDArray[np.int64], negative: NDArray[np.int64]
 ) -> PlugIns:
     """The same for posteriors that grow with the output; each fit's distance from the optimum is bounded and added."""
+    from scipy import optimize
+
     total = one + zero
     fit = optimize.isotonic_regression((one - zero) / total, weights=total)
     starts = fit.blocks[:-1]
@@ -238,6 +240,8 @@ def _smoothed_masses(tally: Tally, paired: bool) -> list[_Masses]:
 
 def _blurred(dense: NDArray[np.float64], kernel: NDArray[np.float64]) -> NDArray[np.float64]:
     """The kernel along every axis, by Fourier transform; the margins are as wide as the kernel, so nothing wraps."""
+    from scipy import fft
+
     shape = [fft.next_fast_len(size, real=True) for size in dense.shape]
     spectrum = fft.rfftn(dense, shape)
     for axis, size in enumerate(shape):

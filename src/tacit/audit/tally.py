@@ -91,6 +91,8 @@ class Tally:
             keys, found = _gridded(columns, classes, counts, self.noise)
         elif kind in ("boolean", "whole", "float"):
             keys, found = _counted(_symbols(columns[0]), classes, counts)
+        elif self.width is not None and len(columns) == 1:
+            keys, found = _counted(_binned(columns[0], self.width).astype(np.int64), classes, counts)
         else:
             if self.noise is not None:
                 columns = [_finite(one) for one in columns]
