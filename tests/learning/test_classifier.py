@@ -150,6 +150,8 @@ def test_text_labels_and_classes_that_never_occur():
     assert (chances[:, 0] == 0).all()
     assert np.allclose(chances.sum(axis=1), 1)
     assert set(model.labels_) <= {-1, 1, 2}
+    with pytest.raises(InputError, match="classes must not be empty"):
+        PrivateClassifier(classes=[]).fit(points, names, points[:50])
     with pytest.raises(InputError, match="y must hold labels among classes alone") as refusal:
         PrivateClassifier(classes=["cat", "cow"]).fit(points, names, points[:50])
     assert "dog" not in str(refusal.value)

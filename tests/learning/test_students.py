@@ -20,7 +20,7 @@ from tacit.learning import (
     Propagated,
     VoteRegression,
 )
-from tacit.learning.columns import texts
+from tacit.learning.columns import numbers, texts
 from tacit.learning.images import distorted, small_convolutional
 from tacit.learning.moments import _LENGTH, _whole
 from tacit.theory.accounting import lattice_sigma
@@ -167,6 +167,22 @@ def test_a_text_does_not_depend_on_the_records_before_it():
         assert texts(np.array([first, 1, True], dtype=object))[1:] == ["1", "true"]
 
 
+def test_a_whole_number_beyond_all_floats_is_none_as_in_a_file():
+    huge = np.array([10**400, "3", -(10**400), 1e400], dtype=object)
+    np.testing.assert_array_equal(numbers(huge), [np.nan, 3.0, np.nan, np.nan])
+
+
+def test_oriented_gradients_need_no_fit():
+    np.testing.assert_array_equal(OrientedGradients().transform(X[:5]), OrientedGradients().fit(X).transform(X[:5]))
+    with pytest.raises(InputError, match="must be square images"):
+        OrientedGradients().transform(X[:5, :63])
+
+
+def test_counts_that_favour_no_class_are_refused():
+    with pytest.raises(InputError, match="counts must favour some class somewhere"):
+        Propagated().fit(X[:50], Y[:50], counts=np.full((50, 10), 7))
+
+
 def test_a_leaning_stroke_is_set_upright():
     straight, leaning = np.zeros((28, 28)), np.zeros((28, 28))
     for row in range(4, 24):
@@ -246,3 +262,10 @@ def test_the_noise_of_moments_is_what_the_guarantee_says():
 def test_moments_refuse_labels_that_were_not_listed():
     with pytest.raises(InputError, match="classes must list every label"):
         MomentClassifier(classes=[0, 1]).fit(X[:50], Y[:50], X)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 5e-324])
+def test_moments_refuse_a_budget_too_small_for_their_noise_and_take_the_least_that_is_not(delta):
+    with pytest.raises(InputError, match=r"epsilon must be a finite number ≥ 1e-05 and .* use about 1"):
+        MomentClassifier(epsilon=9e-6, delta=delta).fit(X[:50], Y[:50], X)
+    assert MomentClassifier(epsilon=1e-5, delta=delta).fit(X[:50], Y[:50], X).guarantee_.value == 1e-5

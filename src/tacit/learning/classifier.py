@@ -316,6 +316,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             found, numbers = np.unique(y, return_inverse=True)
             return found, numbers.astype(np.int64)
         classes = np.unique(np.asarray(self.classes))
+        if not len(classes):
+            raise InputError(
+                "classes", self.classes, requirement="must not be empty", remedy="list every label that may occur"
+            )
         places = np.searchsorted(classes, y)
         if not np.array_equal(classes[np.minimum(places, len(classes) - 1)], y):
             raise InputError(

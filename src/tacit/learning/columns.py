@@ -103,7 +103,7 @@ def numbers(column: NDArray[Any]) -> NDArray[np.float64]:
         return column.astype(np.float64)
     try:
         found = column.astype(np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         found = np.array([_number(value) for value in column.tolist()], dtype=np.float64)
     return np.where(np.isfinite(found), found, np.nan)
 
@@ -123,7 +123,7 @@ def texts(column: NDArray[Any]) -> list[str | None]:
 def _number(value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return math.nan
 
 

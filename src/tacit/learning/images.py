@@ -30,14 +30,13 @@ class OrientedGradients(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
 
     def fit(self, X: Any, y: Any = None) -> OrientedGradients:  # noqa: ARG002, N803 — scikit-learn's names
         """Looks at the shape alone."""
-        validate_data(self, X)
-        self._side()
+        self._side(validate_data(self, X).shape[1])
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """A row for each image: its cells in reading order, the orientations of each."""
         X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
-        images = X.reshape(len(X), self._side(), -1)
+        images = X.reshape(len(X), self._side(X.shape[1]), -1)
         return np.concatenate([self._described(images[i : i + _AT_ONCE]) for i in range(0, len(images), _AT_ONCE)])
 
     def __sklearn_tags__(self) -> Any:
@@ -45,14 +44,14 @@ class OrientedGradients(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         tags.requires_fit = False
         return tags
 
-    def _side(self) -> int:
-        side = math.isqrt(self.n_features_in_)
+    def _side(self, pixels: int) -> int:
+        side = math.isqrt(pixels)
         cell = checked.whole("cell", self.cell, at_least=1, remedy="use 4")
         checked.whole("orientations", self.orientations, at_least=1, remedy="use 8")
-        if side * side != self.n_features_in_ or side % cell:
+        if side * side != pixels or side % cell:
             raise InputError(
                 "X",
-                f"{self.n_features_in_} numbers a row",
+                f"{pixels} numbers a row",
                 requirement=f"must be square images whose side is a multiple of cell = {cell}",
                 remedy="pass all pixels of grey images, or another cell",
             )

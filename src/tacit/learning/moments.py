@@ -23,6 +23,9 @@ from .classifier import CLASSES_PUBLIC, EACH_ALONE
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
 
+_LEAST_EPSILON = 1e-5
+"""Below, whatever δ, sums of any number of records would be lost in the noise, which may no longer be whole numbers."""
+
 _ASSUMED = (
     Assumption(text="neighbours differ by one record added or removed", checked_by="caller"),
     Assumption(
@@ -64,6 +67,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def fit(self, X: Any, y: Any, X_public: Any) -> MomentClassifier:  # noqa: N803 — scikit-learn's name
         """Spend the budget once."""
         ridge = checked.number("ridge", self.ridge, above=0, remedy="use about 0.1")
+        checked.number("epsilon", self.epsilon, at_least=_LEAST_EPSILON, at_most=1e4, remedy="use about 1")
         sigma = accounting.lattice_sigma(self.epsilon, self.delta, sensitivity=_LENGTH)
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
         check_classification_targets(y)

@@ -71,6 +71,13 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         X, y = validate_data(self, X, y)  # noqa: N806
         known, self.classes_, start = _targets(y, counts)
         start = np.where(known[:, None], start - start.mean(axis=1, keepdims=True) * (counts is not None), 0.0)
+        if not start.any():
+            raise InputError(
+                "counts",
+                "the same for all classes at every point",
+                requirement="must favour some class somewhere",
+                remedy="ask for more answers, or pass labels alone",
+            )
         final = LogisticRegression(max_iter=1000) if self.final is None else self.final
         if rounds > 1 and not hasattr(final, "transform"):
             raise InputError(
