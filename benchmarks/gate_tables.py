@@ -15,12 +15,11 @@ from tacit.theory.gate import ONE, confirm_delta, gate_delta
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DELTA = 1e-5
-REFUSALS = (1, 2, 5, 10, 20, 50, 100)
 
 
 def main() -> None:
     designs = {}
-    for refusals, epsilon, labels in itertools.product(REFUSALS, EPSILONS, (True, False)):
+    for refusals, epsilon, labels in itertools.product(gate_design.STORED_REFUSALS, EPSILONS, (True, False)):
         start = time.perf_counter()
         found = gate_design.design(epsilon, DELTA, refusals=refusals, labels=labels)
         searched = time.perf_counter() - start

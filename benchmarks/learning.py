@@ -97,7 +97,7 @@ def planning() -> None:
     for epsilon in (2.0, 2.01, 2.02):  # plans of one epsilon share what they have found
         exact.append(timed(partial(gnmax_sigma, epsilon, 1e-5, answers=1000))[1])
         taken.append(timed(partial(plan, RECORDS, 1000, epsilon=epsilon, delta=1e-5, error=0.05, classes=CLASSES))[1])
-    print("a plan of five mechanisms, 60 000 records, 1000 queries")
+    print("a plan of six mechanisms, 60 000 records, 1000 queries")
     print(f"  gnmax_sigma, once         {min(exact):9.2f} s")
     print(f"  plan                      {min(taken):9.2f} s  {min(taken) / min(exact):8.2f} × as long")
 

@@ -24,9 +24,11 @@ def written(tmp_path_factory):
 def test_the_table_fits_a_terminal(written):
     text, _, _ = written
     assert max(len(line) for line in text.splitlines()) <= 80
-    assert re.search(r"^mechanism +svt-faithful +svt +composition +gnmax +confident-gnmax$", text, flags=re.M)
-    assert re.search(r"^right, at least +– +– +– +824 +824$", text, flags=re.M)
-    assert re.search(r"^verdict +hopeless +hopeless +hopeless +feasible +feasible$", text, flags=re.M)
+    assert re.search(r"^mechanism +svt-faithful +svt +composition +gnmax +gate$", text, flags=re.M)
+    assert re.search(r"^right, at least +– +– +– +824 +–$", text, flags=re.M)
+    assert re.search(r"^verdict +hopeless +hopeless +hopeless +feasible +estimate$", text, flags=re.M)
+    assert re.search(r"^mechanism +confident-gnmax$", text, flags=re.M)
+    assert "An estimate, no promise: about" in " ".join(text.split())
     assert "No private data is used for a plan." in " ".join(text.split())
 
 
@@ -37,6 +39,7 @@ def test_the_json_holds_the_plan(written):
     (comparison,) = data["comparisons"]
     assert comparison["guarantee"]["value"] == 2.0
     assert max(comparison["guarantee"]["detail"]["delta_spent"].values()) <= 1e-5
+    assert "gate, whose tables are proven when they are run" in comparison["guarantee"]["quantity"]
 
 
 def test_the_page_has_the_table_and_both_pictures(written):
@@ -60,7 +63,10 @@ def test_a_learning_curve_on_the_command_line():
     assert "as the learning curve given says" in " ".join(finished.stdout.split())
 
 
-@pytest.mark.parametrize("inputs", [{"vc_dimension": 3}, {"vc_dimension": 3, "best_error": 0.1, "teachers": 20}, {}])
+@pytest.mark.parametrize(
+    "inputs",
+    [{"vc_dimension": 3}, {"vc_dimension": 3, "best_error": 0.1, "teachers": 20}, {}, {"proposer_error": 0.1}],
+)
 def test_every_kind_of_learner_makes_a_page(inputs):
     made = report(10**8, 500, epsilon=1.0, delta=1e-6, **inputs)
     Page(made.to_html())
@@ -80,6 +86,7 @@ def test_every_kind_of_learner_makes_a_page(inputs):
         ("--classes", "1"),
         ("--teachers", "0"),
         ("--beta", "1"),
+        ("--proposer-error", "1"),
     ],
 )
 def test_bad_plans_are_one_line(arguments):

@@ -186,6 +186,19 @@ def test_a_table_is_shown_in_text_and_on_the_page():
     assert "<a>" in page.text
 
 
+def test_a_table_too_wide_even_so_comes_in_parts():
+    rows = tuple((name * 20, "1", "2") for name in "abcde")
+    table = Table(title="T", columns=("name", "x" * 30, "y" * 30), rows=rows, note="n")
+    lines = table.to_lines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[1:] for line in lines if line.startswith("name")] == [
+        ["a" * 20, "b" * 20],
+        ["c" * 20, "d" * 20],
+        ["e" * 20],
+    ]
+    assert sum(line.startswith("y" * 30) for line in lines) == 3
+
+
 def test_a_wide_table_is_turned_on_its_side():
     columns = ("name", *(f"a long column {i}" for i in range(6)))
     table = Table(title="T", columns=columns, rows=(("a", *"123456"), ("b", *"789012")), note="n")

@@ -237,6 +237,9 @@ def plan(
     ] = None,
     best_error: Annotated[float, typer.Option("--best-error", help="Of the best classifier of that class.")] = 0.0,
     classes: Annotated[int, typer.Option("--classes", help="How many classes there are.")] = 2,
+    proposer_error: Annotated[
+        float | None, typer.Option("--proposer-error", help="The share of wrong proposals, to plan for confirm, too.")
+    ] = None,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
@@ -257,6 +260,7 @@ def plan(
                 best_error=best_error,
                 classes=classes,
                 teachers=teachers,
+                proposer_error=proposer_error,
             )
         )
 

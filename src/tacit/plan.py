@@ -14,9 +14,11 @@ _NAMES = {
     "svt": "sparse vector, tight",
     "composition": "plain composition",
     "gnmax": "GNMax",
+    "gate": "the gate",
     "confident-gnmax": "Confident-GNMax",
+    "confirm": "confirm or deny",
 }
-_COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK)
+_COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK) * 2
 _EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _ASSUMED = (
     Assumption(
@@ -39,6 +41,7 @@ def report(
     best_error: float = 0.0,
     classes: int = 2,
     teachers: int | None = None,
+    proposer_error: float | None = None,
 ) -> Report:
     """The report of `tacit plan`; `error` as on the command line, ERROR or several RECORDS:ERROR."""
     made = plan(
@@ -52,6 +55,7 @@ def report(
         best_error=best_error,
         classes=classes,
         teachers=teachers,
+        proposer_error=proposer_error,
     )
     return Report(
         command="plan",
@@ -82,7 +86,8 @@ def _curve(texts: Sequence[str]) -> float | Mapping[int, float] | None:
 
 
 def _guarantee(made: Plan) -> Guarantee:
-    spent = {row.mechanism: row.delta_spent for row in made.rows if row.delta_spent <= made.delta}
+    known = {row.mechanism: row.delta_spent for row in made.rows if row.delta_spent is not None}
+    spent = {mechanism: delta for mechanism, delta in known.items() if delta <= made.delta}
     return Guarantee(
         quantity=f"privacy loss ε at δ = {made.delta:g} of any one row" + _without(made, spent),
         side="at_most",
@@ -95,8 +100,11 @@ def _guarantee(made: Plan) -> Guarantee:
 
 
 def _without(made: Plan, spent: Mapping[str, float]) -> str:
-    left = [row.mechanism for row in made.rows if row.mechanism not in spent]
-    return f" but {', '.join(left)}, whose constants spend more" if left else ""
+    more = [row.mechanism for row in made.rows if row.mechanism not in spent and row.delta_spent is not None]
+    later = [row.mechanism for row in made.rows if row.delta_spent is None]
+    reasons = [f"{', '.join(more)}, whose constants spend more"] * bool(more)
+    reasons += [f"{' and '.join(later)}, whose tables are proven when they are run"] * bool(later)
+    return f" but {'; '.join(reasons)}" if reasons else ""
 
 
 def _table(made: Plan) -> Table:
@@ -119,8 +127,11 @@ def _table(made: Plan) -> Table:
         columns=tuple(columns),
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise: λ of the threshold (sparse vector), the distance's scale (plain composition), σ of the counts "
-        "(GNMax). Votes to flip: from so many on a query is answered rightly. Right and lost: proven, except with "
-        f"probability {made.beta:g}; lost is what is answered wrongly or not at all."
+        "(GNMax), the votes by which refusals become rarer e times (gate). Votes to flip: from so many on a query is "
+        f"answered rightly. Right and lost: proven, except with probability {made.beta:g}; lost is what is answered "
+        "wrongly or not at all."
+        + " Estimate: about what a table will need that has to be searched for; no promise."
+        * any(row.estimated for row in made.rows)
         + (
             " Expected: no promise, but a model of votes in which a query's share of wrong teachers is Beta(e, 1 − e)."
             if modelled
@@ -146,7 +157,7 @@ def _cells(row: Row, made: Plan) -> tuple[str, ...]:
             cells[-2:] = [f"{row.expected_answers:.0f}", f"{100 * row.expected_misclassified:.1f} %"]
     if made.vc_dimension is not None:
         cells.append("–" if row.student_error_upper is None else _percent(row.student_error_upper))
-    return (*cells, "feasible" if row.feasible else "hopeless")
+    return (*cells, "feasible" if row.feasible else "estimate" if row.estimated else "hopeless")
 
 
 def _summary(made: Plan) -> tuple[str, ...]:
@@ -187,14 +198,17 @@ def _figures(made: Plan) -> tuple[Figure, ...]:
 def _against_epsilon(made: Plan) -> Figure:
     epsilons = sorted({*_EPSILONS, made.epsilon})
     needed = {
-        name: [made.teachers_needed(mechanism, epsilon=epsilon) for epsilon in epsilons]
-        for mechanism, name in _NAMES.items()
+        _NAMES[row.mechanism]: [made.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
+        for row in made.rows
     }
+    estimates = " Those of the gate are estimates where no table is stored for an ε." * any(
+        row.mechanism == "gate" for row in made.rows
+    )
     here = epsilons.index(made.epsilon)
     return Figure(
         title="Teachers that a promise needs",
         caption=f"For all of {made.queries} queries on which at most a third of the teachers are wrong. A mechanism "
-        "without a mark at an ε can promise nothing there.",
+        f"without a mark at an ε can promise nothing there.{estimates}",
         alternative="The larger ε, the fewer teachers: "
         + "; ".join(f"{name} {values[here] or 'no number'} at ε = {made.epsilon:g}" for name, values in needed.items()),
         svg=figures.ranges(
@@ -212,9 +226,9 @@ def _against_teachers(made: Plan) -> Figure:
     most = made.records // made.classes
     counts = [*(k for k in (10, 30, 100, 300, 1000, 3000, 10_000) if 2.5 * k < most), most]
     lines = {}
-    for (mechanism, name), colour in zip(_NAMES.items(), _COLOURS, strict=True):
-        shares = [made.expected_right(mechanism, teachers=k) or 0.0 for k in counts]
-        lines[name] = (shares, colour)
+    for row, colour in zip(made.rows, _COLOURS, strict=False):
+        shares = [made.expected_right(row.mechanism, teachers=k) or 0.0 for k in counts]
+        lines[_NAMES[row.mechanism]] = (shares, colour)
     best = made.best or min(made.rows, key=lambda row: row.expected_misclassified or 0.0)
     return Figure(
         title="Right answers to be expected",

@@ -10,7 +10,7 @@ import pytest
 from noises import SeededNoise
 
 from tacit import InputError
-from tacit.learning import ConfidentGNMax, GNMax, SparseVector, StableRelease
+from tacit.learning import ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease, gate_design
 from tacit.learning.choice import choice, margins
 from tacit.learning.planning import MECHANISMS, Plan, plan
 from tacit.theory import accounting, learnability
@@ -29,13 +29,15 @@ def mechanism(row, made):
         return StableRelease(**budget, queries=made.queries)
     if row.mechanism == "gnmax":
         return GNMax(**budget, queries=made.queries)
+    if row.mechanism in ("gate", "confirm"):
+        return (Gate if row.mechanism == "gate" else Confirm)(**budget, refusals=row.refusals)
     return ConfidentGNMax(**budget, queries=made.queries, answers=made.queries, threshold=row.threshold)
 
 
 @pytest.fixture(scope="module")
 def rich():
     """A plan in which every mechanism promises something."""
-    return plan(3_000_000, 200, epsilon=4.0, delta=1e-5, error=0.01, classes=3)
+    return plan(3_000_000, 200, epsilon=4.0, delta=1e-5, error=0.01, classes=3, proposer_error=0.05)
 
 
 def test_a_rich_budget_is_feasible_for_all(rich):
@@ -46,7 +48,11 @@ def test_a_rich_budget_is_feasible_for_all(rich):
         assert row.verdict.startswith("Feasible: ")
         assert row.verdict.count(".") == 1 + row.verdict.count("0.0")  # one sentence
         assert row.answers_lower == pytest.approx(200 * (1 - row.misclassified_upper))
-        assert row.delta_spent <= 1e-5
+        assert not row.estimated
+        if row.mechanism in ("gate", "confirm"):
+            assert row.delta_spent is None  # a certificate takes longer than a plan may
+        else:
+            assert row.delta_spent <= 1e-5
     assert rich.best is not None
     assert rich.best.misclassified_upper == min(row.misclassified_upper for row in rich.rows)
 
@@ -55,6 +61,11 @@ def test_the_rows_hold_the_constants_of_the_mechanisms(rich):
     for row in rich.rows:
         built = mechanism(row, rich)
         assert built.guarantee().value == 4.0
+        if row.mechanism in ("gate", "confirm"):
+            found = built.distance if row.mechanism == "gate" else built.lead
+            assert row.votes_to_flip == found(chance=0.0125 / 200)
+            assert row.noise == 1 / built.design.step
+            continue
         own = built.sigma if row.mechanism.endswith("gnmax") else built.scale
         assert own <= row.noise <= 1.001 * own
         if row.mechanism in ("svt", "svt-faithful", "composition"):
@@ -81,6 +92,40 @@ def test_promises_are_kept_on_the_worst_votes_allowed(rich, name):
                 session.answer([k - wrong, wrong, 0])
         failures += right < m - hard
     assert failures < 13
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 1.9, 8.0])
+def test_without_a_stored_table_a_row_is_an_estimate_and_says_so(epsilon):
+    made = plan(10**7, 100, epsilon=epsilon, delta=1e-5, error=0.002, classes=2, proposer_error=0.01)
+    for name in ("gate", "confirm"):
+        row = made.row(name)
+        assert row.estimated
+        assert not row.feasible
+        assert (row.answers_lower, row.misclassified_upper, row.delta_spent) == (0, 1.0, None)
+        assert row.verdict.startswith("An estimate, no promise: about ")
+        assert made.best is not row
+
+
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize(("epsilon", "refusals"), [(0.5, 100), (1.0, 5), (2.0, 20), (4.0, 1)])
+def test_estimates_are_near_the_tables_that_are_stored(labels, epsilon, refusals):
+    built = (Gate if labels else Confirm)(epsilon=epsilon, delta=1e-5, refusals=refusals)
+    step = gate_design.likely_step(epsilon, 1e-5, refusals=refusals)
+    for chance in (0.01, 1e-5):
+        truth = built.distance(chance=chance) if labels else built.lead(chance=chance)
+        found = gate_design.likely_distance(chance, step=step, labels=labels)
+        assert found == pytest.approx(truth, rel=0.1, abs=1)
+
+
+def test_budgets_that_no_table_is_searched_for_have_no_row_for_the_gate():
+    names = [row.mechanism for row in plan(10**6, 100, epsilon=60.0, delta=1e-5, error=0.1).rows]
+    assert names == [name for name in MECHANISMS if name not in ("gate", "confirm")]
+    made = plan(10**6, 100, **BUDGET, error=0.1)
+    with pytest.raises(InputError, match="confirm needs proposer_error"):
+        made.row("confirm")
+    assert made.teachers_needed("gate", epsilon=60.0) is None
+    wild = plan(10**6, 10**6, epsilon=1.0, delta=1e-5, beta=1e-11, error=0.0).row("gate")
+    assert "no table refuses as rarely as beta = 1e-11" in wild.verdict
 
 
 def test_the_circle_is_closed_at_its_least_point():
@@ -142,6 +187,7 @@ def test_a_hopeless_budget_says_so_and_what_helps():
     for row in made.rows:
         assert row.verdict.startswith("Hopeless")
         assert "would help" in row.verdict
+        assert not row.estimated
         assert (row.answers_lower, row.misclassified_upper) == (0, 1.0)
 
 
@@ -198,7 +244,8 @@ def test_the_vote_model_is_simulated():
 
 @pytest.mark.parametrize("error", [0.05, 0.2])
 @pytest.mark.parametrize(
-    ("row", "name"), [("svt", "svt"), ("svt-faithful", "svt-faithful"), ("composition", "stable"), ("gnmax", "gnmax")]
+    ("row", "name"),
+    [("svt", "svt"), ("svt-faithful", "svt-faithful"), ("composition", "stable"), ("gnmax", "gnmax"), ("gate", "gate")],
 )
 def test_a_plan_and_the_choice_of_a_mechanism_expect_the_same(row, name, error):
     """The same answers from the same constants; the choice counts the winner as right, the plan the truth."""
@@ -257,6 +304,7 @@ def test_a_plan_takes_less_than_two_seconds():
         ({"teachers": 2000}, "must not exceed records = 1000"),
         ({"classes": 2000}, "must not exceed records"),
         ({"error": {}}, "must not be empty"),
+        ({"proposer_error": 1.0}, "proposer_error must be a finite number"),
     ],
 )
 def test_contradictory_inputs_are_refused(changes, message):

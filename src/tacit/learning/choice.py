@@ -30,9 +30,6 @@ COMPARED = ("svt", "gnmax", "confident-gnmax", "gate")
 _SHARE = 0.6
 """Confident-GNMax answers where this share of the teachers agrees."""
 
-_REFUSALS = (1, 2, 5, 10, 20, 50, 100)
-"""Of a gate: those for which designs are stored."""
-
 Margins = tuple[float, ...]
 
 
@@ -152,7 +149,8 @@ def _candidates(
         return
     if name == "gate":
         asked = points if queries is None else queries
-        for stop in [count for count in _REFUSALS if count <= asked] if refusals is None else [refusals]:
+        common = [count for count in gate_design.STORED_REFUSALS if count <= asked]
+        for stop in common if refusals is None else [refusals]:
             noise = 1 / gate_design.likely_step(epsilon, delta, refusals=stop)
             yield _Candidate(name, asked, stop, 0, read(queries=asked, noise=noise, threshold=None, refusals=stop))
         return

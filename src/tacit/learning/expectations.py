@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from .gate_design import likely_answered
+
 RATIO = 3.0
 """Of a confident mechanism's noise in the test to that of an answer."""
 _NODES = 1001
-_GATE_SHIFT = 1.25
-"""The gate's chances are near 1/cosh²((d/noise − 1.25)/2); see `gate_design.likely_step`."""
 
 Floats = NDArray[np.float64]
 
@@ -47,11 +47,13 @@ def expected(
     refusals: int | None = None,
     answers: int | None = None,
     classes: int = 2,
+    proposer_error: float = 0.0,
 ) -> tuple[float, float]:
     """Queries answered, and answered rightly, of so many whose right class leads by one of these margins in votes.
 
-    `refusals` end a sparse vector or a gate, `answers` a confident GNMax. A gate's noise is the number of votes to flip
-    by which refusals become rarer e times. All votes are for two classes.
+    `refusals` end a sparse vector, a gate or confirmations, `answers` a confident GNMax. A gate's noise is the number
+    of votes to flip by which refusals become rarer e times. All votes are for two classes. Of the labels proposed for
+    confirmation a share is wrong, whatever the teachers think of a query.
     """
     if mechanism in ("gnmax", "confident-gnmax"):
         spread = math.sqrt(2) * noise
@@ -61,12 +63,19 @@ def expected(
         if threshold is not None:
             answered = special.ndtr(((teachers + np.abs(lead)) / 2 - threshold) / (RATIO * noise))
         reached = _reached(queries, answers, float(answered.mean()))
+    elif mechanism == "confirm":
+        agreed, disputed = (
+            likely_answered(np.floor(sign * lead / 2), step=1 / noise, labels=False) for sign in (1, -1)
+        )
+        answered = (1 - proposer_error) * agreed + proposer_error * disputed
+        right = np.divide((1 - proposer_error) * agreed, answered, out=np.ones_like(agreed), where=answered > 0)
+        reached = _reached(queries, refusals, 1 - float(answered.mean()))
     else:
         right = (lead > 0) + 0.5 * (lead == 0)
         distance = np.maximum(0.0, np.ceil(np.abs(lead) / 2) - 1)
         gap = (threshold or 0) - distance
         if mechanism == "gate":
-            answered = np.tanh(np.maximum(0.0, distance / noise - _GATE_SHIFT) / 2) ** 2
+            answered = likely_answered(distance, step=1 / noise, labels=True)
         else:
             answered = _exceeds_two(gap, noise) if mechanism.startswith("svt") else _exceeds_one(gap, noise)
         reached = _reached(queries, refusals, 1 - float(answered.mean()))

@@ -36,6 +36,8 @@ _INFLATION = 1e-10
 """Every query is taken to be worth this much more than it is: what rounding in the checks has to stay below."""
 
 MOST_REFUSALS = 200
+STORED_REFUSALS = (1, 2, 5, 10, 20, 50, 100)
+"""Those of the designs that come with the package, for common ε and δ = 1e-5."""
 _EPSILONS, _DELTAS = (0.01, 20.0), (1e-12, 0.1)
 
 _SHARES = {1: 0.6, 2: 0.4}
@@ -45,6 +47,8 @@ _PARTS = {50: 96, 150: 64, MOST_REFUSALS: 48}
 _CORNERS = 120
 _NEAR = 24
 """Corners at chances within a step of 1, where they are needed most."""
+_LIKELY_SHIFT = {True: 1.25, False: -2 * math.acosh(math.sqrt(2))}
+"""Where chances near 1/cosh²((g·d − shift)/2) begin to fall, with labels and without: these are 1/2 at a lead of 0."""
 _BISECTIONS = 13
 _HALVINGS = 28
 _FILE = "gate_designs.npz"
@@ -178,9 +182,26 @@ def design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance
     return Design(refusals=refusals, released=released, step=low, parts=parts, reach=reach, corners=corners)
 
 
+def stored_refusals(epsilon: float, delta: float, *, at_least: int, labels: bool) -> int | None:
+    """The fewest refusals, no fewer than these, for which a design of this budget is stored; None if there is none."""
+    counts = (count for count in STORED_REFUSALS if count >= at_least)
+    return next((count for count in counts if (labels, epsilon, delta, count) in _stored()), None)
+
+
 def likely_step(epsilon: float, delta: float, *, refusals: int) -> float:
-    """About the g that the search ends with; p(d) is then near 1/cosh²((g·d − 1.25)/2)."""
+    """About the g that the search ends with."""
     return _spread(epsilon, delta) / math.sqrt(refusals + 2.9 * math.sqrt(refusals) + 2.5)
+
+
+def likely_answered(distance: _Floats, *, step: float, labels: bool) -> _Floats:
+    """About the chances of an answer, or of a confirmation, at these distances: refusals are near 1/cosh²."""
+    found: _Floats = np.tanh(np.maximum(0.0, step * distance - _LIKELY_SHIFT[labels]) / 2) ** 2
+    return found
+
+
+def likely_distance(chance: float, *, step: float, labels: bool) -> int:
+    """About the distance, or the lead, from which a refusal has at most this chance."""
+    return math.ceil((_LIKELY_SHIFT[labels] + 2 * math.acosh(1 / math.sqrt(chance))) / step)
 
 
 @cache

@@ -5,13 +5,14 @@ accounting. It looks at no private data: it is told the learner's error, or the 
 
 A row promises, with probability 1 − β: whenever no more than a tolerated number of teachers is wrong on a query, the
 mechanism answers it, and rightly. The other queries, the hard ones, are counted as lost. What stands under *expected*
-is no promise but the reading of the one model of votes that `expectations` states.
+is no promise but the reading of the one model of votes that `expectations` states. The gate and confirmations promise
+where a table is stored for the budget; elsewhere a table has to be searched for, and a row estimates what it will need.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
@@ -24,14 +25,17 @@ from ..guarantee import SCHEMA, encoded
 from ..numerics import last_true
 from ..theory import accounting, learnability
 from ..theory.divergences import gaussian_delta
-from . import expectations
+from . import expectations, gate_design
 from .expectations import RATIO
+from .gate import Confirm, Gate
 
-MECHANISMS = ("svt-faithful", "svt", "composition", "gnmax", "confident-gnmax")
+MECHANISMS = ("svt-faithful", "svt", "composition", "gnmax", "gate", "confident-gnmax", "confirm")
 
 _CONFIDENT = 0.6  # of the votes for the winner, where no threshold is proven to serve
 _PARTS = 4  # β is shared by teachers, hard queries, noise and the student
 _REFUSAL_STEPS = 40  # of the search for a number of refusals where nothing is proven
+_TABLES = ("gate", "confirm")  # what is run with a table of chances
+_FLOOR = 1e-12  # no table refuses more rarely
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +43,14 @@ class Row:
     """What one mechanism does with the budget.
 
     `*_upper` and `answers_lower` are proven, except with the plan's β, under the error given; `expected_*` are the
-    vote model's reading (None where no error was given). Misclassified is a query answered wrongly or not at all.
+    vote model's reading (None where no error was given). Misclassified is a query answered wrongly or not at all. An
+    `estimated` row might promise with a table that has yet to be searched for: its numbers are about right, and nothing
+    is proven. `delta_spent` of a table is proven when it is run, not by a plan: None.
     """
 
     mechanism: str
     feasible: bool
+    estimated: bool
     verdict: str
     teachers: int
     teachers_needed: int | None
@@ -53,7 +60,7 @@ class Row:
     noise: float
     threshold: int | None
     votes_to_flip: int
-    delta_spent: float
+    delta_spent: float | None
     answers_lower: int
     misclassified_upper: float
     student_error_upper: float | None
@@ -75,6 +82,7 @@ class Plan:
     best_error: float
     classes: int
     teachers: int | None
+    proposer_error: float | None
     rows: tuple[Row, ...]
 
     @property
@@ -90,8 +98,9 @@ class Plan:
 
     def row(self, mechanism: str) -> Row:
         """The row of a mechanism by its name."""
-        name = checked.choice("mechanism", mechanism, MECHANISMS, remedy="see tacit.learning.planning.MECHANISMS")
-        return next(row for row in self.rows if row.mechanism == name)
+        names = [row.mechanism for row in self.rows]
+        name = checked.choice("mechanism", mechanism, names, remedy="confirm needs proposer_error")
+        return self.rows[names.index(name)]
 
     def to_dict(self) -> dict[str, Any]:
         """Schema 1: the inputs, and the rows as a list of objects."""
@@ -128,6 +137,7 @@ def plan(
     best_error: float = 0.0,
     classes: int = 2,
     teachers: int | None = None,
+    proposer_error: float | None = None,
 ) -> Plan:
     """What (ε, δ) buys from so many private records for so many public queries, by each mechanism.
 
@@ -136,6 +146,7 @@ def plan(
     smaller than its smallest size are not planned for. Or give `vc_dimension`, for a learner that minimises training
     errors over a binary class whose best member errs on `best_error`. With neither, teachers are taken to be always
     right: what is hopeless then is so for every learner. `beta` is the probability with which a promise may fail.
+    With `proposer_error`, the share of queries for which a wrong label is proposed, there is a row for confirmations.
     """
     made = Plan(
         records=checked.whole("records", records, at_least=1, remedy="say how many private records there are"),
@@ -148,10 +159,13 @@ def plan(
         best_error=_best(best_error, vc_dimension),
         classes=_classes(classes, records),
         teachers=_teachers(teachers, records),
+        proposer_error=_proposer_error(proposer_error),
         rows=(),
     )
+    left_out = set() if gate_design.manageable(made.epsilon, made.delta) else set(_TABLES)
+    left_out |= {"confirm"} if made.proposer_error is None else set()
     setting = _setting(made)
-    return replace(made, rows=tuple(_row(name, setting) for name in MECHANISMS))
+    return replace(made, rows=tuple(_row(name, setting) for name in MECHANISMS if name not in left_out))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,12 +183,17 @@ class _Setting:
     classes: int
     teachers: int | None
     modelled: bool
+    proposer_error: float = 0.0
     rough: bool = False
 
     @property
     def share(self) -> float:
         """The part of β that each of the promises may fail with."""
         return self.beta / _PARTS
+
+    def wrong_proposals(self, name: str) -> int:
+        """How many queries a mechanism loses to labels that were proposed wrongly."""
+        return math.ceil(self.proposer_error * self.queries) if name == "confirm" else 0
 
     def error(self, teachers: int) -> float:
         """What one of so many teachers is known to err on at most; 1 where nothing is known."""
@@ -206,7 +225,8 @@ class _Run:
     distance: int
     error: float
     hard: int | None = None
-    delta_spent: float = 1.0
+    delta_spent: float | None = 1.0
+    estimated: bool = False
 
 
 def _row(name: str, setting: _Setting) -> Row:
@@ -220,8 +240,8 @@ def _row(name: str, setting: _Setting) -> Row:
         run = _promised(name, needed, setting)
     if run is None:
         run = _hoped(name, setting.teachers or _many(setting), setting)
-    m, feasible = setting.queries, run.hard is not None
-    hard = m if run.hard is None else run.hard
+    m, feasible = setting.queries, run.hard is not None and not run.estimated
+    hard = run.hard if feasible and run.hard is not None else m
     expected = _expected(name, run, setting)
     student = None
     if setting.vc_dimension is not None and feasible:
@@ -235,6 +255,7 @@ def _row(name: str, setting: _Setting) -> Row:
     return Row(
         mechanism=name,
         feasible=feasible,
+        estimated=run.estimated and run.hard is not None,
         verdict=_verdict(name, run, needed, expected, setting),
         teachers=run.teachers,
         teachers_needed=needed,
@@ -270,7 +291,8 @@ def _needed(name: str, setting: _Setting) -> int | None:
             hard = learnability.hard_queries(
                 error, teachers=3, outvoted=0, queries=m, failure_probability=setting.share
             )
-            if not _worth(hard, setting):
+            hard += setting.wrong_proposals(name)
+            if not _worth(hard, setting) or not _runs(name, min(m, hard + 1), setting):
                 return None
             run = _constants(name, teachers, min(m, hard + 1), setting)
             enough = accounting.stable_teachers(run.distance, agreement=2 / 3)
@@ -291,7 +313,7 @@ def _promised(name: str, teachers: int, setting: _Setting) -> _Run | None:
         if _printed_teachers(error, setting) > teachers:
             return None
         refusals = min(m, learnability.printed_refusals(error, queries=m, failure_probability=setting.beta))
-    while True:
+    while _runs(name, refusals, setting):
         run = _constants(name, teachers, refusals, setting)
         outvoted = learnability.tolerated_votes(teachers, distance=run.distance)
         if outvoted < 0:
@@ -299,13 +321,23 @@ def _promised(name: str, teachers: int, setting: _Setting) -> _Run | None:
         hard = learnability.hard_queries(
             error, teachers=teachers, outvoted=outvoted, queries=m, failure_probability=setting.share
         )
-        if not _worth(hard, setting) or run.delta_spent > setting.delta:
+        hard += setting.wrong_proposals(name)
+        if not _worth(hard, setting) or (run.delta_spent or 0.0) > setting.delta:
             return None
-        if run.refusals is None or refusals >= min(m, hard + 1):
+        if run.refusals is None or run.refusals >= min(m, hard + 1):
             return replace(run, hard=hard)
         if name == "svt-faithful":
             return None
         refusals = min(m, hard + 1)
+    return None
+
+
+def _runs(name: str, refusals: int, setting: _Setting) -> bool:
+    """Whether there may be constants at all: tables are searched for up to some refusals, and refuse easy queries."""
+    if name not in _TABLES:
+        return True
+    possible = gate_design.manageable(setting.epsilon, setting.delta) and setting.share / setting.queries >= _FLOOR
+    return possible and refusals <= gate_design.MOST_REFUSALS
 
 
 def _hoped(name: str, teachers: int, setting: _Setting) -> _Run:
@@ -316,9 +348,11 @@ def _hoped(name: str, teachers: int, setting: _Setting) -> _Run:
         return _constants(name, teachers, min(setting.queries, printed), setting)
     if name == "confident-gnmax":
         return replace(_constants(name, teachers, 1, setting), threshold=round(_CONFIDENT * teachers))
-    if name != "svt":
+    if name not in ("svt", *_TABLES):
         return _constants(name, teachers, 1, setting)
-    grid = sorted({max(1, round(t)) for t in np.geomspace(1, setting.queries, _REFUSAL_STEPS)})
+    grid: Sequence[int] = gate_design.STORED_REFUSALS
+    if name == "svt":
+        grid = sorted({max(1, round(t)) for t in np.geomspace(1, setting.queries, _REFUSAL_STEPS)})
     runs = [_constants(name, teachers, t, setting) for t in grid]
     return max(runs, key=lambda run: (_expected(name, run, setting) or (0.0, 0.0))[1])
 
@@ -357,6 +391,8 @@ def _constants(name: str, teachers: int, refusals: int, setting: _Setting) -> _R
     )
     threshold: int | None = None
     allowed: int | None = None
+    spent: float | None = None
+    estimated = False
     if name in ("svt", "svt-faithful"):
         allowed = refusals
         noise, threshold, spent = _sparse_vector(epsilon, delta, refusals, m if name == "svt-faithful" else None)
@@ -371,6 +407,8 @@ def _constants(name: str, teachers: int, refusals: int, setting: _Setting) -> _R
     elif name == "gnmax":
         noise, spent = _gaussian(epsilon, delta, m, 0, setting.rough)
         distance = learnability.gnmax_distance(sigma=noise, classes=classes, queries=m, failure_probability=share)
+    elif name in _TABLES:
+        allowed, noise, distance, estimated = _table(name, epsilon, delta, refusals, max(share / m, _FLOOR))
     else:
         noise, spent = _gaussian(epsilon, delta, m, m, setting.rough)
         distance = learnability.gnmax_distance(sigma=noise, classes=classes, queries=m, failure_probability=share / 2)
@@ -386,7 +424,23 @@ def _constants(name: str, teachers: int, refusals: int, setting: _Setting) -> _R
         distance=distance,
         error=setting.error(teachers),
         delta_spent=spent,
+        estimated=estimated,
     )
+
+
+@cache
+def _table(name: str, epsilon: float, delta: float, refusals: int, chance: float) -> tuple[int, float, int, bool]:
+    """T, the votes by which refusals become rarer e times, the distance of refusals that rare, and if it is a guess."""
+    labels = name == "gate"
+    stored = gate_design.stored_refusals(epsilon, delta, at_least=refusals, labels=labels)
+    if stored is None:
+        step = gate_design.likely_step(epsilon, delta, refusals=refusals)
+        return refusals, 1 / step, max(0, gate_design.likely_distance(chance, step=step, labels=labels)), True
+    if labels:
+        gate = Gate(epsilon=epsilon, delta=delta, refusals=stored)
+        return stored, 1 / gate.design.step, gate.distance(chance=chance), False
+    confirm = Confirm(epsilon=epsilon, delta=delta, refusals=stored)
+    return stored, 1 / confirm.design.step, max(0, confirm.lead(chance=chance)), False
 
 
 @cache
@@ -448,6 +502,7 @@ def _expected(name: str, run: _Run, setting: _Setting) -> tuple[float, float] | 
         threshold=run.threshold,
         refusals=run.refusals,
         classes=setting.classes,
+        proposer_error=setting.proposer_error,
     )
 
 
@@ -460,9 +515,18 @@ def _verdict(name: str, run: _Run, needed: int | None, expected: tuple[float, fl
             condition = f"and err on {wrong} at most"
         elif run.error == 0:
             condition = "if they are always right"
+        if name == "confirm":
+            condition += f" and proposals err on {100 * setting.proposer_error:.3g} % at most"
+        if run.estimated:
+            return (
+                f"An estimate, no promise: about {promise}, {condition}; a table for this budget is not stored but "
+                "searched for when it is run, within a minute, and proven then."
+            )
         return f"Feasible: {promise}, except with probability {setting.beta:g}, {condition}."
     if 3 * run.error >= 1:
         why = f"of teachers with {size} records no error below {wrong} is known, and a third is too much"
+    elif name in _TABLES and (doubtful := _doubtful(name, setting)):
+        why = doubtful
     elif needed is None and setting.teachers is None:
         why = "more teachers have fewer records each and err more, so that no number of them is enough"
         if setting.error(1) == run.error:
@@ -478,6 +542,19 @@ def _verdict(name: str, run: _Run, needed: int | None, expected: tuple[float, fl
     if expected is not None and expected[1] > m / 2:
         hopeless = f"Hopeless to promise, though the vote model expects {expected[1]:.0f} of {m} right answers"
     return f"{hopeless}: {why}; {_help(name, needed, setting)}."
+
+
+def _doubtful(name: str, setting: _Setting) -> str:
+    """Why no table can be enough, however many the teachers; empty if that is not why."""
+    if setting.share / setting.queries < _FLOOR:
+        return f"no table refuses as rarely as beta = {setting.beta:g} asks for on {setting.queries} queries"
+    error = setting.error(setting.teachers or 1)
+    teachers = 2 if setting.teachers else 3  # of whom none may be wrong: a half at most, or a third as in `_needed`
+    least = setting.wrong_proposals(name) + learnability.hard_queries(
+        error, teachers=teachers, outvoted=0, queries=setting.queries, failure_probability=setting.share
+    )
+    most = gate_design.MOST_REFUSALS
+    return f"{least} queries may be in doubt, and tables end at {most} refusals" if least >= most else ""
 
 
 def _help(name: str, needed: int | None, setting: _Setting) -> str:
@@ -537,6 +614,7 @@ def _setting(made: Plan) -> _Setting:
         classes=made.classes,
         teachers=made.teachers,
         modelled=made.error is not None,
+        proposer_error=made.proposer_error or 0.0,
     )
 
 
@@ -598,6 +676,12 @@ def _classes(value: object, records: int) -> int:
     if classes > records:
         raise InputError("classes", value, requirement="must not exceed records", remedy="use fewer classes")
     return classes
+
+
+def _proposer_error(value: object) -> float | None:
+    if value is None:
+        return None
+    return checked.number("proposer_error", value, at_least=0, below=1, remedy="give a share such as 0.05")
 
 
 def _teachers(value: object, records: int) -> int | None:

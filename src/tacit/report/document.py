@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -68,16 +68,21 @@ class Table:
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
 
     def to_lines(self) -> list[str]:
-        """For a terminal: cells padded, numbers to the right; too wide a table is turned on its side."""
+        """For a terminal: cells padded, numbers to the right; too wide a table is turned on its side, in parts."""
         cells = [self.columns, *self.rows]
-        if sum(max(len(row[i]) for row in cells) + 2 for i in range(len(self.columns))) > 82:
+        if sum(_widths(cells)) + 2 * len(self.columns) > 82:
             cells = list(zip(*cells, strict=True))
-        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-            for row in cells
-        ]
-        return [self.title, *lines[:1], "-" * len(lines[0]), *lines[1:], *textwrap.wrap(self.note, 80)]
+        widths = _widths(cells)
+        parts: list[list[int]] = [[]]
+        for place in range(1, len(widths)):
+            if parts[-1] and widths[0] + sum(2 + widths[other] for other in (*parts[-1], place)) > 80:
+                parts.append([])
+            parts[-1].append(place)
+        lines = [self.title]
+        for part in parts:
+            shown = ["  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in part)]) for row in cells]
+            lines += [*[""] * (part is not parts[0]), shown[0], "-" * len(shown[0]), *shown[1:]]
+        return [*lines, *textwrap.wrap(self.note, 80)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +229,10 @@ def _round_number(value: float) -> float:
 
 def _hanging(text: str, label: str) -> list[str]:
     return textwrap.wrap(text, 80, initial_indent=label, subsequent_indent=" " * len(label))
+
+
+def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

@@ -22,6 +22,13 @@ _PALETTE = {  # placeholder: (name, light, dark)
     USEFUL: ("useful", "#3f7d3a", "#8fcf88"),
 }
 
+_STYLES = [
+    (colour, dashes, marker)
+    for (dashes, markers) in (("-", "osD^v"), ((0, (3, 1.5)), "PXph*"))
+    for colour, marker in zip((MUTED, PROVEN, ACHIEVED, USEFUL, INK), markers, strict=True)
+]
+"""Of the lines of one picture, in their order: colour, dashes and marker."""
+
 _RC: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
@@ -53,7 +60,7 @@ def curves(
     y_label: str,
     marked: tuple[float, str],
 ) -> str:
-    """Lines in [0, 1] over a logarithmic axis, with one place on it marked; each line is (values, colour)."""
+    """Up to ten lines in [0, 1] over a logarithmic axis, one place on it marked; each line is (values, colour)."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -61,15 +68,15 @@ def curves(
         axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
         place = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "va": "bottom"}  # clear of all lines
         axes.annotate(marked[1], (marked[0], 1.02), color=MUTED, fontsize=8, **place)
-        for (label, (values, colour)), marker in zip(lines.items(), "osD^v", strict=False):
-            axes.plot(x, values, color=colour, marker=marker, label=label)
+        for (label, (values, colour)), (_, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
+            axes.plot(x, values, color=colour, linestyle=dashes, marker=marker, label=label)
         axes.set_xticks(list(x), [f"{value:g}" for value in x])
         axes.minorticks_off()
         axes.set_ylim(-0.02, 1.02)
         axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
-        figure.legend(loc="outside upper left", ncols=1)
+        figure.legend(loc="outside upper left", ncols=1 if len(lines) <= 5 else 2)
 
     return _svg(draw, width=4.4, height=3.9)
 
@@ -83,7 +90,7 @@ def ranges(
     marked: tuple[float, str],
     level: tuple[float, str],
 ) -> str:
-    """Positive numbers over a logarithmic axis, one place and one height marked; None leaves a gap."""
+    """Up to ten lines of positive numbers over a logarithmic axis, one place and one height marked; None is a gap."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -91,10 +98,9 @@ def ranges(
         axes.set_yscale("log")
         axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
         axes.axhline(level[0], color=INK, linewidth=1, linestyle=(0, (1, 2)), label=level[1])
-        colours = (MUTED, PROVEN, ACHIEVED, USEFUL, INK)
-        for (name, values), colour, marker in zip(lines.items(), colours, "osD^v", strict=False):
+        for (name, values), (colour, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
             heights = [float("nan") if value is None else value for value in values]
-            axes.plot(x, heights, color=colour, marker=marker, label=name)
+            axes.plot(x, heights, color=colour, linestyle=dashes, marker=marker, label=name)
         axes.set_xticks(list(x), [f"{value:g}" for value in x])
         axes.minorticks_off()
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace(",", " "))
@@ -119,9 +125,7 @@ def comparison(
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
         axes.set_xscale("log")
-        colours = (MUTED, PROVEN, ACHIEVED, USEFUL, INK)
-        styles = [(colour, dashes) for dashes in ("-", (0, (3, 1.5))) for colour in colours]
-        for (name, values), (colour, dashes), marker in zip(lines.items(), styles, "osD^vPXph*", strict=False):
+        for (name, values), (colour, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
             heights = [float("nan") if value is None else value for value in values]
             axes.plot(x, heights, color=colour, linestyle=dashes, marker=marker, label=name)
         if level is not None:
