@@ -14,6 +14,9 @@ demo: $(VENV)/base ## prove, attack and report on bundled digits; writes build/d
 	@mkdir -p build
 	$(BIN)/tacit demo --report build/demo.html --json build/demo.json
 
+# One process per core; threads beside them would only wait for one another.
+test soundness: export OMP_NUM_THREADS = 1
+
 test: $(VENV)/work ## run the tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
