@@ -2,10 +2,21 @@
 
 Hypothesis runs derandomised: a failure on one machine is a failure on every machine, and `make soundness` can tell
 a mutant that dies from a test that was lucky.
+
+Teachers are trained one after another in the process of the test, and in that of a command that it starts: starting
+processes takes longer than most of these trainings. Tests of the processes themselves ask for `all_cores`.
 """
 
+import os
+import subprocess
+
+import pytest
 import torch
 from hypothesis import settings
+
+from tacit import cli
+
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
 settings.register_profile("tacit", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("tacit")
@@ -15,3 +26,22 @@ if torch.version.cuda is None:
     _operators = torch.library.Library("torchvision", "DEF")
     for _name in ("nms", "qnms"):
         _operators.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
+@pytest.fixture
+def all_cores(monkeypatch):
+    """joblib starts processes, here and in what is started from here."""
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
+
+
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """The command line in this process, which need not load everything again."""
+
+    def run_here(folder, *arguments):
+        monkeypatch.chdir(folder)
+        code = cli._run([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+    return run_here

@@ -19,7 +19,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from test_cli import assert_one_line_error
 from test_report import Page
 
-from tacit import Comparison, cli, tables
+from tacit import Comparison, tables
 from tacit.ledger import Ledger
 
 PLACE = "Ytterby"  # a place that one private record alone names
@@ -33,19 +33,6 @@ def command(*arguments):
 
 def run(folder, *arguments):
     return subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, check=False, timeout=240)
-
-
-@pytest.fixture
-def here(monkeypatch, capsys):
-    """The command line in this process, which need not load everything again."""
-
-    def run_here(folder, *arguments):
-        monkeypatch.chdir(folder)
-        code = cli._run(["learn", *arguments])
-        said = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
-
-    return run_here
 
 
 def mixed(generator, size):
@@ -182,9 +169,9 @@ def test_nothing_private_is_published(folder, finished):
 def test_a_finished_run_is_resumed_for_nothing_with_any_student(folder, finished, here):  # noqa: ARG001
     before = {name: content for name, content in published(folder / "out" / "publish") if name == "labelled.csv"}
     spent = Ledger.open(folder / "out" / "ledger.sqlite").to_dict()
-    assert_one_line_error(here(folder, *MIXED, "--out", "out"))
+    assert_one_line_error(here(folder, "learn", *MIXED, "--out", "out"))
     student = ("--student", "sklearn.tree:DecisionTreeClassifier", "--student-set", "max_depth=3")
-    again = here(folder, *MIXED, "--out", "out", "--resume", *student)
+    again = here(folder, "learn", *MIXED, "--out", "out", "--resume", *student)
     assert again.returncode == 0, again.stderr
     assert (folder / "out" / "publish" / "labelled.csv").read_bytes() == before["labelled.csv"]
     assert Ledger.open(folder / "out" / "ledger.sqlite").to_dict() == spent
@@ -192,7 +179,7 @@ def test_a_finished_run_is_resumed_for_nothing_with_any_student(folder, finished
 
 
 def test_a_spent_ledger_refuses_the_next_release(folder, finished, here):  # noqa: ARG001
-    refused = here(folder, *MIXED, "--out", "second", "--ledger", "out/ledger.sqlite")
+    refused = here(folder, "learn", *MIXED, "--out", "second", "--ledger", "out/ledger.sqlite")
     assert_one_line_error(refused)
     assert "must cover ε = 8 and δ = 0.00001, got ε = 0 and δ = 0 remaining" in refused.stderr
     assert not (folder / "second" / "private" / "teachers").exists()
@@ -201,12 +188,13 @@ def test_a_spent_ledger_refuses_the_next_release(folder, finished, here):  # noq
 def test_a_ledger_with_room_takes_several_releases(folder, here):
     Ledger.open(folder / "large.db", epsilon=20, delta=1e-4)
     for out in ("one", "two"):
-        done = here(folder, *MIXED, "--out", out, "--ledger", "large.db", "--quiet")
+        done = here(folder, "learn", *MIXED, "--out", out, "--ledger", "large.db", "--quiet")
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert str(Ledger.open(folder / "large.db").remaining.epsilon) == "4"
     assert not (folder / "one" / "ledger.sqlite").exists()
 
 
+@pytest.mark.usefixtures("all_cores")
 def test_runs_killed_at_random_moments_pay_once_and_answer_once(folder):
     """A forest takes seconds; it is killed while it is read, trained, asked and written."""
     options = (
@@ -220,9 +208,9 @@ def test_runs_killed_at_random_moments_pay_once_and_answer_once(folder):
     start = command(*MIXED, *options, "--out", "killed", "--resume", "--quiet")
     dice = random.Random(os.urandom(8))  # noqa: S311 — any moment will do, and a new one every time
     seen = []
-    for _ in range(4):
+    for _ in range(3):
         with subprocess.Popen(start, cwd=folder, start_new_session=True) as running:
-            time.sleep(dice.uniform(3.0, 9.0))
+            time.sleep(dice.uniform(2.5, 8.0))
             os.killpg(running.pid, signal.SIGKILL)
         ledger = folder / "killed" / "ledger.sqlite"
         seen.append([note.detail for note in Ledger.open(ledger).notes()] if ledger.exists() else [])
@@ -239,15 +227,16 @@ def test_runs_killed_at_random_moments_pay_once_and_answer_once(folder):
     assert len(list((folder / "killed" / "private" / "teachers").glob("teacher-*.skops"))) == 40
 
 
-def test_parquet_in_parquet_out(tmp_path):
+def test_parquet_in_parquet_out(tmp_path, here):
     data = load_breast_cancer()
     names = [name.replace(" ", "_") for name in data.feature_names]
     frame = pa.table({name: data.data[:, place] for place, name in enumerate(names)})
     frame = frame.append_column("benign", pa.array(data.target, pa.int8()))
     parquet.write_table(frame.slice(0, 400), tmp_path / "private.parquet")
     parquet.write_table(frame.slice(400), tmp_path / "public.parquet")  # with the label, which is not used
-    done = run(
+    done = here(
         tmp_path,
+        "learn",
         *("private.parquet", "--label", "benign", "--public", "public.parquet", "--out", "out", "--classes", "0,1"),
         *(*BUDGET, "--teachers", "20", "--mechanism", "gnmax", "--queries", "all"),
     )
@@ -267,6 +256,7 @@ def test_npz_of_images_and_numbers(tmp_path, here):
     np.savez(tmp_path / "public.npz", X=data.images[1400:])
     done = here(
         tmp_path,
+        "learn",
         *("private.npz", "--label", "y", "--public", "public.npz", "--out", "out", "--learner"),
         *("sklearn.neighbors:KNeighborsClassifier", "--set", "n_neighbors=1", *BUDGET, "--teachers", "60"),
         *("--student", "tacit.learning:Propagated", "--mechanism", "gnmax", "--queries", "60"),
@@ -288,6 +278,7 @@ def test_without_public_records_labels_alone_are_protected(folder, here):
         csv.writer(file).writerows([[*row, "who" if place == 0 else f"p{place}"] for place, row in enumerate(rows)])
     done = here(
         folder,
+        "learn",
         "owned.csv",
         "--label",
         "bought",
@@ -358,7 +349,7 @@ def test_bad_input_is_one_line_and_leaves_no_trace(folder, extra, match, here):
     write_csv(folder / "dotted.csv", [[1, "red", True, 5, "yes."]], HEADER)
     write_csv(folder / "other.csv", [[1, "red", True, 5]], ["age", "colour", "member", "size"])
     out = () if "--out" in extra else ("--out", "bad")
-    refused = here(folder, *MIXED, *out, *extra)
+    refused = here(folder, "learn", *MIXED, *out, *extra)
     assert_one_line_error(refused)
     assert match in refused.stderr
     assert not (folder / "bad" / "private" / "task.json").exists()
@@ -382,7 +373,7 @@ def test_a_file_of_this_folder_is_no_package(folder):
 def test_unusable_labels_are_one_line(tmp_path, rows, match, here):
     write_csv(tmp_path / "private.csv", rows, ["n", "y"])
     write_csv(tmp_path / "public.csv", [[1], [2]], ["n"])
-    refused = here(tmp_path, "private.csv", "--label", "y", "--public", "public.csv", *BUDGET, "--out", "out")
+    refused = here(tmp_path, "learn", "private.csv", "--label", "y", "--public", "public.csv", *BUDGET, "--out", "out")
     assert_one_line_error(refused)
     assert match in refused.stderr
     assert not (tmp_path / "out").exists()
@@ -394,7 +385,9 @@ def test_numbers_that_are_missing_or_mixed_with_text_do_no_harm(tmp_path, here):
     rows[3][0], rows[5][0], rows[7][0] = "NaN", "", "not a number"
     write_csv(tmp_path / "private.csv", rows, ["n", "y"])
     write_csv(tmp_path / "public.csv", [[""], *([f"{n:.3f}"] for n in generator.normal(size=100))], ["n"])
-    done = here(tmp_path, "private.csv", "--label", "y", "--public", "public.csv", *BUDGET, *QUICK, "--out", "out")
+    done = here(
+        tmp_path, "learn", "private.csv", "--label", "y", "--public", "public.csv", *BUDGET, *QUICK, "--out", "out"
+    )
     assert done.returncode == 0, done.stderr
     found = loaded(tmp_path).predict({"n": ["2", "-2", "nonsense"]})
     assert found[:2].tolist() == ["yes", "no"]
@@ -402,7 +395,9 @@ def test_numbers_that_are_missing_or_mixed_with_text_do_no_harm(tmp_path, here):
 
 def test_the_gate_by_the_command(folder, here):
     budget = ("--epsilon", "4", "--delta", "1e-5", "--teachers", "150", "--mechanism", "gate")
-    done = here(folder, "private.csv", "--label", "bought", "--public", "public.csv", *budget, "--out", "gated")
+    done = here(
+        folder, "learn", "private.csv", "--label", "bought", "--public", "public.csv", *budget, "--out", "gated"
+    )
     assert done.returncode == 0, done.stderr
     assert results(folder, "gated")["detail"]["answered"] > 0
     assert (folder / "gated" / "private" / "owner.html").exists()
@@ -411,12 +406,15 @@ def test_the_gate_by_the_command(folder, here):
 def test_private_records_are_not_taken_for_public_ones(folder, here):
     (folder / "again.csv").write_bytes((folder / "private.csv").read_bytes())
     for public in ("private.csv", "again.csv"):
-        done = here(folder, "private.csv", "--label", "bought", "--public", public, *BUDGET, "--out", "mistaken")
+        done = here(
+            folder, "learn", "private.csv", "--label", "bought", "--public", public, *BUDGET, "--out", "mistaken"
+        )
         assert_one_line_error(done)
         assert "--public must hold other records than PRIVATE" in done.stderr
         assert not (folder / "mistaken" / "publish").exists()
 
 
+@pytest.mark.usefixtures("all_cores")
 def test_what_learners_print_goes_nowhere(folder):
     """Losses of teachers, from here and from the processes that train them."""
     learner = ("--learner", "sklearn.neural_network:MLPClassifier", "--set", "verbose=True", "--set", "max_iter=5")
@@ -431,7 +429,7 @@ def test_remarks_in_a_file_are_not_published(tmp_path, here):
     columns = {name: pa.array([row[i] for row in rows]) for i, name in enumerate(HEADER)}
     table = pa.table(columns).replace_schema_metadata({"counts": "yes=1234567"})
     parquet.write_table(table, tmp_path / "private.parquet")
-    done = here(tmp_path, "private.parquet", "--label", "bought", *BUDGET, *QUICK, "--out", "out")
+    done = here(tmp_path, "learn", "private.parquet", "--label", "bought", *BUDGET, *QUICK, "--out", "out")
     assert done.returncode == 0, done.stderr
     published = tmp_path / "out" / "publish" / "labelled.parquet"
     assert b"1234567" not in published.read_bytes()

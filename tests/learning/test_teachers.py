@@ -36,7 +36,6 @@ from tacit.learning.chunks import chunks
 from tacit.learning.workers import opened
 
 KEY = bytes(range(32))
-TWO_CORES = pytest.mark.skipif(joblib.cpu_count() < 2, reason="with one core, joblib trains in this very process")
 HERE = Path(__file__).parent
 
 
@@ -51,9 +50,9 @@ def queries(features=3):
 
 
 @pytest.fixture
-def one_core(monkeypatch):
-    """joblib trains one after another, in this process."""
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+def two_cores(all_cores):  # noqa: ARG001
+    if joblib.cpu_count() < 2:
+        pytest.skip("with one core, joblib trains in this very process")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +107,6 @@ def wait_for(what):
 RECORD = st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.sampled_from("abc"))
 
 
-@pytest.mark.usefixtures("one_core")
 @settings(max_examples=25)
 @given(st.lists(RECORD, min_size=1, max_size=40), st.data(), st.booleans(), st.floats(-9, 9))
 def test_one_record_more_changes_one_teacher_whatever_the_order(records, draw, named, fraction):
@@ -142,6 +140,7 @@ def hmac_of(key, content):
     return hmac.new(key, content, "sha256").digest()
 
 
+@pytest.mark.usefixtures("all_cores")
 @pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32, np.float64, object])
 @pytest.mark.parametrize("ids", [None, [7 * row % 900 for row in range(2500)]])
 def test_chunks_are_those_of_their_naive_twin(kind, ids):
@@ -156,7 +155,6 @@ def test_chunks_are_those_of_their_naive_twin(kind, ids):
     assert chunks(X, y, ids=ids, key=KEY, n_chunks=7)[1] != digest
 
 
-@pytest.mark.usefixtures("one_core")
 def test_one_record_of_double_precision_does_not_change_how_others_are_computed():
     X, y = data()
     single = X.astype(np.float32)
@@ -166,7 +164,6 @@ def test_one_record_of_double_precision_does_not_change_how_others_are_computed(
     assert (few.votes(queries()) != more.votes(queries())).any(axis=0).sum() <= 1
 
 
-@pytest.mark.usefixtures("one_core")
 def test_one_word_does_not_move_other_records():
     X, y = data(60)
     plain = Teachers(GaussianNB(), 4, KEY, classes=range(3)).fit(X, y).votes(queries())
@@ -186,7 +183,6 @@ class Words(BaseEstimator):
         return np.array([[value if isinstance(value, float) else 0 for value in row] for row in X], dtype=float)
 
 
-@pytest.mark.usefixtures("one_core")
 def test_the_order_of_the_file_does_not_matter_even_to_a_learner_that_minds():
     X, y = data()
     order = np.random.default_rng(2).permutation(len(X))
@@ -196,14 +192,12 @@ def test_the_order_of_the_file_does_not_matter_even_to_a_learner_that_minds():
     assert (once.votes(queries()) == again.votes(queries())).all()
 
 
-@pytest.mark.usefixtures("one_core")
 def test_records_of_one_person_fall_into_one_chunk():
     X, y = data(40)
     teachers = Teachers(GaussianNB(), 9, KEY, classes=range(3)).fit(X, y, ids=["Ada"] * 40)
     assert ((teachers.votes(queries()) != ABSTAIN).any(axis=0)).sum() == 1
 
 
-@pytest.mark.usefixtures("one_core")
 def test_the_type_of_an_array_does_not_move_records():
     X = np.random.default_rng(0).integers(0, 256, size=(90, 4))
     y, kinds = X[:, 0] % 2, (np.uint8, np.int64, np.float32, np.float64, object)
@@ -211,7 +205,6 @@ def test_the_type_of_an_array_does_not_move_records():
     assert all((votes == found[0]).all() for votes in found)
 
 
-@pytest.mark.usefixtures("one_core")
 def test_chunks_differ_with_the_key_and_a_fresh_key_is_drawn_each_time():
     X, y = data(100)
 
@@ -222,7 +215,6 @@ def test_chunks_differ_with_the_key_and_a_fresh_key_is_drawn_each_time():
     assert votes(KEY) == votes(KEY)
 
 
-@pytest.mark.usefixtures("one_core")
 def test_teachers_are_of_about_the_same_size_and_toss_coins_of_their_own():
     X, y = data(4000)
     teachers = Teachers(make_pipeline(StandardScaler(), SGDClassifier(random_state=7)), 10, KEY, classes=range(3)).fit(
@@ -238,7 +230,6 @@ def test_teachers_are_of_about_the_same_size_and_toss_coins_of_their_own():
 # Labels, chunks and features of every kind.
 
 
-@pytest.mark.usefixtures("one_core")
 def test_counts_are_the_votes_counted_in_the_order_of_classes():
     X, y = data(3000)
     names = np.array(["cat", "dog", "eel"])
@@ -252,7 +243,6 @@ def test_counts_are_the_votes_counted_in_the_order_of_classes():
     assert np.mean(np.array(teachers.classes)[winners(counts)] == whole) > 0.9
 
 
-@pytest.mark.usefixtures("one_core")
 def test_more_teachers_than_records_abstain_or_vote_for_the_default():
     X, y = data(6)
     for default, vote in ((None, ABSTAIN), (2, 2)):
@@ -263,7 +253,6 @@ def test_more_teachers_than_records_abstain_or_vote_for_the_default():
     assert (Teachers(LogisticRegression(), 3, KEY, classes=[0]).fit(X[:0], []).votes(queries()) == ABSTAIN).all()
 
 
-@pytest.mark.usefixtures("one_core")
 def test_one_class_in_a_chunk_or_in_all_of_them():
     X, _ = data(100)
     alone = Teachers(LogisticRegression(), 4, KEY, classes=["no", "yes"]).fit(X, ["yes"] * 100)
@@ -280,7 +269,6 @@ class Gapless(GaussianNB):
         return super().fit(X, y)
 
 
-@pytest.mark.usefixtures("one_core")
 def test_a_class_absent_from_a_chunk_is_never_voted_for_there():
     X, y = data(120, classes=3)
     keep = Teachers(Gapless(), 3, KEY, classes=list("abc"))
@@ -297,7 +285,6 @@ def membership(teachers, X, y, ids):
     return np.array([np.isin(np.arange(len(X)), chunk) for chunk in rows]).T
 
 
-@pytest.mark.usefixtures("one_core")
 def test_a_teacher_has_one_vote_whether_it_saw_many_records_or_two():
     X, y = data(300)
     ids = np.where(np.arange(300) < 290, "most", [f"person {row % 5}" for row in range(300)])
@@ -314,7 +301,6 @@ def test_a_teacher_has_one_vote_whether_it_saw_many_records_or_two():
     assert (winners(counts) != votes[:, most]).any()  # the others outvote it somewhere
 
 
-@pytest.mark.usefixtures("one_core")
 def test_teachers_in_a_tie_elect_the_first_class():
     X = np.array([[0.0], [1.0]])
     ids, key = ["a", "b"], next(bytes([n]) * 32 for n in range(256) if _apart(bytes([n]) * 32))
@@ -328,7 +314,6 @@ def _apart(key):
     return len(rows[0]) == 1
 
 
-@pytest.mark.usefixtures("one_core")
 def test_nan_is_the_estimators_own_affair():
     X, y = data(120)
     X[5, 1] = np.nan
@@ -346,6 +331,7 @@ def test_nan_is_the_estimators_own_affair():
         Teachers(LogisticRegression(), 2, KEY, classes=range(3)).fit(*data(120)).votes(strange)
 
 
+@pytest.mark.usefixtures("all_cores")
 def test_a_failure_among_many_is_one_line_and_no_warning():
     X, y = data(400)
     X[::7, 1] = np.inf
@@ -353,7 +339,6 @@ def test_a_failure_among_many_is_one_line_and_no_warning():
         Teachers(LogisticRegression(), 40, KEY, classes=range(3)).fit(X, y)
 
 
-@pytest.mark.usefixtures("one_core")
 def test_words_tables_and_pictures():
     texts = np.array(["good film", "bad film", "good", "bad", "so bad", "so good"] * 10)
     labels = ["+" if "good" in text else "-" for text in texts]
@@ -386,7 +371,6 @@ class Stray(GaussianNB):
         return super().predict(X) + 5
 
 
-@pytest.mark.usefixtures("one_core")
 def test_votes_outside_the_classes_are_refused():
     with pytest.raises(InputError, match="must be classes of their chunks, one for each query, got 'LookupError'"):
         Teachers(Stray(), 2, KEY, classes=range(3)).fit(*data()).counts(queries())
@@ -422,7 +406,6 @@ BAD = {
 }
 
 
-@pytest.mark.usefixtures("one_core")
 @pytest.mark.parametrize("message", BAD)
 def test_what_cannot_be_used_is_one_line(message):
     with pytest.raises(InputError) as error:
@@ -438,7 +421,7 @@ def test_what_cannot_be_used_is_one_line(message):
 def alone():
     """Votes of teachers trained one after another in this process, by estimator."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOKY_MAX_CPU_COUNT", "1")
+        patch.setenv("LOKY_MAX_CPU_COUNT", "1")  # whatever the test that comes first has set
         return [task().fit(*data()).votes(queries()) for task in TASKS]
 
 
@@ -449,6 +432,7 @@ TASKS = [
 ]
 
 
+@pytest.mark.usefixtures("all_cores")
 @pytest.mark.parametrize("engine", ["local", "dask"])
 def test_every_engine_gives_the_same_votes(engine, alone, request):
     engine = engine if engine == "local" else request.getfixturevalue(engine)
@@ -462,7 +446,7 @@ def test_every_engine_gives_the_same_votes(engine, alone, request):
     assert heard[:2] == ["1 of 12 teachers trained", "2 of 12 teachers trained"]
 
 
-@TWO_CORES
+@pytest.mark.usefixtures("two_cores")
 @pytest.mark.parametrize("engine", ["local", "dask"])
 def test_a_worker_may_die_in_training_and_in_voting(engine, alone, request, tmp_path):
     engine = engine if engine == "local" else request.getfixturevalue(engine)
@@ -494,7 +478,7 @@ def test_a_worker_may_die_with_many_queries_in_its_memory(dask, tmp_path):
     assert (there == teachers.votes(many)).all()
 
 
-@TWO_CORES
+@pytest.mark.usefixtures("two_cores")
 def test_workers_that_always_die_are_one_line():
     with pytest.raises(InputError, match="engine must run its jobs, got 'local, which raised TerminatedWorkerError'"):
         Teachers(Mortal(fatal_fit="always"), 2, KEY, classes=range(3)).fit(*data(60))
@@ -520,6 +504,7 @@ mortal(pause=0.2).fit(*data(), folder="kept")
 """
 
 
+@pytest.mark.usefixtures("all_cores")
 def test_a_killed_run_goes_on_and_repeats_nothing(tmp_path, alone):
     environment = dict(os.environ, PYTHONPATH=str(HERE))
     folder = tmp_path / "kept"
@@ -539,7 +524,6 @@ def test_a_killed_run_goes_on_and_repeats_nothing(tmp_path, alone):
     assert not heard
 
 
-@pytest.mark.usefixtures("one_core")
 def test_a_folder_keeps_its_key_to_itself_and_belongs_to_one_task(tmp_path):
     (X, y), folder = data(), tmp_path / "kept"
 
@@ -573,7 +557,6 @@ class Poison:
         return Path.touch, (self.mark,)
 
 
-@pytest.mark.usefixtures("one_core")
 def test_poisoned_files_are_refused_and_run_nothing(tmp_path):
     import skops.io
 
@@ -595,7 +578,6 @@ def test_poisoned_files_are_refused_and_run_nothing(tmp_path):
     assert victim.exists()
 
 
-@pytest.mark.usefixtures("one_core")
 def test_types_that_skops_does_not_trust_must_be_listed(tmp_path):
     forest, tree = RandomForestClassifier(2), "sklearn.tree._tree.Tree"
     with pytest.raises(InputError, match=rf"the estimator, which holds {tree}, must hold no types"):
