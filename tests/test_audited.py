@@ -116,10 +116,10 @@ def test_csv_and_parquet_say_the_same_as_the_library(folder, output):
         assert "taken as a category each" in " ".join(report.summary)
 
 
-def test_the_release_gate_closes(folder):
+def test_the_release_gate_closes(folder, here):
     common = ("audit", "t.parquet", "--secret", "member", "--output", "class", "--attack-rows", "0", "--quiet")
-    assert run(*common, "--require-advantage", "0.3", cwd=folder).returncode == 0
-    assert run(*common, "--require-advantage", "0.01", "--json", "gate.json", cwd=folder).returncode == 1
+    assert here(folder, *common, "--require-advantage", "0.3").returncode == 0
+    assert here(folder, *common, "--require-advantage", "0.01", "--json", "gate.json").returncode == 1
     detail = json.loads((folder / "gate.json").read_text())["detail"]
     assert detail["met"] is False
     assert detail["verdict"].startswith("Not proven: the largest advantage")
@@ -270,12 +270,12 @@ BAD = {
 
 
 @pytest.mark.parametrize(("content", "options", "message"), BAD.values(), ids=list(BAD))
-def test_a_bad_table_is_refused_in_one_line(content, options, message, tmp_path):
+def test_a_bad_table_is_refused_in_one_line(content, options, message, tmp_path, here):
     (tmp_path / "t.csv").write_text(content)
     given = dict(zip(options.split()[::2], options.split()[1::2], strict=True))
     arguments = {"--secret": "s", "--output": "o"} | given
     if len(content) > 10**7 or options:  # by the command itself; the rest by its function, which is faster
-        finished = run("audit", "t.csv", *(word for pair in arguments.items() for word in pair), cwd=tmp_path)
+        finished = here(tmp_path, "audit", "t.csv", *(word for pair in arguments.items() for word in pair))
         assert_one_line_error(finished)
         said = finished.stderr
     else:
@@ -287,10 +287,10 @@ def test_a_bad_table_is_refused_in_one_line(content, options, message, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["t.txt", "missing.csv", "missing.parquet", "broken.parquet"])
-def test_files_that_are_no_tables_are_refused(name, tmp_path):
+def test_files_that_are_no_tables_are_refused(name, tmp_path, here):
     (tmp_path / "t.txt").write_text(GOOD)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
-    assert_one_line_error(run("audit", name, "--secret", "s", "--output", "o", cwd=tmp_path))
+    assert_one_line_error(here(tmp_path, "audit", name, "--secret", "s", "--output", "o"))
 
 
 def test_few_rows_have_a_certificate_without_attacks(tmp_path):

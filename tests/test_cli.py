@@ -171,7 +171,9 @@ cli.main(["demo"])
 
 def run_stand_in(*, env=None, **options):
     """The real command line around a report that is there at once."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **(env or {})}
+    tests = Path(__file__).resolve().parent
+    path = os.pathsep.join([str(tests), str(tests.parent / "src")])
+    environment = {**os.environ, "PYTHONPATH": path, **(env or {})}
     command = [sys.executable, "-c", STAND_IN]
     return subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False, timeout=60, **options)
 

@@ -66,9 +66,9 @@ def command(*extra, out="out", model="quick.py", method="multi-point", noise="ga
     ]
 
 
-def run(folder, *extra, environment=ALIKE, **options):
-    start = command(*extra, **options)
-    return subprocess.run(start, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+@pytest.fixture
+def run_here(folder, here):
+    return lambda *extra, **options: here(folder, *command(*extra, **options)[3:])
 
 
 @pytest.fixture
@@ -162,19 +162,19 @@ def test_an_engine_of_another_kind_is_refused(address):
         pass
 
 
-def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_no_folder(folder):
+def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_no_folder(folder, run_here):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as silent:
         mute = f"dask://127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
         with pytest.raises(InputError, match="must name a Dask scheduler that answers within 5 seconds"), opened(mute):
             pass
         assert time.monotonic() - began < 10
-    assert_one_line(run(folder, "--engine", "dask://127.0.0.1:1"), "must name a Dask scheduler that answers")
+    assert_one_line(run_here("--engine", "dask://127.0.0.1:1"), "must name a Dask scheduler that answers")
     assert not (folder / "out").exists()
 
 
-def test_what_goes_wrong_on_a_worker_is_one_line(folder, engine):
-    assert_one_line(run(folder, "--engine", engine, noise="laplace:1"), "must have Gaussian noise")
+def test_what_goes_wrong_on_a_worker_is_one_line(run_here, engine):
+    assert_one_line(run_here("--engine", engine, noise="laplace:1"), "must have Gaussian noise")
 
 
 def test_workers_that_lack_a_package_are_one_line(engine, tmp_path, monkeypatch):
@@ -205,8 +205,6 @@ def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_without_dask_the_extra_is_named(folder):
-    (folder / "bare").mkdir()
-    (folder / "bare" / "distributed.py").write_text("raise ImportError")
-    finished = run(folder, "--engine", "dask://host:1", environment=dict(ALIKE, PYTHONPATH=str(folder / "bare")))
-    assert_one_line(finished, "pip install 'tacit[dask]'")
+def test_without_dask_the_extra_is_named(run_here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert_one_line(run_here("--engine", "dask://host:1"), "pip install 'tacit[dask]'")

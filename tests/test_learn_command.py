@@ -418,7 +418,7 @@ def test_private_records_are_not_taken_for_public_ones(folder, here):
 def test_what_learners_print_goes_nowhere(folder):
     """Losses of teachers, from here and from the processes that train them."""
     learner = ("--learner", "sklearn.neural_network:MLPClassifier", "--set", "verbose=True", "--set", "max_iter=5")
-    done = run(folder, *MIXED, *learner, "--out", "loud")
+    done = run(folder, *MIXED, *learner, "--teachers", "6", "--out", "loud")
     assert done.returncode == 0, done.stderr
     assert "Iteration" not in done.stdout + done.stderr
     assert done.stdout.startswith("A classifier that may be published")

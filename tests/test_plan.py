@@ -51,14 +51,16 @@ def test_the_page_has_the_table_and_both_pictures(written):
     assert "Right answers to be expected" in page.text
 
 
-def test_a_hopeless_plan_is_an_answer(tmp_path):
-    finished = run("plan", "--records", "100", "--queries", "50", "--epsilon", "0.1", "--delta", "1e-5", cwd=tmp_path)
+def test_a_hopeless_plan_is_an_answer(tmp_path, here):
+    few = ("--records", "100", "--queries", "50", "--epsilon", "0.1", "--delta", "1e-5")
+    finished = here(tmp_path, "plan", *few)
     assert finished.returncode == 0
     assert "No mechanism can promise anything with this budget." in finished.stdout
 
 
-def test_a_learning_curve_on_the_command_line():
-    finished = run(*SMALL[:-4], "--epsilon", "8", "--delta", "1e-5", "--error", "240:0.03", "--error", "60:0.08")
+def test_a_learning_curve_on_the_command_line(tmp_path, here):
+    curve = ("--error", "240:0.03", "--error", "60:0.08")
+    finished = here(tmp_path, *SMALL[:-4], "--epsilon", "8", "--delta", "1e-5", *curve)
     assert finished.returncode == 0
     assert "as the learning curve given says" in " ".join(finished.stdout.split())
 
@@ -89,8 +91,8 @@ def test_every_kind_of_learner_makes_a_page(inputs):
         ("--proposer-error", "1"),
     ],
 )
-def test_bad_plans_are_one_line(arguments):
-    assert_one_line_error(run(*SMALL, *arguments))
+def test_bad_plans_are_one_line(arguments, tmp_path, here):
+    assert_one_line_error(here(tmp_path, *SMALL, *arguments))
 
 
 def test_faithful_constants_that_spend_too_much_are_not_claimed():

@@ -84,5 +84,5 @@ def test_certificates_lie_below_the_truth_and_the_bound_is_the_printed_one(finis
     assert not any(comparison["contradicted"] for comparison in data["comparisons"])
 
 
-def test_another_experiment_is_refused(tmp_path):
-    assert_one_line_error(run("reproduce", "audit", "figure2", "--out", "out", cwd=tmp_path))
+def test_another_experiment_is_refused(tmp_path, here):
+    assert_one_line_error(here(tmp_path, "reproduce", "audit", "figure2", "--out", "out"))

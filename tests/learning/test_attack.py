@@ -60,7 +60,7 @@ class OneDrawShared(GNMax):
 
 BROKEN = [
     (PrintedDistance(epsilon=2.0, delta=1e-5, refusals=1), 20_000),
-    (FloatNoiseReused(epsilon=1.0, delta=1e-5, queries=4), 20_000),
+    (FloatNoiseReused(epsilon=1.0, delta=1e-5, queries=4), 8_000),
     (OneDrawShared(epsilon=1.0, delta=1e-5, queries=4), 2_000),
 ]
 
@@ -81,7 +81,7 @@ def test_one_refusal_more_is_caught_and_none_more_is_not():
     broken = OneRefusalMore(epsilon=4.0, delta=1e-5, refusals=1)
     right = SparseVector(epsilon=4.0, delta=1e-5, refusals=1)
     for mechanism, caught in ((broken, True), (right, False)):
-        attack = distinguishing_attack(mechanism, runs=60_000, tried=[threshold_game(mechanism)], noise=SeededNoise(0))
+        attack = distinguishing_attack(mechanism, runs=30_000, tried=[threshold_game(mechanism)], noise=SeededNoise(0))
         assert Comparison(guarantee=mechanism.guarantee(), attack=attack).contradicted is caught
         assert attack.low > 3  # and of the four that are claimed, most are real
 

@@ -36,7 +36,8 @@ from tacit.learning.chunks import chunks
 from tacit.learning.workers import opened
 
 KEY = bytes(range(32))
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+IMPORTABLE = os.pathsep.join([str(HERE), str(HERE.parents[1] / "src")])
 
 
 def data(n=240, *, features=3, classes=3, random_state=0):
@@ -76,8 +77,9 @@ def ray():
     """A head with two cores."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    # gRPC's handlers may kill what Ray's client server forks.
-    environment = dict(os.environ, GRPC_ENABLE_FORK_SUPPORT="0", PYTHONPATH=str(HERE))
+    # gRPC's handlers may kill what Ray's client server forks. Ray's workers would yield to all other processes: on a
+    # busy machine they would wait for ever.
+    environment = dict(os.environ, GRPC_ENABLE_FORK_SUPPORT="0", RAY_worker_niceness="0", PYTHONPATH=IMPORTABLE)
     with tempfile.TemporaryDirectory(prefix="ray") as folder:  # sockets need a short path
         options = ["--num-cpus=2", "--include-dashboard=false", "--node-ip-address=127.0.0.1", f"--temp-dir={folder}"]
         start = [Path(sys.executable).with_name("ray"), "start", "--head", "--block", "--port=0", *options]
@@ -506,7 +508,7 @@ mortal(pause=0.2).fit(*data(), folder="kept")
 
 @pytest.mark.usefixtures("all_cores")
 def test_a_killed_run_goes_on_and_repeats_nothing(tmp_path, alone):
-    environment = dict(os.environ, PYTHONPATH=str(HERE))
+    environment = dict(os.environ, PYTHONPATH=IMPORTABLE)
     folder = tmp_path / "kept"
     with subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=tmp_path, env=environment) as running:
         wait_for(lambda: len(list(folder.glob("*.skops"))) >= 2)
