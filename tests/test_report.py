@@ -4,8 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tacit import Adversary, Assumption, Attack, Comparison, Guarantee
-from tacit.report import Figure, Report, Table, figures
+from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, InputError
+from tacit.report import Chapter, Figure, Report, Slider, Step, Table, figures
 
 CALLER = Assumption(text="records are <i.i.d.> & fresh", checked_by="caller")
 CODE = Assumption(text="sigma is positive", checked_by="code")
@@ -41,7 +41,7 @@ def report(*comparisons, **changes):
 class Page(HTMLParser):
     """Text in reading order, all addresses, and a check that elements nest."""
 
-    void = ("meta", "img", "br")
+    void = ("meta", "img", "br", "input")
 
     def __init__(self, source):
         super().__init__()
@@ -60,7 +60,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "style" not in self.open:
+        if not {"style", "script"} & set(self.open):
             self.text += data + " "
 
 
@@ -208,3 +208,76 @@ def test_a_wide_table_is_turned_on_its_side():
         "a long column 0  1  7",
         "a long column 1  2  8",
     ]
+
+
+def chapter(title="One part", **changes):
+    fields = {
+        "title": title,
+        "released": "Features <with noise>.",
+        "nobody": "Nobody names the image.",
+        "attacker": "An attack came close.",
+        "change": "Add noise.",
+        "comparisons": (comparison(),),
+    }
+    return Chapter(**{**fields, **changes})
+
+
+def slider(**changes):
+    steps = [
+        Step(
+            name=name,
+            values=(value,),
+            reading=f"With {name}.",
+            pictures=(("Grey.", figures.image_rows({"x": [[[0]]]})),),
+        )
+        for name, value in (("little", "9 %"), ("much", "1 %"))
+    ]
+    fields = {"title": "How much", "caption": "In shares.", "columns": ("noise", "named"), "steps": tuple(steps)}
+    return Slider(**{**fields, "chosen": 1, **changes})
+
+
+def test_chapters_answer_four_questions_in_order_and_number_their_guarantees_through():
+    made = report(chapters=(chapter(), chapter("Another", comparisons=(comparison(), comparison(attacked=None)))))
+    assert len(made.comparisons) == 3
+    order = ["Part 1: One part", "What is released", "Features <with noise>.", "What nobody can learn"]
+    order += ["What an attacker got", "What to change", "Add noise.", "Part 2: Another"]
+    parsed = page(made.to_html())
+    assert parsed.tags.count("article") == 3
+    assert "script" not in parsed.tags
+    for text in (parsed.text, " ".join(made.to_text().split())):
+        positions = [text.index(part) for part in order]
+        assert positions == sorted(positions)
+    assert "3. Advantage" in parsed.text[parsed.text.index("Part 2: Another") :]
+    assert parsed.text.index("only you can check that") < parsed.text.index("Part 1: One part")
+
+
+def test_a_slider_shows_its_chosen_step_and_a_table_of_all():
+    made = report(chapters=(chapter(sliders=(slider(),)),))
+    source = made.to_html()
+    parsed = page(source)
+    assert parsed.tags.count("script") == 1
+    assert all(address.startswith(("data:", "#")) for address in parsed.addresses)
+    assert source.count('data-name="little" hidden') == 1
+    assert source.count('data-name="much">') == 1
+    assert "little    9 %\nmuch      1 %\nIn shares." in made.to_text()
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: slider(chosen=2),
+        lambda: slider(chosen=-1),
+        lambda: chapter(comparisons=()),
+        lambda: chapter(change=""),
+        lambda: report(chapters=("a part",)),
+    ],
+)
+def test_what_a_page_could_not_show_is_refused(refused):
+    with pytest.raises(InputError):
+        refused()
+
+
+def test_a_bound_that_is_a_round_number_leaves_room_for_what_it_rules_out():
+    from tacit.report.document import number_line
+
+    assert number_line(comparison(value=2.0))["ruled_out"][1] > 20

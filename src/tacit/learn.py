@@ -558,22 +558,13 @@ def _leads_figure(task: Task, model: PrivateClassifier) -> Figure:
         + ". "
         "Leads near the noise or below it are often lost. True votes are private and not shown.",
         alternative=f"A histogram of expected leads, with noise of {noise:.3g} votes among {teachers} teachers marked.",
-        svg=_histogram(found, noise / teachers),
+        svg=figures.leads(found, noise / teachers),
     )
 
 
 def _noise(model: PrivateClassifier) -> tuple[int, float]:
     detail = model.guarantee_.detail
     return int(detail["n_teachers"]), float(detail["spread"])
-
-
-def _histogram(found: dict[str, Any], noise: float) -> str:
-    return figures.shares(
-        found,
-        edges=np.linspace(-1, 1, 21).tolist(),
-        marked=(min(1.0, noise), "size of the noise"),
-        labels=("lead, as a share of all votes", "share of queries"),
-    )
 
 
 def _owner(task: Task, data: _Data, model: PrivateClassifier, accuracy: dict[str, float] | None, folder: Path) -> None:
@@ -619,7 +610,7 @@ def _owner(task: Task, data: _Data, model: PrivateClassifier, accuracy: dict[str
                 title="True leads of the winning class",
                 caption="Over its rival, as a share of all teachers, on every query that was asked.",
                 alternative=f"A histogram of true leads, with their median at {100 * np.median(leads):.1f} %.",
-                svg=_histogram(
+                svg=figures.leads(
                     {"true votes": leads, "expected beforehand": np.array(margins(task.expected))}, noise / teachers
                 ),
             ),

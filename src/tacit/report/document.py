@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 NOT_A_PROOF = "No attack shown here proves safety."
 
 
+def picture_address(svg: str) -> str:
+    """A picture as a data address."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A picture with the sentence that explains it and the words that replace it for those who cannot see it."""
@@ -37,7 +42,7 @@ class Figure:
     @property
     def address(self) -> str:
         """The picture as a data address, so that the page needs no second file."""
-        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
+        return picture_address(self.svg)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,17 +91,92 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Step:
+    """One place of a slider: its name, what a table says of it, one sentence, and (alternative text, SVG) pictures."""
+
+    name: str
+    values: tuple[str, ...]
+    reading: str
+    pictures: tuple[tuple[str, str], ...]
+
+    @property
+    def addresses(self) -> tuple[tuple[str, str], ...]:
+        """The alternative text and the data address of each picture."""
+        return tuple((text, picture_address(svg)) for text, svg in self.pictures)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slider:
+    """A choice that the reader can move, and what it changes.
+
+    Without a script the page shows the step chosen. A table of all steps always stands below; `columns` names the
+    steps and their values.
+    """
+
+    title: str
+    caption: str
+    columns: tuple[str, ...]
+    steps: tuple[Step, ...]
+    chosen: int
+
+    def __post_init__(self) -> None:
+        checked.whole("chosen", self.chosen, at_least=0, remedy="give the place of a step")
+        if self.chosen >= len(self.steps):
+            raise InputError(
+                "chosen", self.chosen, requirement=f"must be below {len(self.steps)}, the steps", remedy="use 0"
+            )
+
+    @property
+    def table(self) -> Table:
+        """All steps."""
+        rows = tuple((step.name, *step.values) for step in self.steps)
+        return Table(title=self.title, columns=self.columns, rows=rows, note=self.caption)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chapter:
+    """One part of a longer report: four answers, then what they rest on. The first comparison is its headline."""
+
+    title: str
+    released: str
+    nobody: str
+    attacker: str
+    change: str
+    comparisons: tuple[Comparison, ...]
+    sliders: tuple[Slider, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("title", "released", "nobody", "attacker", "change"):
+            checked.text(f"the {name} of a chapter", getattr(self, name), remedy="fill it in")
+        if not self.comparisons:
+            raise InputError("comparisons", (), requirement="must not be empty", remedy="report one at least")
+
+    @property
+    def answers(self) -> tuple[tuple[str, str], ...]:
+        """Each question with its answer."""
+        return (
+            ("What is released", self.released),
+            ("What nobody can learn", self.nobody),
+            ("What an attacker got", self.attacker),
+            ("What to change", self.change),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """What one command found.
 
     `summary` is the plain-language reading, one sentence a string; `detail` is free-form data for the JSON; `met` is
-    False where a requirement that the user set is not met.
+    False where a requirement that the user set is not met. A report with chapters takes its comparisons from them.
     """
 
     command: str
     title: str
     summary: tuple[str, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    chapters: tuple[Chapter, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -105,13 +185,22 @@ class Report:
     def __post_init__(self) -> None:
         checked.text("command", self.command, remedy="name the command that made the report")
         checked.text("title", self.title, remedy="give the report a title")
-        for name, kind in (("summary", str), ("comparisons", Comparison), ("figures", Figure), ("tables", Table)):
+        for name, kind in (
+            ("summary", str),
+            ("comparisons", Comparison),
+            ("chapters", Chapter),
+            ("figures", Figure),
+            ("tables", Table),
+        ):
             items = getattr(self, name)
             if not isinstance(items, list | tuple) or not all(isinstance(item, kind) for item in items):
                 raise InputError(
                     name, items, requirement=f"must be a list of {kind.__name__}", remedy="put it into a list"
                 )
             object.__setattr__(self, name, tuple(items))
+        if self.chapters:
+            found = tuple(comparison for chapter in self.chapters for comparison in chapter.comparisons)
+            object.__setattr__(self, "comparisons", found)
         if not self.comparisons:
             raise InputError("comparisons", (), requirement="must not be empty", remedy="report one at least")
         if not isinstance(self.detail, Mapping):
@@ -151,6 +240,13 @@ class Report:
         lines += [line for sentence in self.summary for line in textwrap.wrap(sentence, 80)]
         for table in self.tables:
             lines += ["", *table.to_lines()]
+        for number, chapter in enumerate(self.chapters, start=1):
+            title = f"Part {number}: {chapter.title}"
+            lines += ["", title, "-" * len(title)]
+            for question, answer in chapter.answers:
+                lines += ["", question, *_hanging(answer, "  ")]
+            for table in (*(slider.table for slider in chapter.sliders), *chapter.tables):
+                lines += ["", *table.to_lines()]
         if self.to_check:
             lines += ["", "Only you can check that"]
             for text, numbers in self.to_check:
@@ -168,7 +264,7 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def to_html(self) -> str:
-        """One file that needs nothing else: no network, no script."""
+        """One file that needs nothing else: no network, and no script but for moving a slider."""
         from .. import __version__
 
         return _template().render(
@@ -178,6 +274,7 @@ class Report:
             number_line=number_line,
             listed=_listed,
             capital=_capital,
+            short=lambda value: safe_text(value, toward="nearest"),
             json_address="data:application/json;base64," + base64.b64encode(self.to_json().encode()).decode(),
         )
 
@@ -224,7 +321,7 @@ def _round_number(value: float) -> float:
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))
-    return next((step * power for step in (1, 2, 3, 5, 10) if step * power >= value), 10 * power)
+    return next((step * power for step in (1, 2, 3, 5, 10) if step * power > value), 20 * power)
 
 
 def _hanging(text: str, label: str) -> list[str]:

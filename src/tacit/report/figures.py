@@ -190,6 +190,16 @@ def shares(
     return _svg(draw, width=4.4, height=3.4)
 
 
+def leads(found: Mapping[str, Any], noise: float) -> str:
+    """Leads of the winning class in shares of all votes, with the size of the noise marked."""
+    return shares(
+        found,
+        edges=[place / 20 for place in range(21)],
+        marked=(min(1.0, noise), "size of the noise"),
+        labels=("lead, as a share of all votes", "share of queries"),
+    )
+
+
 def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
     """The region below `limit`, and above its mirror image, with ROC curves inside; all axes from 0 to 1."""
 
