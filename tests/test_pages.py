@@ -1,0 +1,92 @@
+"""Reports as browsers show them."""
+
+import json
+
+import pytest
+from browsing import PHONE, WAYS, assert_accessible, assert_fits, browser, opened
+from test_report import comparison, report
+
+from tacit.report import Chapter, Figure, Slider, Step, Table, figures
+
+__all__ = ["browser"]  # a fixture
+
+
+def picture(number):
+    return figures.image_rows({f"row {number}": [[[0, number / 3], [1, 0]]]})
+
+
+def slider():
+    steps = tuple(
+        Step(name=f"{number}", values=(f"{10 * number} %",), reading=f"At {number} all is well.", pictures=pictures)
+        for number in range(4)
+        for pictures in [((f"A picture of {number}.", picture(number)), ("Another.", picture(0)))]
+    )
+    return Slider(title="A choice", caption="In percent.", columns=("noise", "share"), steps=steps, chosen=2)
+
+
+def chapter(**changes):
+    fields = {
+        "title": "A part",
+        "released": "Numbers.",
+        "nobody": "Nobody.",
+        "attacker": "Somebody.",
+        "change": "Everything.",
+        "comparisons": (comparison(), comparison(attacked=None, side="at_least")),
+        "sliders": (slider(),),
+        "figures": tuple(Figure(title=f"T{n}", caption="C", alternative="A", svg=picture(n)) for n in range(3)),
+        "tables": (Table(title="Wide", columns=tuple("abcdefgh"), rows=(("a name of some length",) * 8,), note="N"),),
+    }
+    return Chapter(**{**fields, **changes})
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    made = report(chapters=(chapter(), chapter(title="Another part")), detail={"answer": 42})
+    file = tmp_path_factory.mktemp("page") / "page.html"
+    file.write_text(made.to_html(), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(("width", "scheme", "scripts"), WAYS)
+def test_a_page_fits_and_is_accessible(browser, path, width, scheme, scripts):
+    with opened(browser, path, width=width, scheme=scheme, scripts=scripts) as page:
+        assert_fits(page)
+        shown = page.locator(".slider").first
+        assert shown.locator(".step:visible").count() == 1
+        assert "At 2 all is well." in shown.inner_text()
+        assert shown.locator("tbody tr").count() == 4
+        assert shown.locator("input").is_visible() == scripts
+    assert_accessible(browser, path, width=width, scheme=scheme, scripts=scripts)
+
+
+def test_the_slider_changes_what_is_shown(browser, path):
+    with opened(browser, path, width=PHONE) as page:
+        one, other = page.locator(".slider").all()
+        one.locator("input").focus()
+        page.keyboard.press("ArrowRight")
+        assert one.locator(".step:visible p").inner_text() == "At 3 all is well."
+        assert one.locator("tr.current th").inner_text() == "3"
+        assert one.locator("output").inner_text() == "3"
+        assert one.locator("input").get_attribute("aria-valuetext") == "At 3 all is well."
+        assert one.locator(".step:visible img").first.get_attribute("alt") == "A picture of 3."
+        assert other.locator(".step:visible p").inner_text() == "At 2 all is well."
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_everything_can_be_downloaded_as_json(browser, path, scripts):
+    with opened(browser, path, scripts=scripts) as page:
+        with page.expect_download() as download:
+            page.get_by_role("link", name="All numbers as JSON").click()
+        assert download.value.suggested_filename == "tacit-audit.json"
+        data = json.loads(download.value.path().read_text())
+        assert data["detail"] == {"answer": 42}
+        assert len(data["comparisons"]) == 4
+
+
+def test_paper_shows_the_step_chosen_and_no_knob(browser, path):
+    with opened(browser, path) as page:
+        page.emulate_media(media="print")
+        assert not page.locator(".knob").first.is_visible()
+        assert page.locator(".slider").first.locator(".step:visible").count() == 1
+        assert not page.locator(".actions").is_visible()
+        assert page.pdf(format="A4").startswith(b"%PDF")
