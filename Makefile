@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
-demo: $(VENV)/base ## prove, attack and report on bundled digits; writes build/demo.html
+demo: $(VENV)/demo ## prove, attack and report on bundled digits; writes build/demo.html
 	@mkdir -p build
 	$(BIN)/tacit demo --report build/demo.html --json build/demo.json
 
@@ -51,7 +51,14 @@ $(VENV)/base: pyproject.toml constraints.txt
 	@$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/work: $(VENV)/base
+# Of torch the build without GPU libraries, 200 MB instead of gigabytes, where its index can be reached; else any.
+$(VENV)/demo: $(VENV)/base
+	@echo "installing torch and OpenDP …"
+	@$(INSTALL) --no-deps --retries 0 --timeout 15 --extra-index-url https://download.pytorch.org/whl/cpu torch 2>/dev/null || true
+	@$(INSTALL) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/work: $(VENV)/demo
 	@echo "installing what tests, checks and documentation need …"
 	@$(INSTALL) --editable '.[test,check,docs]'
 	@touch $@

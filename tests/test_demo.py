@@ -1,22 +1,30 @@
 """The demo as a newcomer runs it, once, and what its numbers must satisfy."""
 
-import dataclasses
 import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import torch
+from browsing import PHONE, WAYS, assert_accessible, assert_fits, browser, opened
 
-from tacit import Attack, Comparison, demo
+from tacit import Attack, Comparison, demo, reconstruction
 from tacit.theory.confidence import binomial_lower
+
+__all__ = ["browser"]  # a fixture
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def run(folder):
     command = [sys.executable, "-m", "tacit", "demo", "--json", "out.json", "--report", "out.html"]
-    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    assert finished.returncode == 0, finished.stderr
     return finished, json.loads((folder / "out.json").read_text()), (folder / "out.html").read_text()
 
 
@@ -27,40 +35,95 @@ def comparisons(run):
 
 def test_it_ends_well_and_says_where_the_report_is(run):
     finished, data, page = run
-    assert finished.returncode == 0, finished.stderr
     assert "out.html" in finished.stderr
     assert "Warning" not in finished.stderr
     assert data["command"] == "demo"
-    assert page.count("<article") == len(data["comparisons"]) == 5
-    assert page.count("data:image/svg+xml") == 2
+    assert page.count("<article") == len(data["comparisons"]) == 7
+    for part in ("Part 1", "Part 2", "Part 3"):
+        assert part in page
+        assert part in finished.stdout
+    for question in ("What is released", "What nobody can learn", "What an attacker got", "What to change"):
+        assert page.count(f"<h3>{question}</h3>") == 3
 
 
 def test_no_attack_contradicts_a_guarantee(comparisons):
+    """Fresh noise is in two of them, whose stated chances of failure add up to 0.07; both are far from sharp."""
     assert not any(comparison.contradicted for comparison in comparisons)
-    assert sum(comparison.attack is not None for comparison in comparisons) == 4
+    assert sum(comparison.attack is not None for comparison in comparisons) == 5
 
 
-def test_the_best_attacks_come_close_to_the_bounds(comparisons):
-    naming, rebuilding, telling, worse, unbiased = comparisons
-    assert naming.attack.value > 0.95 * naming.guarantee.value
-    assert telling.attack.value > 0.98 * telling.guarantee.value
-    assert worse.attack.value < 2 * worse.guarantee.value  # Le Cam loses at most a factor of two
-    assert rebuilding.attack.value < rebuilding.guarantee.detail["variance_of_the_gallery"]
-    assert unbiased.guarantee.value > 0
+def test_attacks_come_close_where_they_can(comparisons):
+    naming, rebuilding, anyone, unbiased, private, forest, student = comparisons
+    assert naming.attack.value > 0.9 * naming.guarantee.value
+    assert rebuilding.attack.value < 0.6  # 1 is knowing nothing
+    assert unbiased.guarantee.value > 100 * anyone.guarantee.value > 0
+    assert private.guarantee.value == demo.EPSILON
+    assert forest.attack.value > 0.95 * forest.guarantee.value > 0.5
+    assert student.guarantee.value < 0.2 < forest.guarantee.value
 
 
-def test_an_attacker_who_sees_less_noise_than_promised_is_caught(comparisons):
+def test_the_numbers_of_every_picture_are_in_the_json(run):
+    detail = run[1]["detail"]
+    features, classifier, scores = detail["features"], detail["classifier"], detail["scores"]
+    for name in ("accuracy", "identification_upper", "identification_by_attack", "remaining_lower"):
+        assert len(features[name]) == len(demo.SIZES)
+    assert sorted(features["identification_upper"], reverse=True) == features["identification_upper"]
+    assert np.shape(features["bounds"]["multi-point"]) == (demo.BOUNDED, 1, 8, 8)
+    assert len(classifier["accuracies"]) == len(demo.EPSILONS)
+    assert classifier["answers"] == demo.QUERIES
+    assert len(scores["certificate_by_rows"]) == 8
+
+
+def test_the_private_classifier_learned_something(run):
+    """Ten classes: guessing is right on a tenth. Below 0.4 in fewer than one run of a thousand."""
+    assert run[1]["detail"]["classifier"]["accuracy"]["value"] > 0.4
+
+
+@pytest.mark.parametrize(("width", "scheme", "scripts"), WAYS)
+def test_the_page_fits_and_is_accessible(run, browser, folder, width, scheme, scripts):
+    assert run
+    with opened(browser, folder / "out.html", width=width, scheme=scheme, scripts=scripts) as page:
+        assert_fits(page)
+    assert_accessible(browser, folder / "out.html", width=width, scheme=scheme, scripts=scripts)
+
+
+def test_the_slider_of_the_page_shows_other_digits(run, browser, folder):
+    assert run
+    with opened(browser, folder / "out.html", width=PHONE) as page:
+        before = page.locator(".step:visible p").inner_text()
+        page.locator(".slider input").focus()
+        page.keyboard.press("End")
+        after = page.locator(".step:visible p").inner_text()
+        assert before != after
+        assert after.startswith(f"With noise of {demo.SIZES[-1]:g} times the features")
+        assert page.locator("tr.current th").inner_text() == f"{demo.SIZES[-1]:g}"
+
+
+@pytest.fixture(scope="module")
+def release():
+    """The demo's features of 500 private digits, with noise of their own size, and what is proven about naming them."""
+    digits = demo._digits(0)
+    layer, _ = demo._network(digits, 0)
+    candidates = torch.tensor(digits.private[0][: demo.CANDIDATES])
+    with torch.no_grad():
+        features = layer(candidates).numpy()
+    noise = reconstruction.Gaussian(float(np.sqrt(np.mean(features**2))))
+    return layer, candidates, features, noise, reconstruction.identification_bound(layer, candidates, noise)
+
+
+def test_an_attacker_who_sees_less_noise_than_promised_is_caught(release):
     """The comparison must be able to fail: half the noise lets the same attack through the bound."""
-    release = demo._trained(0)
-    quiet = dataclasses.replace(release, sigma=release.sigma / 2)
-    cheat = demo._identification(quiet, 0, np.random.default_rng(3)).attack
-    assert isinstance(cheat, Attack)
-    assert Comparison(guarantee=comparisons[0].guarantee, attack=cheat).contradicted
+    layer, candidates, _, noise, guarantee = release
+    honest, cheat = (
+        reconstruction.nearest_candidate(layer, candidates, reconstruction.Gaussian(sigma), guarantee)
+        for sigma in (noise.sigma, noise.sigma / 2)
+    )
+    assert not Comparison(guarantee=guarantee, attack=honest).contradicted
+    assert Comparison(guarantee=guarantee, attack=cheat).contradicted
 
 
-def low_bit_attack(release, noisy):
+def low_bit_attack(features, sigma, noisy):
     """Names the nearest candidate that the released floats allow: their low bits betray which sums are possible."""
-    features = release.features(release.gallery)
     zero = features == 0
     named = []
     for x in noisy:
@@ -70,36 +133,37 @@ def low_bit_attack(release, noisy):
         multiples = np.where(finer, x, 0.0) / np.where(finer, grid, 1.0)
         impossible = np.any(multiples != np.round(multiples), axis=1)
         # A feature that is zero releases σ times a float and nothing else.
-        z = x / release.sigma
+        z = x / sigma
         neighbours = np.stack([np.nextafter(z, -np.inf), z, np.nextafter(z, np.inf)])
-        impossible |= (zero & ~np.any(neighbours * release.sigma == x, axis=0)).any(axis=1)
+        impossible |= (zero & ~np.any(neighbours * sigma == x, axis=0)).any(axis=1)
         distances = np.sum(features**2, axis=1) - 2 * features @ x
         named.append(np.argmin(np.where(impossible, np.inf, distances)))
     return np.array(named)
 
 
-def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_rounded(comparisons):
+def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_rounded(release):
     """In full precision the attack contradicts the guarantee, which speaks of real numbers; rounded, it does not."""
-    release, generator = demo._trained(0), np.random.default_rng(11)
-    truth = generator.integers(demo.GALLERY, size=1500)
-    features = release.features(release.gallery[truth])
-    adversary = comparisons[0].guarantee.adversary
+    layer, candidates, features, noise, guarantee = release
+    generator = np.random.default_rng(11)
+    truth = generator.integers(demo.CANDIDATES, size=1500)
 
     def comparison(noisy):
-        hits = int(np.sum(low_bit_attack(release, noisy) == truth))
+        hits = int(np.sum(low_bit_attack(features, noise.sigma, noisy) == truth))
         attack = Attack(
-            quantity=comparisons[0].guarantee.quantity,
+            quantity=guarantee.quantity,
             value=hits / len(truth),
             low=binomial_lower(hits, trials=len(truth), failure_probability=1e-6),
             high=1.0,
             confidence=1 - 1e-6,
-            adversary=adversary,
+            adversary=guarantee.adversary,
             method="low bits",
         )
-        return Comparison(guarantee=comparisons[0].guarantee, attack=attack)
+        return Comparison(guarantee=guarantee, attack=attack)
 
-    assert comparison(features + release.sigma * generator.standard_normal(features.shape)).contradicted
-    assert not comparison(release.noisy(features, generator)).contradicted
+    assert comparison(features[truth] + noise.sigma * generator.standard_normal((len(truth), 64))).contradicted
+    with torch.no_grad():
+        released = reconstruction.Dithered(layer, noise)(candidates[truth]).numpy()
+    assert not comparison(released).contradicted
 
 
 def test_another_seed_tells_the_same_story():
