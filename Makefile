@@ -51,10 +51,8 @@ $(VENV)/base: pyproject.toml constraints.txt
 	@$(INSTALL) --editable .
 	@touch $@
 
-# Of torch the build without GPU libraries, 200 MB instead of gigabytes, where its index can be reached; else any.
 $(VENV)/demo: $(VENV)/base
 	@echo "installing torch and OpenDP …"
-	@$(INSTALL) --no-deps --retries 0 --timeout 15 --extra-index-url https://download.pytorch.org/whl/cpu torch 2>/dev/null || true
 	@$(INSTALL) --editable '.[demo]'
 	@touch $@
 
