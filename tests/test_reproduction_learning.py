@@ -115,7 +115,7 @@ def test_every_way_to_answer_on_the_same_votes(adult, tmp_path, capsys):
     out = tmp_path / "ways"
     options = ["--data", str(adult), "--out", str(out), "--councils", "1", "--teachers", "60", "--epsilon", "8"]
     assert cli._run(["reproduce", "mechanisms", "adult", *options]) == 0
-    assert "60 teachers, ε = 8: the gate answers" in capsys.readouterr().out
+    assert "60 teachers at ε = 8" in capsys.readouterr().out
     votes = np.load(out / "votes-60-0.npy")
     assert votes.sum(axis=1).tolist() == [60] * len(votes)
     rows = {row["mechanism"]: row for row in json.loads((out / "results.json").read_text())["detail"]["rows"]}

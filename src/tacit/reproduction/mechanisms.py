@@ -196,23 +196,35 @@ def _summary(task: Task, data: Data, means: list[_Row]) -> tuple[str, ...]:
         f"data; means of {task.councils} councils of each size."
     )
     found = {(row["teachers"], row["epsilon"], row["mechanism"]): row for row in means}
-    lines = []
-    for teachers in task.teachers:
-        for epsilon in task.epsilons:
-            gate, noisy = found[teachers, epsilon, "gate"], found[teachers, epsilon, "gnmax"]
-            lines.append(_verdict(teachers, epsilon, gate, noisy))
-    return (first, *lines)
-
-
-def _verdict(teachers: int, epsilon: float, gate: _Row, noisy: _Row) -> str:
-    ratio = gate["answered"] / noisy["answered"]
-    where = f"{teachers} teachers, ε = {epsilon:g}: the gate answers {gate['answered']:.0f} queries"
-    if gate["labels"] is None:
-        return f"{where}."
-    better = gate["labels"] >= noisy["labels"]
+    pairs = [
+        (teachers, epsilon, found[teachers, epsilon, "gate"], found[teachers, epsilon, "gnmax"])
+        for teachers in task.teachers
+        for epsilon in task.epsilons
+    ]
+    wins = [_case(*pair) for pair in pairs if _wins(*pair[2:])]
+    losses = [_case(*pair) for pair in pairs if not _wins(*pair[2:])]
     return (
-        f"{where}, {ratio:.2g} times as many as GNMax, and is right on {_percent(gate['labels'])} of them, "
-        f"{'no less' if better else 'less'} than GNMax with {_percent(noisy['labels'])}."
+        first,
+        (
+            f"The gate answers more queries than GNMax, and is right on no smaller a share of them, in {len(wins)} of "
+            f"{len(pairs)} cases{': ' + '; '.join(wins) if wins else ''}."
+        ),
+        f"It does not in {len(losses)}{': ' + '; '.join(losses) if losses else ''}.",
+        (
+            f"Of the students that learned from answers, the gate's is the better one in "
+            f"{sum((gate['accuracy'] or 0) > noisy['accuracy'] for *_, gate, noisy in pairs)} cases."
+        ),
+    )
+
+
+def _wins(gate: _Row, noisy: _Row) -> bool:
+    return gate["labels"] is not None and gate["answered"] > noisy["answered"] and gate["labels"] >= noisy["labels"]
+
+
+def _case(teachers: int, epsilon: float, gate: _Row, noisy: _Row) -> str:
+    return (
+        f"{teachers} teachers at ε = {epsilon:g}, {gate['answered']:.0f} answers against {noisy['answered']:.0f} "
+        f"({gate['answered'] / noisy['answered']:.2g} ×)"
     )
 
 
