@@ -160,6 +160,9 @@ def test_figures_are_xml_in_the_colours_of_both_schemes_and_the_same_every_time(
     ElementTree.fromstring(one)  # noqa: S314 — our own text
     assert "var(--proven)" in one
     assert "prefers-color-scheme: dark" in one
+    lines = figures.intervals({"low to high": (0.1, 0.3)}, x_label="advantage", marked=(0.2, "allowed: 0.2"))
+    ElementTree.fromstring(lines)  # noqa: S314 — our own text
+    assert "low to high" in lines
     for placeholder in (figures.INK, figures.MUTED, figures.GRID, figures.PROVEN, figures.ACHIEVED, figures.USEFUL):
         assert placeholder not in one
 

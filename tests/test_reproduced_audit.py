@@ -1,14 +1,26 @@
-"""`tacit reproduce audit`: the experiment's truth, its bound and the certificates, against independent computation."""
+"""`tacit reproduce audit`: the experiment's truth, its bound and the certificates, against independent computation;
+audits of real models in small."""
 
+import io
 import json
 import math
+import os
+import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
-from test_cli import assert_one_line_error, run
+from test_cli import run
+from test_reproduction import write_digits
 
+from tacit import cli
+from tacit.audit import certify
+from tacit.reproduction import audits, gather
+from tacit.reproduction.data import adult_tables
 from tacit.reproduction.finite import DELTA, MEANS, Mixture
+
+DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.1, 0.7])
@@ -84,5 +96,127 @@ def test_certificates_lie_below_the_truth_and_the_bound_is_the_printed_one(finis
     assert not any(comparison["contradicted"] for comparison in data["comparisons"])
 
 
-def test_another_experiment_is_refused(tmp_path, here):
-    assert_one_line_error(here(tmp_path, "reproduce", "audit", "figure2", "--out", "out"))
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A data folder with the first records of Adult and the first digits of MNIST."""
+    path = DATA / "adult.tar.xz"
+    if not path.is_file():
+        pytest.skip(f"no adult.tar.xz in {DATA}; set TACIT_DATA to a folder that holds it")
+    folder = write_digits(tmp_path_factory.mktemp("data"), known=700, tested=400)
+    with tarfile.open(path) as archive, tarfile.open(folder / "adult.tar.xz", "w:xz") as short:
+        for name, count in (("./adult.data", 3000), ("./adult.test", 1500)):
+            text = b"\n".join(archive.extractfile(name).read().split(b"\n")[: count + 1])
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            short.addfile(member, io.BytesIO(text))
+    return folder
+
+
+def finished_audit(data, tmp_path_factory, **options):
+    out, said = tmp_path_factory.mktemp("audits") / "out", []
+    task = audits.Task(out=out, data=data, **options)
+    report = audits.reproduce(task, advance=said.append)
+    assert len(said) == audits.steps(task)
+    return task, report
+
+
+@pytest.fixture(scope="module")
+def adult(data, tmp_path_factory):
+    return finished_audit(data, tmp_path_factory, experiment="adult", records=2500)
+
+
+@pytest.fixture(scope="module")
+def digits(data, tmp_path_factory):
+    return finished_audit(data, tmp_path_factory, experiment="mnist", records=200, rows=4_000, shadows=4)
+
+
+def by_name(report):
+    return {(one["model"], one["secret"], one["output"]): one for one in report.detail["audits"]}
+
+
+def test_the_audit_of_predictions_agrees_with_the_table(adult, data):
+    """What income itself tells, from the file, and what each model does, between an attack and the certificate."""
+    _, report = adult
+    found = by_name(report)
+    assert len(found) == 14
+    (table, income), _ = adult_tables(data / "adult.tar.xz")
+    chosen = np.sort(np.random.default_rng(0).permutation(len(income))[:2500])
+    expected = certify(table["sex"][chosen], income[chosen], delta=0.05 / 14, loss="joint")
+    assert found["true income", "sex", "class"]["high"] == expected.advantage
+    for one in found.values():
+        assert 0 <= one["low"] <= one["high"] <= 1
+        assert one["judged"] == ("met" if one["high"] <= 0.1 else "broken" if one["low"] > 0.1 else "not proven")
+    # A man earns more than 50K three times as often: every model that is any good tells something about sex.
+    assert found["all columns", "sex", "noisy score"]["low"] > 0.05
+    assert not report.contradicted
+    assert "2500 people are audited; the models learned from 1500 others" in report.summary[0]
+
+
+def test_the_audit_of_membership_stands_beside_what_privacy_implies(digits):
+    task, report = digits
+    found = by_name(report)
+    assert len(found) == 12
+    table = np.load(task.out / "scores-by-heart.npy")
+    member, right = table[0] == 1, table[1 + audits._SCORES.index("correct")]
+    gap = right[member].mean() - right[~member].mean()
+    assert right[member].mean() > 0.95
+    assert found["learned by heart", "member", "right or wrong"]["low"] <= gap
+    assert gap <= found["learned by heart", "member", "right or wrong"]["high"] < gap + 0.1
+    for one in found.values():
+        assert one["low"] <= one["high"]
+        implied = {"learned by heart": None, "private, ε = 1": math.tanh(0.5), "hardly any noise": 1.0}[one["model"]]
+        assert one["implied"] == (None if implied is None else pytest.approx(implied, abs=1e-4))
+    assert "DP allows" in report.tables[0].columns
+    assert not report.contradicted
+
+
+def test_a_killed_audit_goes_on_and_draws_no_private_model_again(digits, monkeypatch, capsys):
+    task, report = digits
+    gone = task.out / "private-1-member-noisy-loss.json"
+    gone.unlink()
+
+    def never(*_):
+        raise AssertionError("a model was trained again")
+
+    monkeypatch.setattr(audits, "membership", never)
+    options = ["--data", str(task.data), "--out", str(task.out), "--records", "200", "--rows", "4000"]
+    assert cli._run(["reproduce", "audit", "mnist", *options, "--shadows", "4", "--resume"]) == 0
+    assert "A ceiling of 0.1 is met by" in " ".join(capsys.readouterr().out.split())
+    again = json.loads((task.out / "results.json").read_text())["detail"]["audits"]
+    for old, new in zip(report.detail["audits"], again, strict=True):
+        assert (old["low"], old["high"]) == (new["low"], new["high"])
+    assert gone.exists()
+
+
+def test_audits_become_one_page(adult, digits, tmp_path):
+    page = gather([adult[0].out, digits[0].out], tmp_path / "audits.md", title="Audits of real models").read_text()
+    assert page.startswith("# Audits of real models\n")
+    assert "| private, ε = 1 | noisy loss |" in page
+    for name in ("audit-adult-intervals.svg", "audit-adult-roc.svg", "audit-mnist-roc-private.svg"):
+        assert f"]({name})" in page
+        assert (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("figure2",), "EXPERIMENT must be one of figure1, adult, mnist, got 'figure2'"),
+        (("figure1", "--records", "500"), "--records must be left out for figure1"),
+        (("figure1", "--resume"), "--resume must be left out for figure1"),
+        (("adult", "--neurons", "5"), "--neurons must be left out for adult"),
+        (("adult", "--records", "99"), "--records must be"),
+        (("adult", "--records", "3001"), "--records must be at most 3000"),
+        (("mnist", "--records", "351"), "--records must be at most 350"),
+        (("mnist", "--rows", "5"), "--rows must be"),
+        (("mnist", "--shadows", "2"), "--shadows must be"),
+        (("mnist", "--data", "."), "the data must be"),
+    ],
+)
+def test_what_an_audit_cannot_take_is_refused(arguments, said, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TACIT_DATA", str(data))
+    assert cli._run(["reproduce", "audit", *arguments, "--out", "out"]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert not (tmp_path / "out").exists()

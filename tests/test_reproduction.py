@@ -174,7 +174,10 @@ def test_a_decoder_of_very_many_features_looks_where_the_known_images_lie(digits
 
 def test_pages_of_several_runs_become_one(finished, tmp_path):
     out, _, _ = finished
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "more.md").write_text("# More of it\n\ntext\n")
     page = collect([out, out], tmp_path / "results").read_text()
+    assert page.startswith("# Results\n\nOther results: [More of it](more.md).\n\n| network |")
     assert page.count("\n| MNIST |") == 2
     assert "![" in page
     assert (tmp_path / "results" / "mnist-images.svg").exists()

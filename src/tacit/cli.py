@@ -22,6 +22,13 @@ from .files import write_whole
 if TYPE_CHECKING:
     from .report import Report
 
+_AUDITS = {
+    "figure1": ("rows", "neurons", "restarts", "tables"),
+    "adult": ("data", "records", "resume"),
+    "mnist": ("data", "records", "rows", "shadows", "resume"),
+}
+"""Experiments of `tacit reproduce audit`, and the options that each of them takes."""
+
 FINE, UNMET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
@@ -444,23 +451,58 @@ def mechanisms(
 
 @reproduce.command("audit")
 def reproduce_audit(
-    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1.")],
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1, adult or mnist.")],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results and figures are written.")],
-    rows: Annotated[int, typer.Option("--rows", help="Of each simulated table.")] = 100_000,
-    neurons: Annotated[int, typer.Option("--neurons", help="Of the paper's network.")] = 1_000,
-    restarts: Annotated[int, typer.Option("--restarts", help="Networks, of which the best counts.")] = 3,
-    tables: Annotated[int, typer.Option("--tables", help="Certify so many, and take medians.")] = 21,
-    seed: Annotated[int, typer.Option("--seed", help="For tables and networks.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option("--rows", help="figure1: of each simulated table; mnist: drawn for each audit.")
+    ] = None,
+    neurons: Annotated[int | None, typer.Option("--neurons", help="figure1: of the paper's network.")] = None,
+    restarts: Annotated[
+        int | None, typer.Option("--restarts", help="figure1: networks, of which the best counts.")
+    ] = None,
+    tables: Annotated[int | None, typer.Option("--tables", help="figure1: certify so many, and take medians.")] = None,
+    records: Annotated[
+        int | None, typer.Option("--records", help="adult: people audited; mnist: members, and as many others.")
+    ] = None,
+    shadows: Annotated[int | None, typer.Option("--shadows", help="mnist: shadow models of each model.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For draws, training and attacks.")] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="adult, mnist: go on in a folder that a run left behind.")
+    ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Figure 1 of the paper on auditing with finite adversaries, beside certificates from the same rows."""
+    """Figure 1 of the paper on auditing with finite adversaries; audits of real models, on Adult and MNIST."""
     with _delivery(json, report, quiet=quiet) as deliver:
-        study = _reproduction("audit")
-        task = study.Task(
-            experiment=experiment, out=out, rows=rows, neurons=neurons, restarts=restarts, tables=tables, seed=seed
-        )
+        options = {
+            "data": data,
+            "rows": rows,
+            "neurons": neurons,
+            "restarts": restarts,
+            "tables": tables,
+            "records": records,
+            "shadows": shadows,
+            "resume": resume or None,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        if experiment not in _AUDITS:
+            raise InputError(
+                "EXPERIMENT", experiment, requirement=f"must be one of {', '.join(_AUDITS)}", remedy="choose one"
+            )
+        for name, value in given.items():
+            if name not in _AUDITS[experiment]:
+                raise InputError(
+                    f"--{name}",
+                    str(value),
+                    requirement=f"must be left out for {experiment}",
+                    remedy="see tacit reproduce audit --help",
+                )
+        study = _reproduction("figure1" if experiment == "figure1" else "audits")
+        task = study.Task(experiment=experiment, out=out, seed=seed, **given)
         with _progress(study.steps(task), quiet=quiet) as advance:
             result = study.reproduce(task, advance=advance)
         deliver(result)
@@ -468,6 +510,7 @@ def reproduce_audit(
 
 def _reproduction(study: str) -> ModuleType:
     try:
+        from .reproduction import audits as real_audits
         from .reproduction import finite as audit_study
         from .reproduction import hcr as reconstruction_study
         from .reproduction import mapl as learning_study
@@ -476,13 +519,13 @@ def _reproduction(study: str) -> ModuleType:
         raise MissingExtraError(
             "tacit reproduce must have torch, got no such package; pip install 'tacit[learning,torch]'"
         ) from None
-    studies = {
+    return {
         "hcr": reconstruction_study,
         "mapl": learning_study,
         "mechanisms": mechanisms_study,
-        "audit": audit_study,
-    }
-    return studies[study]
+        "figure1": audit_study,
+        "audits": real_audits,
+    }[study]
 
 
 @contextlib.contextmanager

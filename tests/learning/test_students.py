@@ -236,6 +236,10 @@ def test_a_record_that_its_features_cannot_bear_moves_nothing():
 
 def test_moments_with_a_large_budget_are_ridge_regression():
     model = MomentClassifier(epsilon=1e3, delta=1e-5).fit(X[:900], Y[:900], X[900:1400])
+    values = model.decision_function(X)
+    if len(model.classes_) == 2:
+        values = np.column_stack([-values, values])
+    np.testing.assert_array_equal(model.classes_[values.argmax(axis=1)], model.predict(X))
     plain = RidgeClassifier(alpha=1.0).fit(X[:900], Y[:900])
     ours, theirs = (np.mean(fitted.predict(X[1400:]) == Y[1400:]) for fitted in (model, plain))
     assert ours > theirs - 0.05

@@ -105,10 +105,19 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The class whose fitted value is largest."""
+        classes: NDArray[Any] = self.classes_[np.argmax(self._values(X), axis=1)]
+        return classes
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The fitted value of each class; of two classes, by how much the second one's is larger."""
+        values = self._values(X)
+        return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
+
+    def _values(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
-        classes: NDArray[Any] = self.classes_[np.argmax(self._rows(X) @ self.weights_, axis=1)]
-        return classes
+        values: NDArray[np.float64] = self._rows(X) @ self.weights_
+        return values
 
     def _rows(self, X: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: N803
         """Features with a constant beside them, each row of length 1."""

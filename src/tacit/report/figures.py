@@ -288,6 +288,30 @@ def lines(x: Sequence[float], found: Mapping[str, tuple[Sequence[float], str]], 
     return _svg(draw, width=4.4, height=4.2)
 
 
+def intervals(found: Mapping[str, tuple[float, float]], *, x_label: str, marked: tuple[float, str]) -> str:
+    """A line from low to high for each name, which stands above it, and one place marked; the axis begins at 0."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
+        places = [-float(place) for place in range(len(found))]
+        lows, highs = zip(*found.values(), strict=True)
+        axes.hlines(places, lows, highs, color=PROVEN, linewidth=2.2)
+        axes.plot(highs, places, color=PROVEN, marker="|", markersize=9, linestyle="", label="nobody exceeds")
+        axes.plot(lows, places, color=ACHIEVED, marker="o", linestyle="", clip_on=False, label="an attack has shown")
+        for name, place in zip(found, places, strict=True):
+            axes.annotate(name, (0, place), xytext=(2, 5), textcoords="offset points", fontsize=7.5, va="bottom")
+        axes.set_yticks([])
+        axes.locator_params(axis="x", nbins=5)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlim(0, 1.05 * max(*highs, marked[0]))
+        axes.set_ylim(places[-1] - 0.5, 0.9)
+        axes.set_xlabel(x_label)
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=1.4 + 0.42 * len(found))
+
+
 def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
     """Rows of small images in [0, 1], grey or coloured, each row with its label above it."""
 

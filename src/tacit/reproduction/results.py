@@ -59,13 +59,23 @@ def _gathered(folder: Path, destination: Path) -> str:
 
 
 def collect(folders: Sequence[Path], destination: Path) -> Path:
-    """One page with one table, DESTINATION/index.md, from the output folders of several runs, and their figures."""
+    """One page with one table, DESTINATION/index.md, from the output folders of several runs, and their figures.
+
+    It begins with links to the other pages there.
+    """
     destination.mkdir(parents=True, exist_ok=True)
     sections = [_gathered(folder, destination) for folder in folders]
     rows = [decoded(json.loads((folder / "results.json").read_text()))["detail"]["row"] for folder in folders]
     page = destination / "index.md"
-    write_whole(page, "\n".join(["# Results\n", table(rows), *sections]).encode())
+    write_whole(page, "\n".join(["# Results\n", other_pages(destination), table(rows), *sections]).encode())
     return page
+
+
+def other_pages(folder: Path) -> str:
+    """Links to the pages of a folder beside its index, by their titles."""
+    titles = {page.name: page.read_text().partition("\n")[0] for page in sorted(folder.glob("*.md"))}
+    links = [f"[{title.removeprefix('# ')}]({name})" for name, title in titles.items() if name != "index.md"]
+    return f"Other results: {'; '.join(links)}.\n" if links else ""
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
