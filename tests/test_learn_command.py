@@ -323,6 +323,12 @@ BAD = {
     "no delta": (("--delta", "0"), "--delta must be a finite number"),
     "wrong epsilon": (("--epsilon", "-1"), "--epsilon must be a finite number"),
     "unknown mechanism": (("--mechanism", "magic"), "--mechanism must be one of"),
+    "confirm without a proposer": (("--mechanism", "confirm"), "--proposer must be given for --mechanism confirm"),
+    "a proposer for gnmax": (
+        ("--proposer", "test.csv"),
+        "--proposer must be given for --mechanism confirm, and for no",
+    ),
+    "a private proposer": (("--mechanism", "auto", "--proposer", "private.csv"), "--proposer must hold other records"),
     "no teachers": (("--teachers", "0"), "--teachers must be a whole number"),
     "no queries": (("--queries", "0"), "--queries must be 'all' or a number"),
     "odd share": (("--expected", "0.3"), "--expected must be"),
@@ -412,6 +418,11 @@ def test_private_records_are_not_taken_for_public_ones(folder, here):
         assert_one_line_error(done)
         assert "--public must hold other records than PRIVATE" in done.stderr
         assert not (folder / "mistaken" / "publish").exists()
+    proposer = ("--mechanism", "confirm", "--proposer", "again.csv")
+    done = here(
+        folder, "private.csv", "--label", "bought", "--public", "public.csv", *BUDGET, *proposer, "--out", "mistaken"
+    )
+    assert "--proposer must hold other records than PRIVATE" in done.stderr
 
 
 @pytest.mark.usefixtures("all_cores")
@@ -434,3 +445,22 @@ def test_remarks_in_a_file_are_not_published(tmp_path, here):
     published = tmp_path / "out" / "publish" / "labelled.parquet"
     assert b"1234567" not in published.read_bytes()
     assert parquet.read_table(published).column_names[-1] == "bought"
+
+
+def test_labels_that_a_model_of_known_records_proposes_are_confirmed(folder, here):
+    """The operating system's coins: 150 teachers that agree deny few of 300, and a student learns from the others."""
+    budget = ("--epsilon", "4", "--delta", "1e-5", "--teachers", "150", "--mechanism", "confirm", "--refusals", "50")
+    columns = ("private.csv", "--label", "bought", "--public", "public.csv", "--test", "test.csv")
+    write_csv(folder / "known.csv", mixed(np.random.default_rng(9), 60), HEADER)
+    done = here(folder, *columns, *budget, "--proposer", "known.csv", "--out", "confirmed")
+    assert done.returncode == 0, done.stderr
+    found = results(folder, "confirmed")
+    assert found["detail"]["answered"] > 100
+    (comparison,) = [Comparison.from_dict(item) for item in found["comparisons"]]
+    assert comparison.guarantee.detail["mechanism"] == "Confirm"
+    assert any("--proposer) owes nothing" in text for text in comparison.guarantee.assumed(checked_by="caller"))
+    one_class = folder / "one.csv"
+    write_csv(one_class, [row for row in mixed(np.random.default_rng(9), 60) if row[-1] == "yes"], HEADER)
+    refused = here(folder, *columns, *budget, "--proposer", "one.csv", "--out", "refused")
+    assert "--proposer must hold records that the student" in refused.stderr
+    assert not (folder / "refused").exists()

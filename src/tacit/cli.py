@@ -150,12 +150,19 @@ def learn(
         int | None, typer.Option("--teachers", help="How many; else the root of the number of records.")
     ] = None,
     mechanism: Annotated[
-        str, typer.Option("--mechanism", help="auto, svt, svt-faithful, gnmax, confident-gnmax, stable or gate.")
+        str,
+        typer.Option("--mechanism", help="auto, svt, svt-faithful, gnmax, confident-gnmax, stable, gate or confirm."),
     ] = "auto",
+    proposer: Annotated[
+        Path | None,
+        typer.Option("--proposer", metavar="FILE", help="Labelled records that may be known, to propose labels by."),
+    ] = None,
     queries: Annotated[
         str | None, typer.Option("--queries", help="How many public records are asked about, or all.")
     ] = None,
-    refusals: Annotated[int | None, typer.Option("--refusals", help="After how many svt stops.")] = None,
+    refusals: Annotated[
+        int | None, typer.Option("--refusals", help="After how many svt, gate or confirm stop.")
+    ] = None,
     expected: Annotated[
         float, typer.Option("--expected", help="The share of teachers expected to be right, for the choice.")
     ] = 0.8,
@@ -194,6 +201,7 @@ def learn(
             student_settings=tuple(student_settings or ()),
             teachers=teachers,
             mechanism=mechanism,
+            proposer=proposer,
             queries=queries,
             refusals=refusals,
             expected=expected,

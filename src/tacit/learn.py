@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import dataclasses
 import importlib
 import io
@@ -80,6 +81,7 @@ class Task:
     expected: float = 0.8
     classes: str | None = None
     ids: str | None = None
+    proposer: Path | None = None
     ledger: str | None = None
     engine: str = "local"
     resume: bool = False
@@ -96,6 +98,8 @@ class _Data:
     ids: list[str] | None
     public: NDArray[np.float64] | None
     test: tuple[tables.Table, list[str]] | None
+    proposer: tuple[NDArray[np.float64], NDArray[Any]] | None
+    """Labelled records that may be known, for a model that proposes labels."""
     unknown: dict[str, float]
     """For each column, the share of private records for which the public rule has no value. Private."""
     unused: tuple[str, ...]
@@ -114,6 +118,7 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         trusted = rehearsal("--learner", classifier.estimator, **size)
         if classifier.student is not None:
             rehearsal("--student", classifier.student, **size)
+        proposer = _proposer(classifier, data)
     with workers.opened(task.engine):
         folder = _folder(task)  # once a cluster, if there is to be one, has answered
     classifier.set_params(ledger=_ledger(task))
@@ -125,6 +130,7 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
                 data.labels,
                 data.public,
                 ids=data.ids,
+                proposer=proposer,
                 folder=folder / "private",
                 trusted=trusted,
                 advance=advance,
@@ -169,18 +175,30 @@ def _check(task: Task) -> None:
         raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
     if task.public is not None and task.public.resolve() == task.private.resolve():
         raise _public_is_private(task.public)
-    if task.test is not None and task.test.resolve() == task.private.resolve():
+    for name, path in (("--test", task.test), ("--proposer", task.proposer)):
+        if path is not None and path.resolve() == task.private.resolve():
+            raise _others(name, path)
+    if (task.mechanism == "confirm") != (task.proposer is not None) and task.mechanism != "auto":
         raise InputError(
-            "--test",
-            str(task.test),
-            requirement="must hold other records than PRIVATE",
-            remedy="set some aside, or leave it out",
+            "--proposer",
+            None if task.proposer is None else str(task.proposer),
+            requirement="must be given for --mechanism confirm, and for no other but auto",
+            remedy="name labelled records that may be known, or choose gate",
         )
     private = task.out / "private"
     if (private / "task.json").exists() and not task.resume:
         raise InputError(
             "--out", str(task.out), requirement="must be new without --resume", remedy="add --resume to go on there"
         )
+
+
+def _others(option: str, path: Path) -> InputError:
+    return InputError(
+        option,
+        str(path),
+        requirement="must hold other records than PRIVATE",
+        remedy="set some aside, or leave it out",
+    )
 
 
 def _public_is_private(path: Path) -> InputError:
@@ -216,20 +234,14 @@ def _data(task: Task) -> _Data:
         raise InputError(
             "--public", columns.names_, requirement="must have columns to learn from", remedy="add features"
         )
-    test = None
-    if task.test is not None:
-        held_out = tables.read(task.test, name="--test")
-        truth = _labels(_taken(held_out, task.label, "--label", of="--test"), "--test", task.label)
-        if not set(truth) & set(classes):
-            raise InputError(
-                f"column {task.label!r} of --test",
-                truth[0],
-                requirement="must hold the classes of PRIVATE",
-                remedy="write labels alike in both files",
-            )
-        held_out.pop(task.ids or "", None)
-        _same_columns(held_out, columns, "--test")
-        test = held_out, truth
+    test = None if task.test is None else _labelled(task, task.test, "--test", classes, columns)
+    proposer = None
+    if task.proposer is not None:
+        given, said = _labelled(task, task.proposer, "--proposer", classes, columns)
+        if all(name in private and np.array_equal(given[name], private[name]) for name in columns.names_):
+            raise _others("--proposer", task.proposer)
+        named = np.isin(said, classes)
+        proposer = columns.transform(given)[named], _typed([text for text in said if text in classes], classes)
     if public is not None:
         _same_columns(private, columns, "PRIVATE")
     return _Data(
@@ -240,9 +252,28 @@ def _data(task: Task) -> _Data:
         ids=None if ids is None else [str(owner) for owner in ids],
         public=None if public is None else columns.transform(public),
         test=test,
+        proposer=proposer,
         unknown=columns.unknown(private),
         unused=tuple(unused),
     )
+
+
+def _labelled(
+    task: Task, path: Path, option: str, classes: Sequence[str], columns: Columns
+) -> tuple[tables.Table, list[str]]:
+    """Other labelled records, with the columns of the public ones."""
+    found = tables.read(path, name=option)
+    labels = _labels(_taken(found, task.label, "--label", of=option), option, task.label)
+    if not set(labels) & set(classes):
+        raise InputError(
+            f"column {task.label!r} of {option}",
+            labels[0],
+            requirement="must hold the classes of PRIVATE",
+            remedy="write labels alike in both files",
+        )
+    found.pop(task.ids or "", None)
+    _same_columns(found, columns, option)
+    return found, labels
 
 
 def _taken(table: tables.Table, column: str, option: str, of: str = "PRIVATE") -> NDArray[Any]:
@@ -332,6 +363,23 @@ def _classifier(task: Task, data: _Data) -> PrivateClassifier:
         engine=task.engine,
         random_state=0,  # of clusters of public points: a run that goes on must ask the same
     )
+
+
+def _proposer(classifier: PrivateClassifier, data: _Data) -> Any:
+    """A student, or a teacher, of labelled records that may be known."""
+    if data.proposer is None:
+        return None
+    model = copy.deepcopy(classifier.estimator if classifier.student is None else classifier.student)
+    records, labels = data.proposer
+    try:
+        return model.fit(records, labels)
+    except Exception as failure:  # of foreign code
+        raise InputError(
+            "--proposer",
+            f"{type(failure).__name__}: {failure}",
+            requirement="must hold records that the student, or else the learner, can be fitted to",
+            remedy="see that there are more than a few, of two classes or more",
+        ) from None
 
 
 def _learner(option: str, text: str, setting: str, settings: Sequence[str]) -> Any:

@@ -86,15 +86,25 @@ def _support(kind, scale):
 
 def exact_law(mechanism, rows):
     """The law of the transcript of a session, from every value of all its noise (but tails of about 1e-6)."""
-    law, choices = {}, []
-    while True:
-        noise = _Everything(choices)
+
+    def play(noise):
         session, transcript = mechanism.session(noise), []
         for row in rows:
             if session.stopped:
                 break
             transcript.append(session.answer(row))
-        law[tuple(transcript)] = law.get(tuple(transcript), 0.0) + noise.weight
+        return tuple(transcript)
+
+    return law_of(play)
+
+
+def law_of(play):
+    """The law of what `play(noise)` returns."""
+    law, choices = {}, []
+    while True:
+        noise = _Everything(choices)
+        transcript = play(noise)
+        law[transcript] = law.get(transcript, 0.0) + noise.weight
         used = noise.used
         while used and used[-1][0] == used[-1][1] - 1:
             used.pop()

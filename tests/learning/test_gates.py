@@ -23,8 +23,10 @@ from tacit.learning import (
     vote_counts,
     votes_to_flip,
     winners,
+    worst_case,
 )
 from tacit.learning.choice import choice
+from tacit.learning.worst_case import worst_case_attack
 from tacit.theory.confidence import binomial_lower, binomial_upper
 from tacit.theory.gate import ONE, confirm_delta, gate_delta
 
@@ -221,10 +223,100 @@ def test_right_gates_keep_their_claims(mechanism):
     right = mechanism(epsilon=4.0, delta=1e-5, refusals=1)
     far = right.distance(chance=0.25) if mechanism is Gate else right.lead(chance=0.25)
     run = Game(name="a long run", left=[(2 * far + 3, 1)] * 12, right=[(2 * far + 2, 2)] * 12)
-    for tried, runs, at_least in (([run], 20_000, 0.3), (None, 2_000, 0.0)):
+    for tried, runs, at_least in (([run], 20_000, 0.3), (None, 1_000, 3.8)):
         attack = distinguishing_attack(right, runs=runs, failure_probability=1e-4, tried=tried, noise=SeededNoise(0))
         assert at_least <= attack.low <= 4.0
         assert not Comparison(guarantee=right.guarantee(), attack=attack).contradicted
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Gate(epsilon=1.0, delta=1e-5, refusals=5),
+        Confirm(epsilon=2.0, delta=1e-5, refusals=5),
+        Gate(epsilon=4.0, delta=0.02, refusals=2),
+    ],
+    ids=str,
+)
+def test_the_worst_adversary_comes_close_to_the_claim_and_stays_below(mechanism):
+    attack = worst_case_attack(mechanism, runs=100, failure_probability=1e-3)
+    assert 0.9 * mechanism.epsilon <= attack.low <= mechanism.epsilon
+    certified = mechanism.delta_spent
+    gains = worst_case._Adversary(mechanism, np.random.default_rng(1)).gains(mechanism.epsilon, games=30)
+    assert 0.98 * certified < gains.mean()
+    assert gains.max() <= certified * (1 + 1e-9), "no game may gain more than the certificate allows"
+
+
+@pytest.mark.parametrize("right", [Gate, Confirm])
+def test_played_games_are_weighed_rightly(right):
+    """The gains of all transcripts of a short game, each with the chance of being played, are its hockey stick."""
+    mechanism = right(epsilon=4.0, delta=0.02, refusals=2)
+    adversary = worst_case._Adversary(mechanism, np.random.default_rng(0))
+    query = adversary._queries[0]
+    adversary._queries, adversary._choice = [query], lambda left, y: (query, 0.3)  # noqa: ARG005
+    laws = [exact_law(mechanism, [row] * 5) for row in (query.here, query.there)]
+    truth = sum(max(0.0, p - laws[1].get(key, 0.0)) for key, p in laws[0].items())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worst_case, "_LONGEST", 5)
+        patch.setattr(adversary, "worth", lambda left, y: 2.0)  # noqa: ARG005 — so that it never ends a game
+        gains = adversary.gains(0.0, games=4000)
+    assert gains.mean() == pytest.approx(truth, abs=5 * gains.std() / np.sqrt(4000))
+    assert gains.std() > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyVotesShift(Gate):
+    """A table read some votes too far out: a label may come out where one vote decides."""
+
+    votes: int = 2
+
+    def response(self, counts, session):
+        place = min(int(votes_to_flip(counts[None])[0]) + self.votes, len(self.table) - 1)
+        return None if session.noise.coin(self.table[place]) else int(np.argmax(counts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steeper(Gate):
+    """Every third vote counts twice: there chances fall faster than the certificate allows."""
+
+    def response(self, counts, session):
+        distance = int(votes_to_flip(counts[None])[0])
+        place = min(distance + distance // 3, len(self.table) - 1)
+        return None if session.noise.coin(self.table[place]) else int(np.argmax(counts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherCounts(Confirm):
+    """Leads are taken to be the whole difference: one vote moves them by 2."""
+
+    def response(self, counts, session):
+        first, *others = counts.tolist()
+        return None if session.noise.coin(self._of(first - max(others))) else 0
+
+
+@pytest.mark.parametrize(
+    ("broken", "refusals"), [(AnyVotesShift, 1), (AnyVotesShift, 5), (Steeper, 1), (Steeper, 5), (OtherCounts, 5)]
+)
+def test_tables_that_are_read_wrongly_are_caught(broken, refusals):
+    mechanism = broken(epsilon=4.0, delta=1e-5, refusals=refusals)
+    attack = distinguishing_attack(mechanism, runs=1_000, failure_probability=1e-6, noise=SeededNoise(0))
+    assert Comparison(guarantee=mechanism.guarantee(), attack=attack).contradicted
+
+
+def test_sessions_that_the_worst_adversary_does_not_understand_show_nothing():
+    """Two coins a query, or an answer against the coin: what it read would not be the chance."""
+
+    class TwoCoins(Gate):
+        def response(self, counts, session):
+            session.noise.coin(ONE // 2)
+            return super().response(counts, session)
+
+    class Contrary(Gate):
+        def response(self, counts, session):
+            return 0 if super().response(counts, session) is None else None
+
+    for odd in (TwoCoins, Contrary):
+        assert worst_case_attack(odd(epsilon=4.0, delta=1e-5, refusals=1), runs=20).low == 0
 
 
 @pytest.mark.parametrize("mechanism", [Gate, Confirm])

@@ -2,7 +2,8 @@
 
 Nothing here sees a private vote. What is compared is the number of answers to be expected that name the teachers'
 winner, less four for every other one; where that leaves nothing, the share of right ones among them. Where the
-teachers' winner itself is wrong, no mechanism is to blame.
+teachers' winner itself is wrong, no mechanism is to blame. Of confirmations, what the proposals alone would be worth by
+the same measure is taken off: it was known before.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from ..errors import InputError
 from ..theory import accounting
 from . import expectations, gate_design
 from .expectations import RATIO
-from .gate import Gate
+from .gate import Confirm, Gate
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, SparseVector, StableRelease
 from .votes import checked_counts
 
-NAMES = ("svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate")
-COMPARED = ("svt", "gnmax", "confident-gnmax", "gate")
+NAMES = ("svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm")
+COMPARED = ("svt", "gnmax", "confident-gnmax", "gate", "confirm")
 
 _SHARE = 0.6
 """Confident-GNMax answers where this share of the teachers agrees."""
@@ -52,12 +53,14 @@ class _Candidate:
     answers: int
     expected: tuple[float, float]
     """Queries answered, and answered by the teachers' winner."""
+    known: float = 0.0
+    """What a query's answer was worth beforehand, as it was proposed."""
 
     @property
     def worth(self) -> tuple[float, float]:
         """Right answers less four times the wrong ones, nothing below one; and the share of right ones, if any."""
         answered, right = self.expected
-        worth = 5 * right - 4 * answered
+        worth = 5 * right - (4 + self.known) * answered
         return worth if worth >= 1 else 0.0, right / answered if answered >= 1 else 0.0
 
 
@@ -90,15 +93,23 @@ def choice(
     refusals: int | None = None,
     classes: int = 2,
     counts: bool = False,
+    proposer_error: float | None = None,
 ) -> Choice:
-    """The best candidate of this name, or of all `COMPARED` for "auto"; `queries` and `refusals` may be fixed."""
+    """The best candidate of this name, or of all `COMPARED` for "auto"; `queries` and `refusals` may be fixed.
+
+    Confirmations are compared where `proposer_error`, the share of wrong proposals expected, says that there are any.
+    """
     names = [checked.choice("mechanism", name, NAMES, remedy="use 'auto'")] if name != "auto" else list(COMPARED)
     if name == "auto" and not gate_design.manageable(epsilon, delta):
-        names.remove("gate")
+        names = [kind for kind in names if kind not in ("gate", "confirm")]
+    elif name == "auto" and proposer_error is None:
+        names.remove("confirm")
     votes = teachers - 2 * np.rint(teachers * (1 - np.array(lead)) / 2)
     found = {
         kind: max(
-            _candidates(kind, epsilon, delta, teachers, points, queries, votes, refusals, classes),
+            _candidates(
+                kind, epsilon, delta, teachers, points, queries, votes, refusals, classes, proposer_error or 0.0
+            ),
             key=lambda item: item.worth,
         )
         for kind in names
@@ -137,8 +148,9 @@ def _candidates(
     lead: NDArray[np.float64],
     refusals: int | None,
     classes: int,
+    proposer_error: float,
 ) -> Iterator[_Candidate]:
-    read = partial(expectations.expected, name, lead, teachers=teachers, classes=classes)
+    read = partial(expectations.expected, name, lead, teachers=teachers, classes=classes, proposer_error=proposer_error)
     if name.startswith("svt"):
         asked = points if queries is None else queries
         variant = "faithful" if name == "svt-faithful" else "tight"
@@ -147,12 +159,14 @@ def _candidates(
             found = read(queries=asked, noise=vector.scale, threshold=vector.threshold, refusals=stop)
             yield _Candidate(name, asked, stop, 0, found)
         return
-    if name == "gate":
+    if name in ("gate", "confirm"):
+        known = max(0.0, 1 - 5 * proposer_error) if name == "confirm" else 0.0
         asked = points if queries is None else queries
         common = [count for count in gate_design.STORED_REFUSALS if count <= asked]
         for stop in common if refusals is None else [refusals]:
             noise = 1 / gate_design.likely_step(epsilon, delta, refusals=stop)
-            yield _Candidate(name, asked, stop, 0, read(queries=asked, noise=noise, threshold=None, refusals=stop))
+            found = read(queries=asked, noise=noise, threshold=None, refusals=stop)
+            yield _Candidate(name, asked, stop, 0, found, known)
         return
     unit = accounting.gnmax_sigma(epsilon, delta, answers=50) / 10
     for asked in _steps(25, points) if queries is None else [queries]:
@@ -178,6 +192,8 @@ def _mechanism(best: _Candidate, epsilon: float, delta: float, teachers: int, *,
         return SparseVector(epsilon=epsilon, delta=delta, refusals=best.refusals, queries=best.queries, variant=variant)
     if best.name == "gate":
         return Gate(epsilon=epsilon, delta=delta, refusals=best.refusals)
+    if best.name == "confirm":
+        return Confirm(epsilon=epsilon, delta=delta, refusals=best.refusals)
     if best.name == "stable":
         return StableRelease(epsilon=epsilon, delta=delta, queries=best.queries)
     if best.name == "gnmax":

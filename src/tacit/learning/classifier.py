@@ -30,8 +30,10 @@ from ..ledger import Ledger
 from ..numerics import down
 from . import interrupted, students
 from .choice import Choice, choice, margins, theorem_refusals
+from .gate import Confirm, ConfirmSession, Gate
 from .held_out import ErrorEstimate, private_error
 from .mechanisms import Answer, Mechanism
+from .proposals import Proposer, confirmed
 from .queries import medoids
 from .teachers import Teachers
 
@@ -54,6 +56,10 @@ EACH_ALONE = Assumption(
     text="features= turns each record into numbers on its own, by a rule that public points alone decide",
     checked_by="caller",
 )
+_PROPOSER = Assumption(
+    text="the model that proposed the first labels (proposer=… or --proposer) owes nothing to the private records",
+    checked_by="caller",
+)
 _LABELS_ONLY = Assumption(
     text="features of all records are treated as public: only labels are protected, and neighbours differ in one label",
     checked_by="caller",
@@ -71,8 +77,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     epsilon       the whole cost of one `fit`; fitting again costs again, whether or not there is a ledger
     delta         about 1/n²
     n_teachers    "auto" takes the root of the number of records, which is then treated as public
-    mechanism     "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", one of `mechanisms` or `gate`, or
-                  "auto", which chooses by expected votes and says why in `choice_`
+    mechanism     "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", one of `mechanisms` or
+                  `gate`, or "auto", which chooses by expected votes and says why in `choice_`
     student       any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer,
                   others only points with one; one whose `fit` takes `counts` (`students.Propagated`) gets noisy counts
                   from GNMax at the same cost
@@ -80,7 +86,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                   chosen; the student gets the points as they are
     queries       "all" public points, or so many of them, medoids of clusters; None leaves it to the choice
     expected      for the choice: the share of teachers expected to be right, or counts of public or made-up votes
-    refusals      the T of "svt" or "gate"; None leaves it to the choice, or to the error estimate
+    refusals      the T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate
     error_share   the share of ε for the paper's Remark 1: a private estimate of the teachers' error, on a fifth of the
                   records, sets T
     ledger        a `tacit.ledger.Ledger`: the cost is spent there before the first answer is computed, and answers are
@@ -141,11 +147,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         X_public: Any = None,  # noqa: N803
         *,
         ids: Iterable[object] | None = None,
+        proposer: Any = None,
         folder: Path | str | None = None,
         trusted: Sequence[str] = (),
         advance: Callable[[str], None] = lambda _: None,
     ) -> PrivateClassifier:
         """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
+
+        `proposer` is a fitted classifier that owes nothing to these records. "confirm" needs it, "auto" then considers
+        it: it proposes labels of public points, the surest first, and students of what was confirmed go on.
 
         With a folder, which must be as private as the records, teachers are stored as `Teachers` does it (`trusted`),
         and a later call for the same task goes on where another stopped. With a ledger too it is then the same
@@ -155,7 +165,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         What this raises may depend on private records: do not publish it.
         """
         self._forget()
-        self._checked_options()
+        self._checked_options(proposer)
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=2)  # noqa: N806
         self.classes_, numbers = self._encoded(y)
@@ -182,13 +192,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             )
         teachers = self._teachers(int(private.sum()))
         student = clone(self._estimator() if self.student is None else self.student)
-        chosen = None if self.error_share else self._choice(len(public), teachers, student, margins(self.expected))
-        if chosen is not None:
-            chosen.mechanism.guarantee()  # what no theorem covers is refused before it is paid for
+        first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
+        chosen = None
+        if not self.error_share:
+            wrong = None if first is None else first.error
+            lead = margins(self.expected)
+            chosen = self._choice(len(public), teachers, student, lead, proposer_error=wrong)
+        if chosen is not None:  # what no theorem covers is refused before it is paid for
+            if isinstance(chosen.mechanism, Gate | Confirm):
+                chosen.mechanism.prove(advance)  # which may take a minute
+            chosen.mechanism.guarantee()
         if self.ledger is not None and interrupted.entry(self.ledger, run.release) is None:
             epsilon, delta = self._cost()
             self.ledger.require(epsilon=epsilon, delta=delta)  # before teachers are trained for nothing
         mark = self._mark(chosen, teachers, public, label_private)
+        if first is not None:
+            mark["proposals"] = kept.digest(first.labels.tobytes())
         if place is not None:
             kept.claim(place, mark, resume=True, name="folder")
         self.features_ = None if self.features is None else clone(self.features).fit(public)
@@ -213,13 +232,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.choice_ = chosen.reason
         seen = self._seen(public)
         asked = medoids(seen, clusters=chosen.queries, random_state=self._seed(key))
-        labels, counts, reached = self._answers(chosen.mechanism, council, seen, asked, notes, advance)
+        answers = self._answers(chosen.mechanism, council, seen, asked, first, notes, advance)
+        labels, counts = _labels(answers, len(public))
         self.guarantee_ = self._guarantee(
             chosen.mechanism, teachers, label_private=label_private, resumed=notes.resumed
         )
         self.labels_ = labels
         self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
-        self.refused_ = np.setdiff1d(asked[:reached], self.answered_)
+        self.refused_ = np.setdiff1d([point for point, _ in answers], self.answered_).astype(np.int64)
         self.noisy_counts_ = counts
         if not len(self.answered_):
             raise InputError(
@@ -277,7 +297,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _estimator(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
-    def _checked_options(self) -> None:
+    def _checked_options(self, proposer: Any) -> None:
         checked.number("epsilon", self.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
         checked.probability("delta", self.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
         share = checked.number("error_share", self.error_share, at_least=0, below=1, remedy="use 0.1, or 0 for none")
@@ -297,6 +317,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 self.error_share,
                 requirement="must be 0 unless mechanism is 'svt' or 'svt-faithful' and refusals is None",
                 remedy="leave it out: the estimate has nothing to set",
+            )
+        confirms = self.mechanism == "confirm" or isinstance(self.mechanism, Confirm)
+        if confirms != (proposer is not None) and self.mechanism != "auto":
+            raise InputError(
+                "proposer",
+                None if proposer is None else type(proposer).__name__,
+                requirement="must be given for mechanism='confirm', and for no other but 'auto'",
+                remedy="pass a classifier that was fitted to other records, or choose 'gate'",
             )
         if not isinstance(self.mechanism, str):
             for name in ("epsilon", "delta"):
@@ -345,6 +373,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         *,
         refusals: int | None = None,
         epsilon: float | None = None,
+        proposer_error: float | None = None,
     ) -> Choice:
         queries: int | None = None
         if self.queries == "all":
@@ -374,6 +403,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             refusals=self.refusals if refusals is None else refusals,
             classes=len(self.classes_),
             counts=has_fit_parameter(student, "counts"),
+            proposer_error=proposer_error,
         )
 
     def _informed_choice(self, points: int, teachers: int, student: Any, error: ErrorEstimate) -> Choice:
@@ -471,6 +501,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         first += [CLASSES_PUBLIC] * (self.classes is None)
         first += [_SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
         first += [EACH_ALONE] * (self.features is not None)
+        first += [_PROPOSER] * isinstance(mechanism, Confirm)
         first += [interrupted.UNSEEN] * resumed
         detail = {
             **proven.detail,
@@ -495,12 +526,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         council: Teachers,
         public: NDArray[np.float64],
         asked: NDArray[np.int64],
+        first: Proposer | None,
         notes: interrupted.Notes,
         advance: Callable[[str], None],
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, int]:
-        """A class number for every public point or −1; the noisy counts, if released; how many queries were reached."""
+    ) -> list[tuple[int, Answer]]:
+        """Every public point that was asked about, and its answer."""
         session, done = mechanism.session(), notes.answers
-        if [point for point, _ in done] != asked[: len(done)].tolist():
+        proposed = first if isinstance(session, ConfirmSession) else None
+        before = [point for point, _ in done]
+        if not set(before) <= set(asked.tolist()) if proposed else before != asked[: len(done)].tolist():
             raise InputError(
                 "the queries",
                 "others than were answered before",
@@ -508,31 +542,33 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 remedy="pass the same random_state, and public points in the same order",
             )
         notes.resume(session)
+
+        reached = len(done)
+
+        def note(answers: list[tuple[int, Answer]]) -> None:
+            nonlocal reached
+            if answers:
+                points, given = zip(*answers, strict=True)
+                notes.add({"points": list(points), "answers": list(given)})
+            reached += len(answers)
+            advance(f"{reached} of {len(asked)} queries asked")
+
+        if session.stopped or len(done) == len(asked):
+            return done
+        if isinstance(session, ConfirmSession) and proposed is not None:
+            votes = council.counts(public[asked], engine=self.engine, advance=advance)
+            return confirmed(session, votes, asked, proposed.proposals, done=done, note=note)
         left = asked[len(done) :]
-        if len(left) and not session.stopped:
-            votes = council.counts(public[left], engine=self.engine, advance=advance)
-            for start in range(0, len(left), _BLOCK):
-                answers: list[Answer] = []
-                for row in votes[start : start + _BLOCK]:
-                    if session.stopped:
-                        break
-                    answers.append(session.answer(row))
-                answered = list(zip(left[start : start + _BLOCK].tolist(), answers, strict=False))
-                if answered:
-                    notes.add({"points": [point for point, _ in answered], "answers": answers})
-                done += answered
-                advance(f"{len(done)} of {len(asked)} queries answered")
-        labels = np.full(len(public), students.UNLABELLED, dtype=np.int64)
-        released: NDArray[np.int64] | None = None
-        for place, answer in done:
-            if isinstance(answer, tuple):
-                if released is None:
-                    released = np.zeros((len(public), len(answer)), dtype=np.int64)
-                released[place] = answer
-                labels[place] = int(np.argmax(answer))
-            elif answer is not None:
-                labels[place] = answer
-        return labels, released, session.asked
+        votes = council.counts(public[left], engine=self.engine, advance=advance)
+        for start in range(0, len(left), _BLOCK):
+            answers: list[tuple[int, Answer]] = []
+            for point, row in zip(left[start : start + _BLOCK].tolist(), votes[start : start + _BLOCK], strict=True):
+                if session.stopped:
+                    break
+                answers.append((point, session.answer(row)))
+            note(answers)
+            done += answers
+        return done
 
     def _queried(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
@@ -576,6 +612,21 @@ class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.student is not None
+
+
+def _labels(answers: Iterable[tuple[int, Answer]], points: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """A class number for every public point or −1, and the noisy counts, if released."""
+    labels = np.full(points, students.UNLABELLED, dtype=np.int64)
+    released: NDArray[np.int64] | None = None
+    for point, answer in answers:
+        if isinstance(answer, tuple):
+            if released is None:
+                released = np.zeros((points, len(answer)), dtype=np.int64)
+            released[point] = answer
+            labels[point] = int(np.argmax(answer))
+        elif answer is not None:
+            labels[point] = answer
+    return labels, released
 
 
 def _learner(classifier: PrivateClassifier) -> Any:

@@ -53,6 +53,12 @@ class Gate:
         """The table and its certificate: stored for common budgets, else searched for, which may take a minute."""
         return gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=True)
 
+    def prove(self, advance: gate_design.Advance) -> None:
+        """Search for the table, unless it is stored, and check its certificate, telling how far this is."""
+        gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=True, advance=advance)
+        advance("proving what the table of chances costs")
+        self.guarantee()
+
     @property
     def table(self) -> tuple[int, ...]:
         """The chances of a refusal, of 2⁶³, by votes to flip; the last serves beyond."""
@@ -111,6 +117,9 @@ class Confirm:
     delta: float
     refusals: int
 
+    keeps_noise: ClassVar[bool] = False
+    """Every query has its own coin: a run that goes on loses nothing."""
+
     def __post_init__(self) -> None:
         gate_design.checked_budget(self.epsilon, self.delta, self.refusals)
 
@@ -118,6 +127,12 @@ class Confirm:
     def design(self) -> gate_design.Design:
         """The table and its certificate: stored for common budgets, else searched for, which may take a minute."""
         return gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=False)
+
+    def prove(self, advance: gate_design.Advance) -> None:
+        """Search for the table, unless it is stored, and check its certificate, telling how far this is."""
+        gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=False, advance=advance)
+        advance("proving what the table of chances costs")
+        self.guarantee()
 
     @property
     def table(self) -> tuple[int, ...]:

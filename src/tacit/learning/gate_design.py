@@ -12,6 +12,7 @@ game's value V_j(y), y = exp(ε) times the likelihood ratio so far, on a grid th
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ _NEAR = 24
 _LIKELY_SHIFT = {True: 1.25, False: -2 * math.acosh(math.sqrt(2))}
 """Where chances near 1/cosh²((g·d − shift)/2) begin to fall, with labels and without: these are 1/2 at a lead of 0."""
 _BISECTIONS = 13
+_STEPS = _BISECTIONS + _CORNERS + _NEAR
 _HALVINGS = 28
 _FILE = "gate_designs.npz"
 
@@ -151,7 +153,7 @@ def store(path: Path, designs: Mapping[_Budget, Design]) -> None:
 
 def design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance: Advance | None = None) -> Design:
     """The best table found for a budget: a few seconds for twenty refusals, a minute for two hundred."""
-    tell = advance or (lambda _: None)
+    tell = _counted(advance or (lambda _: None))
     parts = next(parts for most, parts in _PARTS.items() if refusals <= most)
     share = _SHARES.get(refusals, 0.2)
     released = math.floor(share * delta / refusals * ONE) if labels else 0
@@ -175,11 +177,17 @@ def design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance
     while enough(high):
         high *= 1.2
     for _ in range(_BISECTIONS):
-        tell("how fast chances may fall")
+        tell()
         middle = math.sqrt(low * high)
         low, high = (middle, high) if enough(middle) else (low, middle)
     corners = _corners(beta, low, parts=parts, refusals=refusals, reach=reach, tell=tell)
     return Design(refusals=refusals, released=released, step=low, parts=parts, reach=reach, corners=corners)
+
+
+def _counted(advance: Advance) -> Callable[[], None]:
+    """Tells of every step, and of about how many there will be."""
+    steps = itertools.count(1)
+    return lambda: advance(f"searching for a table of chances: step {next(steps)} of at most {_STEPS}")
 
 
 def stored_refusals(epsilon: float, delta: float, *, at_least: int, labels: bool) -> int | None:
@@ -299,7 +307,9 @@ class _Grid:
         return found
 
 
-def _corners(beta: float, step: float, *, parts: int, refusals: int, reach: float, tell: Advance) -> tuple[Corner, ...]:
+def _corners(
+    beta: float, step: float, *, parts: int, refusals: int, reach: float, tell: Callable[[], None]
+) -> tuple[Corner, ...]:
     """For some chances the smallest neighbour that the game's value allows, and the tail's pair at the end."""
     nodes, values = _values(beta, step, parts=parts, refusals=refusals, reach=reach)
     some = _Grid(nodes, values, np.unique(np.rint(np.geomspace(1, refusals, 24)).astype(np.int64)))
@@ -309,7 +319,7 @@ def _corners(beta: float, step: float, *, parts: int, refusals: int, reach: floa
     p, q = _tail(step, parts)
     found: list[Corner] = []
     for high in _highs(beta, step, p):
-        tell("neighbouring chances")
+        tell()
         holds, fails = 0.0, 40.0  # steps of the log-odds
         for _ in range(_HALVINGS):
             middle = (holds + fails) / 2

@@ -1,0 +1,106 @@
+"""Labels proposed for teachers to confirm: by a model that was there before, then by students of what was confirmed.
+
+A proposal depends on public points, on a model that owes nothing to the private records, and on answers that were
+released already. So do the order of the questions and the rounds: what they cost is what the confirmations cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ..errors import InputError
+from . import students
+from .gate import ConfirmSession
+from .mechanisms import Answer
+
+_FIRST_ROUND = 32
+"""Questions before the first student takes over; every further round asks as many as there were before."""
+
+_Answers = list[tuple[int, Answer]]
+
+
+class Proposer:
+    """The labels that a model proposes for public points, and those of students once some were confirmed.
+
+    `error` is the share of wrong ones by its own account, 1 less its mean chance; without chances a fifth is assumed.
+    """
+
+    def __init__(self, model: Any, public: NDArray[np.float64], classes: NDArray[Any], student: Any) -> None:
+        self._public, self._student = public, student
+        labels, chances = _opinion(model, public)
+        numbers = {label: number for number, label in enumerate(classes.tolist())}
+        found = [numbers.get(label) for label in labels.tolist()] if labels.shape == (len(public),) else [None]
+        if None in found:
+            raise InputError(
+                "proposer",
+                type(model).__name__,
+                requirement=f"must name one of {len(classes)} classes for every public point",
+                remedy="fit it to the same labels",
+            )
+        self.labels = np.array(found, dtype=np.int64)
+        self._sure = np.zeros(len(public)) if chances is None else chances
+        self.error = 0.2 if chances is None else float(np.clip(1 - chances.mean(), 0.0, 1.0))
+
+    def proposals(self, done: Sequence[tuple[int, Answer]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """For every public point a class number and how sure it is, once these points were confirmed or denied.
+
+        A student learns from what was confirmed, and from the first proposals where nobody has asked yet.
+        """
+        if not done:
+            return self.labels, self._sure
+        known = self.labels.copy()
+        for point, answer in done:
+            known[point] = students.UNLABELLED if answer is None else answer
+        student = students.fitted(clone(self._student), self._public, known)
+        labels, chances = _opinion(student, self._public)
+        return labels.astype(np.int64), np.zeros(len(labels)) if chances is None else chances
+
+
+def confirmed(
+    session: ConfirmSession,
+    counts: NDArray[np.int64],
+    points: NDArray[np.int64],
+    propose: Callable[[_Answers], tuple[NDArray[np.int64], NDArray[np.float64]]],
+    *,
+    done: _Answers,
+    note: Callable[[_Answers], None],
+) -> _Answers:
+    """All points asked about, with a confirmed class or None, the surest first, until the session has stopped.
+
+    `counts` has a row for each of `points`, `done` is what an earlier run has noted; each round is noted as it ends.
+    """
+    found = list(done)
+    rows = {int(point): row for point, row in zip(points, counts, strict=True)}
+    while not session.stopped:
+        left = np.setdiff1d(points, [point for point, _ in found])
+        if not len(left):
+            break
+        proposed, sure = propose(found)
+        answers: _Answers = []
+        for point in left[np.argsort(-sure[left], kind="stable")][: max(_FIRST_ROUND, len(found))].tolist():
+            if session.stopped:
+                break
+            answers.append((point, session.answer(rows[point], proposed=int(proposed[point]))))
+        note(answers)
+        found += answers
+    return found
+
+
+def _opinion(model: Any, points: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """A label for each point and, if the model tells chances, that of the label."""
+    try:
+        labels = np.asarray(model.predict(points))
+        chances = np.max(model.predict_proba(points), axis=1) if hasattr(model, "predict_proba") else None
+    except Exception as failure:  # what foreign code raises; it has seen public points alone
+        raise InputError(
+            "proposer",
+            f"{type(failure).__name__}: {failure}",
+            requirement="must be a fitted classifier of the public points",
+            remedy="fit it to labelled records that are not private",
+        ) from None
+    return labels, chances

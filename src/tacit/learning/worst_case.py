@@ -1,0 +1,218 @@
+"""The worst adversary of a table of chances, played: what the certificate says is lost, an attack gains.
+
+The certificate's W_j(y) is the value of the game with j refusals left, y being exp(ε) times how much likelier the
+answers so far are for the other data set. In each state the attack asks what attains the maximum of the recursion. Two
+sessions, one for each of two neighbouring data sets, are asked the same and get coins that fall alike; every chance
+they ask for is on the record, so each transcript comes with its two exact likelihoods. Refusals are made as frequent
+as W says that they matter, and weighted: of a table that is as tight as its certificate, nearly every game then counts
+the same. A mean of (1 − exp(ε)·Q/P)⁺ over games of weight P is at most δ(ε): a lower confidence limit on it that
+exceeds δ shows a loss above ε. Chances are read, not estimated, so this takes hundreds of games instead of millions.
+
+It takes a refusal to be what the coin decides, and nothing else to be random; where a session is seen to do otherwise
+the game counts for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checked
+from ..errors import NoTheoremError
+from ..guarantee import Adversary, Attack
+from ..theory.confidence import sampled_mean_lower
+from ..theory.gate import ONE
+from .gate import Confirm, Gate
+from .mechanisms import Answer, Session
+
+_CHANCE = 0.12
+"""About that of refusals where it asks. Rarer ones gain a little more by far more queries."""
+_RAREST = 0.05
+_OTHERS = 4
+"""Queries that it may ask besides, those worth most among refusals that are not rarer."""
+_SHARES = (0.0, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.96, 0.97, 0.98, 1.01, 1.03, 1.1, 1.25, 1.5, 2.0, 4.0)
+"""The losses that are tried, as shares of the one claimed."""
+_PILOT = 8
+_LONGEST = 2000
+"""Queries of one game at most: a broken session might never stop."""
+_ROOM = 2.0
+"""Gains are counted up to so many times their median in the pilot: a table that is broken may make some huge."""
+
+
+def worst_case_attack(
+    mechanism: Gate | Confirm, *, runs: int = 100, failure_probability: float = 1e-3, seed: int = 0
+) -> Attack:
+    """The privacy loss that the worst adversary's games show, with a lower confidence limit."""
+    runs = checked.whole("runs", runs, at_least=10, remedy="play some hundred games")
+    alpha = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
+    adversary = _Adversary(mechanism, np.random.default_rng(seed))
+    kept = sampled_mean_lower(np.full(runs, 1 / _ROOM), failure_probability=alpha) * _ROOM  # by a limit, of the mean
+    losses = [share * mechanism.epsilon for share in _SHARES]
+    first, last, most = 0, len(losses), 1.0
+    while last - first > 1:  # gains fall with the loss
+        middle = (first + last) // 2
+        gains = adversary.gains(losses[middle], games=_PILOT)
+        room = _ROOM * float(np.median(gains))
+        if 0.95 * kept * np.minimum(gains, room).mean() > mechanism.delta:
+            first, most = middle, room
+        else:
+            last = middle
+    shown, low = losses[first], 0.0
+    if shown:
+        gains = np.minimum(adversary.gains(shown, games=runs), most)  # less than was gained, never more
+        low = shown if most * sampled_mean_lower(gains / most, failure_probability=alpha) > mechanism.delta else 0.0
+    return Attack(
+        quantity=mechanism.guarantee().quantity,
+        value=shown,
+        low=low,
+        high=math.inf,
+        confidence=1 - alpha,
+        adversary=Adversary.ANY,
+        method=f"worst adversary of the table ({runs} games, their likelihoods exact)",
+    )
+
+
+@dataclass(frozen=True)
+class _Query:
+    """Counts here and there, the chances of a refusal that were read for them, and whether labels differ."""
+
+    here: tuple[int, int]
+    there: tuple[int, int]
+    refused: tuple[float, float]
+    tells: bool
+
+
+class _Adversary:
+    def __init__(self, mechanism: Gate | Confirm, rng: np.random.Generator) -> None:
+        self.mechanism, self.rng = mechanism, rng
+        certificate = mechanism.design.certificate()
+        self._nodes, self._values = certificate.nodes.tolist(), certificate.values.T.tolist()
+        usual, others = _queries(mechanism)
+        others = [query for query in others if max(query.refused) >= _RAREST]
+        self._queries = [*usual, *sorted(others, key=self._promise, reverse=True)[:_OTHERS]]
+
+    def worth(self, left: int, y: float) -> float:
+        """W with so many refusals left."""
+        if y < 1:
+            return 1 - y + y * self.worth(left, 1 / y) if y > 0 else 1.0
+        cell, values = bisect_right(self._nodes, y), self._values[left]
+        if cell == len(self._nodes):
+            return float(values[-1])
+        before, after = self._nodes[cell - 1 : cell + 1]
+        share = (y - before) / (after - before)
+        return float((1 - share) * values[cell - 1] + share * values[cell])
+
+    def gains(self, loss: float, *, games: int) -> NDArray[np.float64]:
+        """What each of some games gains at this loss; its expectation is no more than δ there."""
+        return np.array([self._game(math.exp(loss)) for _ in range(games)])
+
+    def _game(self, y: float) -> float:
+        sessions = [(self.mechanism.session(coin), coin) for coin in (_Coin(), _Coin())]
+        weight = 1.0
+        for _ in range(_LONGEST):
+            refusals_left = self.mechanism.refusals - sessions[0][0].refused
+            if refusals_left < 1 or sessions[0][0].stopped or 1 - y >= 0.999 * self.worth(refusals_left, y):
+                break
+            query, refusing = self._choice(refusals_left, y)
+            here = _asked(*sessions[0], query.here, refused=bool(self.rng.random() < refusing))
+            there = _asked(*sessions[1], query.there, refused=here.answer is None)
+            if here.chance == 0 or not (here.understood and there.understood):
+                return 0.0
+            if here.tossed:
+                weight *= here.chance / (refusing if here.answer is None else 1 - refusing)
+            if here.answer != there.answer:
+                return weight  # there it never happens
+            y *= there.chance / here.chance
+        return weight * max(0.0, 1 - y)
+
+    def _choice(self, left: int, y: float) -> tuple[_Query, float]:
+        """The query that is worth most, and how often it is to be refused so that every game counts the same."""
+        best, found, share = -1.0, self._queries[0], 0.0
+        for query in self._queries:
+            refused, answered = self._values_after(query, left, y)
+            if refused + answered > best:
+                best, found, share = refused + answered, query, refused / ((refused + answered) or 1.0)
+        return found, share
+
+    def _values_after(self, query: _Query, left: int, y: float) -> tuple[float, float]:
+        """The two parts of a query's term in the recursion: after a refusal, after an answer."""
+        p, q = query.refused
+        refused = p * self.worth(left - 1, y * q / p) if p else 0.0
+        if p == 1:
+            return refused, 0.0
+        return refused, (1 - p) * (1.0 if query.tells else self.worth(left, y * (1 - q) / (1 - p)))
+
+    def _promise(self, query: _Query) -> float:
+        """A query's worth as a share of W, where it is largest: 1 is what a certificate allows."""
+        levels, losses = {1, self.mechanism.refusals}, np.linspace(0, self.mechanism.epsilon, 5)
+        states = [(left, math.exp(loss)) for left in levels for loss in losses]
+        return max(sum(self._values_after(query, *state)) / self.worth(*state) for state in states)
+
+
+class _Coin:
+    """Falls as it is told to, and remembers the chances that it was asked for."""
+
+    def __init__(self) -> None:
+        self.falls, self.asked = False, list[int]()
+
+    def coin(self, chance: int) -> bool:
+        """What it was told."""
+        self.asked.append(chance)
+        return self.falls
+
+    def laplace(self, scale: float) -> int:
+        """Refused: only coins are weighed here."""
+        raise NoTheoremError(f"only coins must be drawn where chances are read, got Laplace noise of scale {scale:g}")
+
+    def gaussian(self, scale: float, *, size: int) -> list[int]:
+        """Refused, as above."""
+        raise NoTheoremError(f"only coins must be drawn where chances are read, got {size} of scale {scale:g}")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An answer, its chance, whether a coin was tossed for it, and whether the coin alone has decided."""
+
+    answer: Answer
+    chance: float
+    tossed: bool
+    understood: bool
+
+
+def _asked(session: Session, coin: _Coin, counts: tuple[int, int], *, refused: bool) -> _Asked:
+    """One query, answered as the coin is told to fall, or as it must be if no coin is tossed."""
+    coin.falls, coin.asked = refused, []
+    answer = session.answer(counts)
+    if not coin.asked:
+        return _Asked(answer, 1.0, tossed=False, understood=True)
+    chance = coin.asked[0] if refused else ONE - coin.asked[0]
+    return _Asked(answer, chance / ONE, tossed=True, understood=len(coin.asked) == 1 and (answer is None) == refused)
+
+
+def _queries(mechanism: Gate | Confirm) -> tuple[list[_Query], list[_Query]]:
+    """Neighbouring votes in both orders, at the usual distance and at all others, with winners that differ."""
+    gate = isinstance(mechanism, Gate)
+    usual = mechanism.distance(chance=_CHANCE) if isinstance(mechanism, Gate) else mechanism.lead(chance=_CHANCE)
+    first = 0 if isinstance(mechanism, Gate) else mechanism.design.leads[0]
+    found: dict[int, list[_Query]] = {}
+    for place in range(first, first + len(mechanism.table)):
+        low = 2 if gate else max(1, 1 - 2 * place)
+        near, far = (low + 2 * place + gate, low), (low + 2 * place + 1 + gate, low - 1)
+        found[place] = [_query(mechanism, near, far), _query(mechanism, far, near)]
+    others = [query for place, both in found.items() if place != usual for query in both]
+    return found[usual], [*others, _query(mechanism, (2, 1), (1, 2))]
+
+
+def _query(mechanism: Gate | Confirm, here: tuple[int, int], there: tuple[int, int]) -> _Query:
+    """What sessions do on these counts, as their coins are read."""
+    read = []
+    for counts in (here, there):
+        coin = _Coin()
+        asked = _asked(mechanism.session(coin), coin, counts, refused=False)
+        read.append((1 - asked.chance if asked.tossed else float(asked.answer is None), asked.answer))
+    (p, one), (q, other) = read
+    return _Query(here, there, (p, q), tells=one != other)
