@@ -184,7 +184,11 @@ def _report(task: Task, setting: Setting, data: Data, rows: list[_Row]) -> Repor
             "means": means,
             "rows": rows,
             "figures": list(shown),
-            "setting": {"delta": DELTA, "councils": task.councils, "expected": EXPECTED[task.name]},
+            "setting": {
+                "delta": DELTA,
+                "councils": task.councils,
+                "expected": {str(size): share for size, share in EXPECTED[task.name].items()},
+            },
         },
     )
 
