@@ -463,7 +463,10 @@ def _intervals(found: Mapping[str, _Found], title: str) -> Figure:
         title=title,
         caption="The largest advantage of anyone lies on the line: from what an attack has shown to what nobody "
         "exceeds.",
-        alternative="; ".join(f"{name}: {low:.3f} to {high:.3f}" for name, (low, high) in named.items()),
+        alternative="; ".join(
+            f"{name}: {safe_text(low, toward='down')} to {safe_text(high, toward='up')}"
+            for name, (low, high) in named.items()
+        ),
         svg=figures.intervals(named, x_label="advantage (TPR − FPR)", marked=(CEILING, f"allowed: {CEILING:g}")),
     )
 
@@ -473,8 +476,8 @@ def _roc(one: _Found) -> Figure:
         title=f"Where every ROC curve has to stay: {one['secret']} from {one['output']}, {one['model']}",
         caption="Nobody who sees only this output leaves the shaded region, whatever the method. Lines: attacks, on "
         "rows of their own.",
-        alternative=f"The region reaches {one['high']:.3f} above the diagonal, the best attack {one['low']:.3f} or "
-        "more.",
+        alternative=f"The region reaches {safe_text(one['high'], toward='up')} above the diagonal, the best attack "
+        f"{safe_text(one['low'], toward='down')} or more.",
         svg=figures.roc(_RATES, one["region"], one["roc"]),
     )
 

@@ -272,18 +272,16 @@ def _figure(setting: Setting, task: Task, means: list[_Row], teachers: int) -> F
         if row["teachers"] == teachers and row["labels"] is not None
     }
     lines = {MECHANISMS[name]: [found.get((name, epsilon)) for epsilon in task.epsilons] for name in COMPARED}
-    shown = {label: values for label, values in lines.items() if any(value is not None for value in values)}
     plurality = next(row["plurality"] for row in means if row["teachers"] == teachers)
     return Figure(
         title=f"Right answers of {teachers} teachers",
         caption=f"Public points of {setting.title} that were answered with their true class, against the privacy loss "
-        f"ε. The winner of {teachers} teachers' votes is true on {_percent(plurality)} of all points.",
+        f"ε; nothing where no query was answered. The winner of {teachers} teachers' votes is true on "
+        f"{_percent(plurality)} of all points.",
         alternative="; ".join(
             f"{label}: "
-            + ", ".join(
-                f"{value:.0f} at {epsilon:g}" for epsilon, value in zip(task.epsilons, values, strict=True) if value
-            )
-            for label, values in shown.items()
+            + ", ".join(f"{value or 0:.0f} at {at:g}" for at, value in zip(task.epsilons, values, strict=True))
+            for label, values in lines.items()
         ),
-        svg=figures.comparison(task.epsilons, shown, x_label="privacy loss ε", y_label="right answers", counted=True),
+        svg=figures.comparison(task.epsilons, lines, x_label="privacy loss ε", y_label="right answers", counted=True),
     )
