@@ -206,14 +206,18 @@ def _summary(task: Task, data: Data, means: list[_Row]) -> tuple[str, ...]:
         for epsilon in task.epsilons
     ]
     wins = [_case(*pair) for pair in pairs if _wins(*pair[2:])]
-    losses = [_case(*pair) for pair in pairs if not _wins(*pair[2:])]
+    losses: dict[int, list[str]] = {}
+    for teachers, epsilon, gate, noisy in pairs:
+        if not _wins(gate, noisy):
+            losses.setdefault(teachers, []).append(f"{epsilon:g}")
+    lost = [f"{teachers} teachers at ε = {', '.join(budgets)}" for teachers, budgets in losses.items()]
     return (
         first,
         (
             f"The gate answers more queries than GNMax, and is right on no smaller a share of them, in {len(wins)} of "
             f"{len(pairs)} cases{': ' + '; '.join(wins) if wins else ''}."
         ),
-        f"It does not in {len(losses)}{': ' + '; '.join(losses) if losses else ''}.",
+        f"It answers fewer, or is right less often, in the others{': ' + '; '.join(lost) if lost else ''}.",
         (
             f"Of the students that learned from answers, the gate's is the better one in "
             f"{sum((gate['accuracy'] or 0) > noisy['accuracy'] for *_, gate, noisy in pairs)} cases."
