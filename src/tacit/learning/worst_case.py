@@ -37,7 +37,7 @@ _OTHERS = 4
 _SHARES = (0.0, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.96, 0.97, 0.98, 1.01, 1.03, 1.1, 1.25, 1.5, 2.0, 4.0)
 """The losses that are tried, as shares of the one claimed."""
 _PILOT = 8
-_LONGEST = 2000
+_LONGEST = 10_000
 """Queries of one game at most: a broken session might never stop."""
 _ROOM = 2.0
 """Gains are counted up to so many times their median in the pilot: a table that is broken may make some huge."""
