@@ -31,7 +31,7 @@ soundness: $(VENV)/work ## make every theorem 1 % too optimistic: the tests must
 	$(BIN)/python tests/soundness.py
 
 docs: $(VENV)/work ## build the documentation into site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "written: $(CURDIR)/site/index.html"
 
 bench: $(VENV)/work ## measure speed as ratios against named baselines

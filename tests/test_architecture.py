@@ -3,15 +3,17 @@
 import ast
 import inspect
 import json
+import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from soundness import theorems
+from soundness import own_tests, theorems
 from typer.main import get_command
 
 import tacit
@@ -251,24 +253,96 @@ def test_every_command_has_the_common_options():
         assert {"--json", "--report", "--quiet"} <= options, name
 
 
-def python_blocks(path):
-    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
-
-
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if python_blocks(path)], ids=lambda path: path.name)
-def test_the_python_of_the_documents_runs_and_prints_what_it_says(path, tmp_path):
+def blocks_of(path, *languages):
+    return re.findall(rf"^```({'|'.join(languages)})\n(.*?)^```", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def page_script(path):
+    """The page's Python in order; in tutorials, whose readers type all of it, the commands between as well."""
+    if path.parent.name != "tutorials":
+        return [text for _, text in blocks_of(path, "python")]
+    run = 'import subprocess\nsubprocess.run(r"""\n{}""", shell=True, check=True)\n'
+    return [text if language == "python" else run.format(text) for language, text in blocks_of(path, "python", "sh")]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if page_script(path)], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_the_code_of_the_documents_runs_and_prints_what_it_says(path, tmp_path):
     """One script a page, in order; every `# → text` beside a print must be a line that it prints."""
-    blocks = python_blocks(path)
+    blocks = page_script(path)
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
-    finished = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    here = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    finished = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, env=here, capture_output=True, text=True, check=False
+    )
     assert finished.returncode == 0, finished.stderr
     printed = finished.stdout.splitlines()
     for promised in re.findall(r"# → (.*)", "\n".join(blocks)):
         assert promised in printed, f"{promised!r} is not among {printed}"
+
+
+def shown_commands():
+    """Every command line of tacit in the documents, by page."""
+    for path in DOCUMENTS:
+        for _, text in blocks_of(path, "sh"):
+            for line in text.replace("\\\n", " ").splitlines():
+                if line.startswith("tacit "):
+                    yield path.name, shlex.split(re.split(r" (?:\|\||&&) ", line)[0])[1:]
+
+
+def test_the_commands_of_the_documents_have_the_options_they_are_shown_with():
+    seen = set()
+    for page, words in shown_commands():
+        name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
+        known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+        given = {word for word in words if re.match(r"--?[a-z]", word)}
+        assert given <= known, f"{page}: tacit {name} has no {', '.join(sorted(given - known))}"
+        seen.add(name)
+    assert seen == set(COMMANDS)
+
+
+def names_of_tests(path):
+    return {
+        node.name
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+
+
+def test_every_theorem_names_tests_that_check_it_and_exist():
+    for module, functions in theorems().items():
+        if module in APPLIED:
+            continue
+        page = ROOT / "docs" / "proofs" / f"{module.rpartition('.')[2]}.md"
+        checked = {}
+        for section in re.split(r"^(?=#)", page.read_text(), flags=re.MULTILINE):
+            named = re.search(r"\*Checked by\* (.*) in `(.*)`", section)
+            for function in re.findall(r"\[`(\w+)`\]\(\.\./reference", section):
+                assert named, f"{page.name}: nothing is said to check {function}"
+                checked[function] = re.findall(r"`(\w+)`", named[1])
+        assert sorted(checked) == functions, page.name
+        for function, tests in checked.items():
+            assert tests, function
+            assert set(tests) <= names_of_tests(own_tests(module)), function
+
+
+def test_the_tests_that_documents_name_exist():
+    for path in DOCUMENTS:
+        for names, file in re.findall(r"\*Checked by\* (.*) in `(.*?)`", path.read_text()):
+            missing = set(re.findall(r"`(\w+)`", names)) - names_of_tests(ROOT / file)
+            assert not missing, f"{path.name}: {file} has no {', '.join(missing)}"
+
+
+def test_the_reference_shows_every_public_room():
+    pages = "\n".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+    shown = set(re.findall(r"^::: (\S+)", pages, flags=re.MULTILINE))
+    public = {f"tacit.{room}" for room in ("reconstruction", "learning", "audit", "report", "ledger", "entropy")}
+    assert {"tacit", *public, *(module for module in theorems() if module not in APPLIED)} <= shown
 
 
 def test_the_readme_shows_the_two_commands():
