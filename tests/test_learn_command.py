@@ -238,13 +238,14 @@ def test_parquet_in_parquet_out(tmp_path, here):
         tmp_path,
         "learn",
         *("private.parquet", "--label", "benign", "--public", "public.parquet", "--out", "out", "--classes", "0,1"),
-        *(*BUDGET, "--teachers", "20", "--mechanism", "gnmax", "--queries", "all"),
+        *("--epsilon", "60", "--delta", "1e-5", "--teachers", "20", "--mechanism", "gnmax", "--queries", "all"),
     )
     assert done.returncode == 0, done.stderr
     assert "not used: benign." in " ".join(done.stdout.split())
     labelled = parquet.read_table(tmp_path / "out" / "publish" / "labelled.parquet")
     assert labelled.schema.field("benign").type == pa.int64()
     assert labelled.drop_columns(["benign"]).equals(frame.slice(400).drop_columns(["benign"]))
+    # Noise of about two votes, which leaves the teachers' own errors: at ε = 8 one run in a hundred fell below.
     assert np.mean(labelled["benign"].to_numpy() == data.target[400:]) > 0.8
     assumed = results(tmp_path)["comparisons"][0]["guarantee"]["assumptions"]
     assert not any("which classes occur" in item["text"] for item in assumed)
