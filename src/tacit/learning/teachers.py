@@ -120,10 +120,14 @@ class Teachers:
                 if path.exists()
             }
 
+        # Workers of this machine share one map of the records' memory; to others, each chunk is sent.
+        shared = engine == "local" and records.dtype != object
+
         def job(number: int) -> tuple[Any, ...]:
             chunk = rows[number]
+            found = np.searchsorted(present[number], labels[chunk])
             # In a tuple, which Dask sends with the job; on their own, arrays would die with the worker that holds them.
-            return self._untrained(key, number), (records[chunk], np.searchsorted(present[number], labels[chunk]))
+            return self._untrained(key, number), (records, chunk, found) if shared else (records[chunk], None, found)
 
         left = [number for number in taught if number not in trained]
         if left:
@@ -268,9 +272,9 @@ class Teachers:
         return estimator.set_params(**{name: seed(key, number, place) for place, name in enumerate(states)})
 
 
-def _fitted(estimator: Any, chunk: tuple[NDArray[Any], NDArray[np.int64]]) -> Any:
-    records, labels = chunk
-    estimator.fit(used(records), labels)
+def _fitted(estimator: Any, chunk: tuple[NDArray[Any], NDArray[np.int64] | None, NDArray[np.int64]]) -> Any:
+    records, rows, labels = chunk
+    estimator.fit(used(records if rows is None else np.asarray(records[rows])), labels)
     return estimator
 
 
