@@ -510,9 +510,10 @@ mortal(pause=0.2).fit(*data(), folder="kept")
 def test_a_killed_run_goes_on_and_repeats_nothing(tmp_path, alone):
     environment = dict(os.environ, PYTHONPATH=IMPORTABLE)
     folder = tmp_path / "kept"
-    with subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=tmp_path, env=environment) as running:
+    start = [sys.executable, "-c", SCRIPT]
+    with subprocess.Popen(start, cwd=tmp_path, env=environment, start_new_session=True) as running:
         wait_for(lambda: len(list(folder.glob("*.skops"))) >= 2)
-        running.send_signal(signal.SIGKILL)
+        os.killpg(running.pid, signal.SIGKILL)  # and the processes that it trains in, which would be left behind
     done = {path: path.stat().st_mtime_ns for path in folder.glob("teacher-*.skops")}
     assert 2 <= len(done) < 12
     heard = []
