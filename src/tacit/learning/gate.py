@@ -11,6 +11,7 @@ guarantee is asked for; proofs in docs/proofs/gate.md.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,13 +36,15 @@ _PROPOSED = Assumption(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gate:
-    """Gives the winner of stable queries, any number of them, until `refusals` were refused."""
+class _Tabled(ABC):
+    """A mechanism whose coins come from a table with a certificate, and which `refusals` end."""
 
     epsilon: float
     delta: float
     refusals: int
 
+    labels: ClassVar[bool]
+    """Whether an answer names a class, or says yes or no."""
     keeps_noise: ClassVar[bool] = False
     """Every query has its own coin: a run that goes on loses nothing."""
 
@@ -51,13 +54,24 @@ class Gate:
     @cached_property
     def design(self) -> gate_design.Design:
         """The table and its certificate: stored for common budgets, else searched for, which may take a minute."""
-        return gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=True)
+        return gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels)
 
     def prove(self, advance: gate_design.Advance) -> None:
         """Search for the table, unless it is stored, and check its certificate, telling how far this is."""
-        gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=True, advance=advance)
+        gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels, advance=advance)
         advance("proving what the table of chances costs")
         self.guarantee()
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """(ε, δ)-DP of one session, with any number of adaptive queries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate(_Tabled):
+    """Gives the winner of stable queries, any number of them, until `refusals` were refused."""
+
+    labels: ClassVar[bool] = True
 
     @property
     def table(self) -> tuple[int, ...]:
@@ -110,29 +124,10 @@ class Gate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confirm:
+class Confirm(_Tabled):
     """Confirms proposed labels that lead, any number of them, until `refusals` were denied."""
 
-    epsilon: float
-    delta: float
-    refusals: int
-
-    keeps_noise: ClassVar[bool] = False
-    """Every query has its own coin: a run that goes on loses nothing."""
-
-    def __post_init__(self) -> None:
-        gate_design.checked_budget(self.epsilon, self.delta, self.refusals)
-
-    @cached_property
-    def design(self) -> gate_design.Design:
-        """The table and its certificate: stored for common budgets, else searched for, which may take a minute."""
-        return gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=False)
-
-    def prove(self, advance: gate_design.Advance) -> None:
-        """Search for the table, unless it is stored, and check its certificate, telling how far this is."""
-        gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=False, advance=advance)
-        advance("proving what the table of chances costs")
-        self.guarantee()
+    labels: ClassVar[bool] = False
 
     @property
     def table(self) -> tuple[int, ...]:
