@@ -6,11 +6,13 @@ import json
 import math
 import os
 import tarfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.neural_network import MLPClassifier
 from test_cli import run
 from test_reproduction import write_digits
 
@@ -220,3 +222,15 @@ def test_what_an_audit_cannot_take_is_refused(arguments, said, data, tmp_path, m
     assert len(lines) == 1
     assert said in lines[0]
     assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_training_is_no_model(monkeypatch):
+    """scikit-learn answers Ctrl-C during training with a warning and a half-trained network."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MLPClassifier, "_update_no_improvement_count", interrupted)
+    with warnings.catch_warnings(), pytest.raises(KeyboardInterrupt):
+        warnings.simplefilter("ignore")
+        audits._by_heart(np.eye(20), np.arange(20) % 2, seed=0)

@@ -46,6 +46,15 @@ app.add_typer(reproduce, name="reproduce")
 JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="Write the results as JSON.")]
 ReportPath = Annotated[Path | None, typer.Option("--report", metavar="PATH.html", help="Write a page to look at.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor results.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")]
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
+]
+# Of studies of private learning.
+DataSet = Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")]
+VotesFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")]
+Budgets = Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")]
+TeachersEngine = Annotated[str, typer.Option("--engine", help="local, or dask://… or ray://… for teachers.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -92,7 +101,7 @@ def bound(
     engine: Annotated[
         str, typer.Option("--engine", help="Where batches run: local, or dask://HOST:PORT of a cluster.")
     ] = "local",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
@@ -178,7 +187,7 @@ def learn(
     engine: Annotated[
         str, typer.Option("--engine", help="Where teachers are trained: local, dask://HOST:PORT or ray://HOST:PORT.")
     ] = "local",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
@@ -346,9 +355,7 @@ def hcr(
         str, typer.Argument(metavar="NET", help="mnist, cifar10, resnet18, swin-t, squeezenet or resnet50.")
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where weights, batches and results are kept.")],
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
-    ] = None,
+    data: DataFolder = None,
     weights: Annotated[
         Path | None, typer.Option("--weights", metavar="FILE", help="torchvision's weights: .pth or .safetensors.")
     ] = None,
@@ -361,7 +368,7 @@ def hcr(
     repetitions: Annotated[int, typer.Option("--repetitions", help="Of its least-squares step.")] = 10,
     device: Annotated[str | None, typer.Option("--device", help="cuda or cpu; a GPU where there is one.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For training, draws, searches and attacks.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
@@ -389,18 +396,16 @@ def hcr(
 
 @reproduce.command()
 def mapl(
-    data_set: Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")],
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
-    ] = None,
+    data_set: DataSet,
+    out: VotesFolder,
+    data: DataFolder = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Councils of teachers, each on both splits.")] = 5,
-    epsilon: Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")] = None,
+    epsilon: Budgets = None,
     mechanism: Annotated[
         list[str] | None, typer.Option("--mechanism", help="One of those compared, or several; all unless given.")
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="local, or dask://… or ray://… for teachers.")] = "local",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    engine: TeachersEngine = "local",
+    resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
@@ -425,16 +430,14 @@ def mapl(
 
 @reproduce.command()
 def mechanisms(
-    data_set: Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")],
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
-    ] = None,
+    data_set: DataSet,
+    out: VotesFolder,
+    data: DataFolder = None,
     councils: Annotated[int, typer.Option("--councils", help="Of each size.")] = 3,
     teachers: Annotated[list[int] | None, typer.Option("--teachers", help="A size; may be repeated.")] = None,
-    epsilon: Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")] = None,
-    engine: Annotated[str, typer.Option("--engine", help="local, or dask://… or ray://… for teachers.")] = "local",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")] = False,
+    epsilon: Budgets = None,
+    engine: TeachersEngine = "local",
+    resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
@@ -461,9 +464,7 @@ def mechanisms(
 def reproduce_audit(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1, adult or mnist.")],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results and figures are written.")],
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
-    ] = None,
+    data: DataFolder = None,
     rows: Annotated[
         int | None, typer.Option("--rows", help="figure1: of each simulated table; mnist: drawn for each audit.")
     ] = None,

@@ -290,7 +290,12 @@ def _by_heart(images: _Array, labels: _Array, *, seed: int) -> Any:
     model = MLPClassifier((HIDDEN,), alpha=0.0, max_iter=EPOCHS, n_iter_no_change=EPOCHS, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it stops where it was told to
-        return model.fit(images, labels)
+        # scikit-learn answers Ctrl-C with a warning and a half-trained network.
+        warnings.filterwarnings("error", message="Training interrupted by user")
+        try:
+            return model.fit(images, labels)
+        except UserWarning:
+            raise KeyboardInterrupt from None
 
 
 class _Chances:
