@@ -97,20 +97,19 @@ class Seeing(LogisticRegression):
         return X[:, :1]
 
 
-def test_later_rounds_spread_labels_over_what_the_classifier_sees():
+def test_labels_are_spread_anew_over_what_a_classifier_has_learned_to_see():
     # Two pairs on each side of zero; the second coordinate joins each pair with one of the other side.
     points = np.array([[1, 0], [1, 10], [2, 20], [2, 30], [-1, 10.1], [-1, 0.1], [-2, 30.1], [-2, 20.1]], dtype=float)
     labels, sides = np.array([0, -1, 0, -1, 1, -1, 1, -1]), [0, 0, 0, 0, 1, 1, 1, 1]
-    student = Propagated(Seeing(), neighbors=1).fit(points, labels)
+    student = Propagated(neighbors=1).fit(points, labels)
     assert student.propagated_.tolist() == [0, 1, 0, 1, 1, 0, 1, 0]
-    assert student.set_params(rounds=2, neighbors=3).fit(points, labels).propagated_.tolist() == sides
-    assert Propagated(Seeing(), rounds=2).fit(points, np.zeros(8, dtype=int)).predict(points).tolist() == [0] * 8
+    assert student.set_params(learned=Seeing(), neighbors=3).fit(points, labels).propagated_.tolist() == sides
+    assert Propagated(learned=Seeing()).fit(points, np.zeros(8, dtype=int)).predict(points).tolist() == [0] * 8
 
 
-@pytest.mark.parametrize("rounds", [0, 2])
-def test_rounds_need_a_classifier_that_shows_what_it_sees(rounds):
-    with pytest.raises(InputError, match="rounds must be"):
-        Propagated(rounds=rounds).fit(X, Y)
+def test_what_has_learned_must_show_what_it_sees():
+    with pytest.raises(InputError, match="learned must have transform"):
+        Propagated(learned=LogisticRegression()).fit(X, Y)
 
 
 def test_features_are_fitted_to_public_points_and_seen_by_teachers_alone():

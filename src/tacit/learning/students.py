@@ -6,6 +6,7 @@ A student costs no privacy, whatever it does: it sees public points and released
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,8 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     final     fitted to all labels in the end; logistic regression unless given
     features  a transformer, in whose space neighbours are close; the final classifier gets the points as they are
-    rounds    how often labels are spread: after the first time over a graph of what the final classifier has learned
-              to see, its `transform` (`NetworkClassifier` has one), whose rows are scaled to length 1
+    learned   a classifier with `transform` (`NetworkClassifier` has one): it is fitted to the labels that were spread,
+              and what was released is spread anew over a graph of what it sees, its rows scaled to length 1
     """
 
     takes_unlabelled = True
@@ -47,14 +48,14 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         final: Any = None,
         *,
         features: Any = None,
-        rounds: int = 1,
+        learned: Any = None,
         neighbors: int = 10,
         alpha: float = 0.9,
         iterations: int = 100,
     ) -> None:
         self.final = final
         self.features = features
-        self.rounds = rounds
+        self.learned = learned
         self.neighbors = neighbors
         self.alpha = alpha
         self.iterations = iterations
@@ -67,7 +68,13 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         neighbors = checked.whole("neighbors", self.neighbors, at_least=1, remedy="use about 10")
         alpha = checked.number("alpha", self.alpha, above=0, below=1, remedy="use about 0.9")
         iterations = checked.whole("iterations", self.iterations, at_least=1, remedy="use about 100")
-        rounds = checked.whole("rounds", self.rounds, at_least=1, remedy="use 1")
+        if self.learned is not None and not hasattr(self.learned, "transform"):
+            raise InputError(
+                "learned",
+                self.learned,
+                requirement="must have transform",
+                remedy="use a NetworkClassifier, whose transform is what its last layer sees",
+            )
         X, y = validate_data(self, X, y)  # noqa: N806
         known, self.classes_, start = _targets(y, counts)
         start = np.where(known[:, None], start - start.mean(axis=1, keepdims=True) * (counts is not None), 0.0)
@@ -78,25 +85,18 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 requirement="must favour some class somewhere",
                 remedy="ask for more answers, or pass labels alone",
             )
-        final = LogisticRegression(max_iter=1000) if self.final is None else self.final
-        if rounds > 1 and not hasattr(final, "transform"):
-            raise InputError(
-                "rounds",
-                rounds,
-                requirement="must be 1 with a final classifier that has no transform",
-                remedy="use a NetworkClassifier, whose transform is what its last layer sees",
-            )
         near = X if self.features is None else clone(self.features).fit_transform(X)
-        for _ in range(rounds):
-            spread = _spread(near, start, neighbors=neighbors, alpha=alpha, iterations=iterations)
-            reached = spread.any(axis=1)
-            self.propagated_ = np.where(reached, np.argmax(spread, axis=1), UNLABELLED)
-            """The class number that every point was given."""
-            self.final_ = fitted(clone(final), X[reached], self.propagated_[reached])
-            if isinstance(self.final_, Constant):
-                break  # one class: there is nothing to see
-            if rounds > 1:
-                near = normalize(self.final_.transform(X))
+        joined = partial(_spread, start=start, neighbors=neighbors, alpha=alpha, iterations=iterations)
+        labels = _largest(joined(near))
+        if self.learned is not None:
+            reached = labels != UNLABELLED
+            seeing = fitted(clone(self.learned), X[reached], labels[reached])
+            if not isinstance(seeing, Constant):  # of one class: there is nothing to see
+                labels = _largest(joined(normalize(seeing.transform(X))))
+        self.propagated_ = labels
+        """The class number that every point was given."""
+        final = LogisticRegression(max_iter=1000) if self.final is None else self.final
+        self.final_ = fitted(clone(final), X[labels != UNLABELLED], labels[labels != UNLABELLED])
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -225,6 +225,11 @@ def spread_chances(student: Any, X: NDArray[Any], *, classes: int) -> NDArray[np
     chances = np.zeros((len(X), classes))
     chances[:, np.asarray(student.classes_, dtype=np.int64)] = student.predict_proba(X)
     return chances
+
+
+def _largest(spread: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The class that most of reached each point, −1 where nothing did."""
+    return np.where(spread.any(axis=1), np.argmax(spread, axis=1), UNLABELLED)
 
 
 def _spread(

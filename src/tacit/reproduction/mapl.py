@@ -90,6 +90,7 @@ def _mnist() -> Setting:
         augment=distorted,
         random_state=0,
     )
+    teacher = KernelRidgeClassifier(gamma=1.5, alpha=0.05)
     smooth = make_pipeline(
         OrientedGradients(), Nystroem(gamma=1.0, n_components=1000, random_state=0), RidgeClassifier(alpha=1e-2)
     )
@@ -99,9 +100,9 @@ def _mnist() -> Setting:
         teachers=500,
         expected=0.9,
         queries=200,
-        estimator=KernelRidgeClassifier(gamma=1.5, alpha=0.05),
+        estimator=teacher,
         student=spread(smooth),
-        recipe=spread(network, rounds=2),
+        recipe=spread(make_pipeline(OrientedGradients(), teacher), learned=network),
         linear=make_pipeline(OrientedGradients(), Nystroem(gamma=2.0, n_components=1000, random_state=0)),
         ridge=0.5,
         published=(
