@@ -290,9 +290,9 @@ def test_plans_travel_as_json(rich):
 
 def test_a_plan_takes_less_than_two_seconds():
     for inputs in ({"error": 0.05, "classes": 10}, {"vc_dimension": 10}, {"error": 0.05, "teachers": 250}):
-        begun = time.perf_counter()
+        begun = time.process_time()
         plan(60_000, 999, epsilon=1.9, delta=1e-5, **inputs)
-        assert time.perf_counter() - begun < 2
+        assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize(
