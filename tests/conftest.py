@@ -14,8 +14,6 @@ import pytest
 import torch
 from hypothesis import settings
 
-from tacit import cli
-
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
 settings.register_profile("tacit", derandomize=True, deadline=None, print_blob=True)
@@ -37,6 +35,7 @@ def all_cores(monkeypatch):
 @pytest.fixture
 def here(monkeypatch, capsys):
     """The command line in this process, which need not load everything again."""
+    from tacit import cli
 
     def run_here(folder, *arguments):
         monkeypatch.chdir(folder)
