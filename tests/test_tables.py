@@ -140,3 +140,19 @@ def test_a_table_that_lacks_a_column_is_refused():
     rule = Columns().fit({"a": [1, 2], "b": [1, 2]})
     with pytest.raises(InputError, match="must have every column"):
         rule.transform({"a": [1]})
+
+
+@pytest.mark.parametrize(
+    "column", ["100000000000000000010\n100000000000000000011", "0.5\n9007199254740993", "9007199254740993\n0.5"]
+)
+def test_whole_numbers_that_floats_do_not_tell_apart_are_refused(tmp_path, column):
+    path = written(tmp_path / "a.csv", f"id\n{column}\n")
+    with pytest.raises(InputError, match="must hold numbers that float64 or int64 tells apart"):
+        list(tables.batches(path, ["id"], name="TABLE"))
+
+
+def test_large_floats_and_long_whole_numbers_are_read_as_they_are(tmp_path):
+    path = written(tmp_path / "a.csv", "ratio, id\n1.5e300,9007199254740993\n-inf,9007199254740992\n")
+    ((found, _, _),) = tables.batches(path, ["ratio", "id"], name="TABLE")
+    assert found["ratio"].tolist() == [1.5e300, -np.inf]
+    assert found["id"].tolist() == [9007199254740993, 9007199254740992]

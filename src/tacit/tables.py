@@ -31,6 +31,7 @@ _BYTES_AT_ONCE = 2**23
 _PROBED = 2**14  # rows of a part, by which it is decided whether counting equal ones pays
 _LONGEST_TEXT = 200
 _NUMBERS = ("int64", "double")
+_EXACT = 2**53  # up to here float64 holds every whole number
 
 
 def read(path: Path, *, name: str) -> Table:
@@ -53,7 +54,7 @@ def batches(
     Yields columns (booleans, whole numbers, floats or text; nothing missing), how many rows each of theirs stands for
     (None: one), and the share of the file that was read. Rows of one part that are the same to the last bit come once,
     where there are many of them. In a CSV file a column holds numbers if all its entries are numbers; two numbers
-    written differently, such as 1 and 1.0, are one.
+    written differently, such as 1 and 1.0, are one, and so are fractions that float64 does not tell apart.
     """
     kind = suffix(path, name=name, among=SUFFIXES[:2])
     seen = 0
@@ -140,13 +141,16 @@ def _csv_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[
     """Two passes: the first makes sure that the types which the beginning suggests hold to the end."""
     arrow = _arrow()
     types: dict[str, Any] = {}
+    large: set[str] = set()
     while True:
         try:
             for part, _ in _csv_pass(path, columns, name, types):
                 _check_unmixed(part, name)
+                large |= {column for column in part.column_names if _has_large_floats(part[column])}
             break
         except arrow.ArrowInvalid as failure:
             types |= _wider_type(path, str(failure), types, name)
+    _check_told_apart(path, sorted(large), name)
     for part, share in _csv_pass(path, columns, name, types):
         yield _simplified(part, name), share
 
@@ -198,6 +202,31 @@ def _check_unmixed(part: Any, name: str) -> None:
             numbers = arrow.compute.match_substring_regex(part[column], r"^\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*$")
             if arrow.compute.any(numbers).as_py():
                 raise _mixed(column, name, "numbers among text")
+
+
+def _has_large_floats(values: Any) -> bool:
+    """Whether some are so large that whole numbers next to them are the same float."""
+    arrow = _arrow()
+    if not arrow.types.is_floating(values.type):
+        return False
+    large = arrow.compute.greater_equal(arrow.compute.abs(values), float(_EXACT))
+    return bool(arrow.compute.any(large).as_py())
+
+
+def _check_told_apart(path: Path, columns: Sequence[str], name: str) -> None:
+    """Refuses long whole numbers that were read as floats: those that differ would be counted as one output."""
+    arrow = _arrow()
+    for column in columns:
+        (held,) = _named(_csv_schema(path, name).names, [column], name)
+        for part, _ in _csv_pass(path, [column], name, {held: arrow.string()}):
+            long = arrow.compute.match_substring_regex(part[column], r"^\s*[-+]?\d{16,}(\.\d*)?\s*$")
+            if arrow.compute.any(long).as_py():
+                raise InputError(
+                    f"column {column!r} of {name}",
+                    "whole numbers of 16 digits or more, read as floats",
+                    requirement="must hold numbers that float64 or int64 tells apart",
+                    remedy="make them text, e.g. by a letter in front",
+                )
 
 
 def _mixed(column: str, name: str, found: str) -> InputError:
