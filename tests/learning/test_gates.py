@@ -294,6 +294,36 @@ class OtherCounts(Confirm):
         return None if session.noise.coin(self._of(first - max(others))) else 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class OneRefusalMore(Gate):
+    """It stops a refusal too late."""
+
+    def finished(self, session):
+        return session.refused > self.refusals
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneDenialMore(Confirm):
+    """It stops a denial too late."""
+
+    def finished(self, session):
+        return session.refused > self.refusals
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        OneRefusalMore(epsilon=1.0, delta=1e-5, refusals=1),
+        OneDenialMore(epsilon=1.0, delta=1e-5, refusals=1),
+        AnyVotesShift(epsilon=1.0, delta=1e-5, refusals=5),
+    ],
+    ids=lambda broken: type(broken).__name__,
+)
+def test_the_worst_adversary_takes_what_sessions_do_and_not_what_they_say(broken):
+    attack = worst_case_attack(broken, runs=100, failure_probability=1e-3)
+    assert Comparison(guarantee=broken.guarantee(), attack=attack).contradicted
+
+
 @pytest.mark.parametrize(
     ("broken", "refusals"), [(AnyVotesShift, 1), (AnyVotesShift, 5), (Steeper, 1), (Steeper, 5), (OtherCounts, 5)]
 )

@@ -86,11 +86,13 @@ class Design:
         rise = _ascent(ONE // 2, self.corners)
         return -len(rise), (*reversed(rise), *_descent(ONE // 2, self.corners))
 
+    def value(self) -> tuple[_Floats, _Floats]:
+        """The grid's nodes, and the game's value there, a row for each number of refusals left; solved again."""
+        return _values(self.released / ONE, self.step, parts=self.parts, refusals=self.refusals, reach=self.reach)
+
     def certificate(self) -> Certificate:
-        """The game's value on the grid, solved again."""
-        nodes, values = _values(
-            self.released / ONE, self.step, parts=self.parts, refusals=self.refusals, reach=self.reach
-        )
+        """The game's value on the grid, for `theory.gate` to check."""
+        nodes, values = self.value()
         return Certificate(nodes=nodes, values=np.ascontiguousarray(values.T), corners=self.corners)
 
 

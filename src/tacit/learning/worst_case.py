@@ -1,7 +1,9 @@
 """The worst adversary of a table of chances, played: what the certificate says is lost, an attack gains.
 
 The certificate's W_j(y) is the value of the game with j refusals left, y being exp(ε) times how much likelier the
-answers so far are for the other data set. In each state the attack asks what attains the maximum of the recursion. Two
+answers so far are for the other data set. In each state the attack asks what attains the maximum of the recursion. It
+believes a mechanism neither how many refusals end a session nor how rarely a label comes out where one vote decides:
+both are seen in sessions, and W is solved for what was seen. Two
 sessions, one for each of two neighbouring data sets, are asked the same and get coins that fall alike; every chance
 they ask for is on the record, so each transcript comes with its two exact likelihoods. Refusals are made as frequent
 as W says that they matter, and weighted: of a table that is as tight as its certificate, nearly every game then counts
@@ -14,6 +16,7 @@ the game counts for nothing.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -89,9 +92,11 @@ class _Query:
 class _Adversary:
     def __init__(self, mechanism: Gate | Confirm, rng: np.random.Generator) -> None:
         self.mechanism, self.rng = mechanism, rng
-        certificate = mechanism.design.certificate()
-        self._nodes, self._values = certificate.nodes.tolist(), certificate.values.T.tolist()
         usual, others = _queries(mechanism)
+        self._refusals = _refusals(mechanism, usual[0].here)
+        released = max((1 - max(query.refused) for query in others if query.tells), default=0.0)
+        seen = dataclasses.replace(mechanism.design, refusals=self._refusals, released=round(released * ONE))
+        self._nodes, self._values = (part.tolist() for part in seen.value())
         others = [query for query in others if max(query.refused) >= _RAREST]
         self._queries = [*usual, *sorted(others, key=self._promise, reverse=True)[:_OTHERS]]
 
@@ -114,7 +119,7 @@ class _Adversary:
         sessions = [(self.mechanism.session(coin), coin) for coin in (_Coin(), _Coin())]
         weight = 1.0
         for _ in range(_LONGEST):
-            refusals_left = self.mechanism.refusals - sessions[0][0].refused
+            refusals_left = self._refusals - sessions[0][0].refused
             if refusals_left < 1 or sessions[0][0].stopped or 1 - y >= 0.999 * self.worth(refusals_left, y):
                 break
             query, refusing = self._choice(refusals_left, y)
@@ -148,7 +153,7 @@ class _Adversary:
 
     def _promise(self, query: _Query) -> float:
         """A query's worth as a share of W, where it is largest: 1 is what a certificate allows."""
-        levels, losses = {1, self.mechanism.refusals}, np.linspace(0, self.mechanism.epsilon, 5)
+        levels, losses = {1, self._refusals}, np.linspace(0, self.mechanism.epsilon, 5)
         states = [(left, math.exp(loss)) for left in levels for loss in losses]
         return max(sum(self._values_after(query, *state)) / self.worth(*state) for state in states)
 
@@ -205,6 +210,19 @@ def _queries(mechanism: Gate | Confirm) -> tuple[list[_Query], list[_Query]]:
         found[place] = [_query(mechanism, near, far), _query(mechanism, far, near)]
     others = [query for place, both in found.items() if place != usual for query in both]
     return found[usual], [*others, _query(mechanism, (2, 1), (1, 2))]
+
+
+def _refusals(mechanism: Gate | Confirm, counts: tuple[int, int]) -> int:
+    """How many refusals a session gives before it stops, up to twice as many as it should."""
+    coin = _Coin()
+    session, given = mechanism.session(coin), 0
+    while (
+        given < 2 * mechanism.refusals
+        and not session.stopped
+        and _asked(session, coin, counts, refused=True).answer is None
+    ):
+        given += 1
+    return max(1, given)
 
 
 def _query(mechanism: Gate | Confirm, here: tuple[int, int], there: tuple[int, int]) -> _Query:
