@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,14 @@ import pytest
 import skops.io
 from pyarrow import parquet
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from test_cli import assert_one_line_error
 from test_report import Page
 
-from tacit import Comparison, tables
+from tacit import Comparison, learn, tables
+from tacit.learning import PrivateClassifier
 from tacit.ledger import Ledger
 
 PLACE = "Ytterby"  # a place that one private record alone names
@@ -465,3 +470,13 @@ def test_labels_that_a_model_of_known_records_proposes_are_confirmed(folder, her
     refused = here(folder, *columns, *budget, "--proposer", "one.csv", "--out", "refused")
     assert "--proposer must hold records that the student" in refused.stderr
     assert not (folder / "refused").exists()
+
+
+def test_a_run_that_goes_on_proposes_the_same():
+    """Else a forest's proposals would differ, and a run that was paid for and interrupted could not go on."""
+    rng = np.random.default_rng(0)
+    records, labels = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+    classifier = PrivateClassifier(make_pipeline(StandardScaler(), RandomForestClassifier(5)))
+    fitted = [learn._proposer(classifier, SimpleNamespace(proposer=(records, labels))) for _ in range(2)]
+    public = rng.normal(size=(500, 3))
+    assert np.array_equal(*(model.predict_proba(public) for model in fitted))

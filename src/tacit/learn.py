@@ -370,6 +370,9 @@ def _proposer(classifier: PrivateClassifier, data: _Data) -> Any:
     if data.proposer is None:
         return None
     model = copy.deepcopy(classifier.estimator if classifier.student is None else classifier.student)
+    for name, value in model.get_params().items():
+        if re.fullmatch(r"(.*__)?random_state", name) and value is None:
+            model.set_params(**{name: 0})  # a run that goes on must propose the same
     records, labels = data.proposer
     try:
         return model.fit(records, labels)

@@ -1,5 +1,6 @@
 """Labels proposed and confirmed: privacy by enumeration of all transcripts, rounds, resuming, and bad proposers."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -204,6 +205,38 @@ def test_auto_considers_confirmations_where_somebody_proposes():
         POINTS[:2400], LABELS[:2400], PUBLIC, proposer=FIRST
     )
     assert "confirm " in learner.choice_
+    gated = model(mechanism="auto", refusals=None, queries=20, expected=0.99).fit(
+        POINTS[:2400], LABELS[:2400], PUBLIC, proposer=RidgeClassifier().fit(ELSEWHERE, 1 - OTHERS)
+    )
+    for found in (learner, gated):  # its own account of its errors had a say in the choice, whatever was chosen
+        assert any(
+            "owes nothing to the private records" in text for text in found.guarantee_.assumed(checked_by="caller")
+        )
+
+
+class Undecided(LogisticRegression):
+    """A student that knows no class for some points, and says −1."""
+
+    def predict(self, X):  # noqa: N803
+        return np.where(np.arange(len(X)) % 50 == 49, -1, super().predict(X))
+
+
+def test_a_student_that_proposes_no_class_is_refused_before_its_round():
+    asked = []
+    first = Proposer(FIRST, PUBLIC, np.array([0, 1]), Undecided())
+    session = Confirm(epsilon=4.0, delta=1e-5, refusals=20).session()
+    counts = np.where(TRUTH[:, None] == [0, 1], 150, 0)
+    with pytest.raises(InputError, match="the student must propose one of 2 classes"):
+        confirmed(session, counts, np.arange(len(PUBLIC)), first.proposals, done=[], note=asked.append)
+    assert session.asked == sum(map(len, asked)) == 32, "all that was drawn was noted"
+
+
+def test_a_session_goes_on_with_the_table_it_began_with_alone():
+    """A folder's mark holds the guarantee's detail: it must tell tables apart."""
+    one, other = (Confirm(epsilon=4.0, delta=1e-5, refusals=5) for _ in range(2))
+    object.__setattr__(other, "design", dataclasses.replace(one.design, corners=one.design.corners[::2]))
+    assert one.table != other.table
+    assert one.guarantee().detail["table"] != other.guarantee().detail["table"]
 
 
 def test_a_search_tells_how_far_it_is():

@@ -57,7 +57,7 @@ EACH_ALONE = Assumption(
     checked_by="caller",
 )
 _PROPOSER = Assumption(
-    text="the model that proposed the first labels (proposer=… or --proposer) owes nothing to the private records",
+    text="the model that may propose the first labels (proposer=… or --proposer) owes nothing to the private records",
     checked_by="caller",
 )
 _LABELS_ONLY = Assumption(
@@ -235,7 +235,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         answers = self._answers(chosen.mechanism, council, seen, asked, first, notes, advance)
         labels, counts = _labels(answers, len(public))
         self.guarantee_ = self._guarantee(
-            chosen.mechanism, teachers, label_private=label_private, resumed=notes.resumed
+            chosen.mechanism,
+            teachers,
+            label_private=label_private,
+            proposed=first is not None,
+            resumed=notes.resumed,
         )
         self.labels_ = labels
         self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
@@ -494,14 +498,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         given = self if isinstance(self.mechanism, str) else self.mechanism
         return float(given.epsilon), float(given.delta)
 
-    def _guarantee(self, mechanism: Mechanism, teachers: int, *, label_private: bool, resumed: bool) -> Guarantee:
+    def _guarantee(
+        self, mechanism: Mechanism, teachers: int, *, label_private: bool, proposed: bool, resumed: bool
+    ) -> Guarantee:
         proven = mechanism.guarantee()
         epsilon, delta = self._cost()
         first = [_LABELS_ONLY] * label_private
         first += [CLASSES_PUBLIC] * (self.classes is None)
         first += [_SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
         first += [EACH_ALONE] * (self.features is not None)
-        first += [_PROPOSER] * isinstance(mechanism, Confirm)
+        first += [_PROPOSER] * proposed  # also where it only had a say in the choice
         first += [interrupted.UNSEEN] * resumed
         detail = {
             **proven.detail,

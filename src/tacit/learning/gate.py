@@ -94,8 +94,11 @@ class Gate(_Tabled):
 
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
-        drawn = hashlib.sha256(repr(self.table).encode()).hexdigest()
-        detail = {"refusals": self.refusals, "votes_to_flip_99": self.distance(chance=0.01), "table": drawn}
+        detail = {
+            "refusals": self.refusals,
+            "votes_to_flip_99": self.distance(chance=0.01),
+            "table": _drawn(self.table),
+        }
         return loss_guarantee(self, self.delta_spent, "gate", detail, proofs=_PROOFS)
 
     def session(self, noise: Noise | None = None) -> Session:
@@ -150,7 +153,7 @@ class Confirm(_Tabled):
 
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive proposals."""
-        detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01)}
+        detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01), "table": _drawn(self.design.leads)}
         return loss_guarantee(self, self.delta_spent, "confirm or deny", detail, proofs=_PROOFS, assumed=(_PROPOSED,))
 
     def session(self, noise: Noise | None = None) -> ConfirmSession:
@@ -192,6 +195,11 @@ class ConfirmSession(Session):
             raise InputError("proposed", label, requirement=f"must be below {len(row)}", remedy="propose a class")
         order = [label, *(other for other in range(len(row)) if other != label)]
         return None if super().answer(row[order]) is None else label
+
+
+def _drawn(chances: object) -> str:
+    """What tells one table from another, so that no session goes on with one that it did not begin with."""
+    return hashlib.sha256(repr(chances).encode()).hexdigest()
 
 
 def _first_below(table: tuple[int, ...], chance: float) -> int:

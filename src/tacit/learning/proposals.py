@@ -31,7 +31,7 @@ class Proposer:
     """
 
     def __init__(self, model: Any, public: NDArray[np.float64], classes: NDArray[Any], student: Any) -> None:
-        self._public, self._student = public, student
+        self._public, self._student, self._classes = public, student, len(classes)
         labels, chances = _opinion(model, public)
         numbers = {label: number for number, label in enumerate(classes.tolist())}
         found = [numbers.get(label) for label in labels.tolist()] if labels.shape == (len(public),) else [None]
@@ -58,6 +58,14 @@ class Proposer:
             known[point] = students.UNLABELLED if answer is None else answer
         student = students.fitted(clone(self._student), self._public, known)
         labels, chances = _opinion(student, self._public)
+        if not np.isin(labels, np.arange(self._classes)).all():
+            # Before the round: a query that fails within it would tell that those before it had not ended the session.
+            raise InputError(
+                "the student",
+                type(student).__name__,
+                requirement=f"must propose one of {self._classes} classes, by its number, for every public point",
+                remedy="choose another student, which costs no privacy",
+            )
         return labels.astype(np.int64), np.zeros(len(labels)) if chances is None else chances
 
 
