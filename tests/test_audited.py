@@ -171,7 +171,7 @@ def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
         assert report.detail["readings"]["advantage"] == expected.advantage
         assert report.detail["lipschitz"] == 0.5
         assert report.detail["low"] <= expected.advantage
-        assert report.summary[0].startswith("If the secret's mean given the output, coded ±1, changes by at most 0.5 ")
+        assert report.summary[0].startswith("If the secret's mean given the output, coded ±1 and with both values ")
         assert "met: " in report.summary[0]
     both = certify(secret, {"o": score, "p": 1 - score}, delta=0.05, method="lipschitz", lipschitz=0.5)
     report = audited(tmp_path / "t.parquet", outputs=("o", "p"), lipschitz=0.5, attack_rows=0)
@@ -189,7 +189,7 @@ def test_the_command_prints_what_was_assumed_and_what_is_positive(tmp_path):
     said = " ".join(finished.stdout.split())
     assert "is 'no' in" in said
     assert said.index("Only you can check that") < said.rindex("changes by at most 0.5 per unit of the output")
-    assert "as numbers with which the secret's mean, ±1, changes by at most 0.5 per unit" in said
+    assert "as numbers with which the secret's mean, ±1 and with both values equally likely, changes by at most" in said
     assert (tmp_path / "l.html").read_text().count("data:image/svg+xml;base64,") == 3
 
 

@@ -397,8 +397,8 @@ def _recognised(task: Task, read: _Read, certificate: Certificate, values: int) 
     how = {
         "noisy": f"taken as released with fresh Gaussian noise of standard deviation {task.noise or 0:g}",
         "monotone": "taken, as you state, as a score with which the secret's probability only grows or only falls",
-        "lipschitz": "taken, as you state, as numbers with which the secret's mean, ±1, changes by at most "
-        f"{task.lipschitz or 0:g} per unit: {values} bins were seen",
+        "lipschitz": "taken, as you state, as numbers with which the secret's mean, ±1 and with both values equally "
+        f"likely, changes by at most {task.lipschitz or 0:g} per unit: {values} bins were seen",
         "discrete": f"taken as a category each: {values} different ones were seen",
     }[certificate.method]
     return f"The output, column{'s' * (len(task.outputs) > 1)} {columns}, is {how}."

@@ -304,7 +304,9 @@ def audit(
     ] = False,
     lipschitz: Annotated[
         float | None,
-        typer.Option("--lipschitz", metavar="L", help="State that the secret's mean, ±1, moves by at most L per unit."),
+        typer.Option(
+            "--lipschitz", metavar="L", help="State that a fair secret's mean, ±1, moves by at most L per unit."
+        ),
     ] = None,
     positive: Annotated[
         str | None,

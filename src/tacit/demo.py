@@ -493,8 +493,8 @@ def _scores(digits: _Digits, student: Any, seed: int, advance: Callable[[str], N
             Figure(
                 title="The certificate against the number of rows",
                 caption="For the private classifier. Dots: certificates from so many rows, each valid alone. Line: "
-                "what as many rows certify where nothing leaks. More rows cannot prove what is not so: dots that lie "
-                "above the line show a small leak.",
+                "what as many rows certify where nothing differs. Dots stay above the line because any two sets of "
+                "digits differ a little, even for a model that saw neither: the proof is about these very digits.",
                 alternative=f"The certified advantage falls from {points[0][1]:.2f} with {points[0][0]} rows to "
                 f"{points[-1][1]:.3f} with {points[-1][0]}.",
                 svg=figures.growth(points, least, levels={}, marked={}),

@@ -356,7 +356,10 @@ def test_verdicts_begin_with_what_no_table_can_show():
     for certificate, condition in (
         (network, "If the network reached the global minimum over all networks of 1000000 neurons on this table and "),
         (monotone, "If the probability of the secret only grows, or only falls, with the output, "),
-        (lipschitz, "If the secret's mean given the output, coded ±1, changes by at most 0.1 per unit of the output ("),
+        (
+            lipschitz,
+            "If the secret's mean given the output, coded ±1 and with both values equally likely, changes by at most ",
+        ),
     ):
         for ceiling, word in ((None, ", the largest advantage"), (0.5, ", met: "), (0.01, ", not proven: ")):
             verdict = Audit(certificate=certificate, require_advantage=ceiling).verdict
@@ -477,3 +480,14 @@ def test_either_secret_may_be_called_positive():
         assert one.positive == "no"
     with pytest.raises(InputError, match=r"positive must be one of the secrets, \['no', 'yes'\], got 'maybe'"):
         certify(secret, output, delta=0.05, positive="maybe")
+
+
+def test_a_lipschitz_posterior_is_that_of_a_fair_secret():
+    """With 1 % of one class the posterior of the table moves 50 times less than that of a fair coin, which counts."""
+    outputs = np.concatenate([np.full(200, 0.02), np.tile([0.0, 0.02], 9900)])
+    secrets = np.repeat([1, 0], [200, 19_800])
+    rare = certify(secrets, outputs, delta=0.05, method="lipschitz", lipschitz=2.0)
+    assert rare.advantage < 0.5, "the slope of the table's own posterior is no such constant"
+    assert "with both values equally likely" in rare.condition
+    fair = (1 + 1 / 3) / 0.02  # from −1 to ⅓
+    assert certify(secrets, outputs, delta=0.05, method="lipschitz", lipschitz=fair).advantage >= 0.5

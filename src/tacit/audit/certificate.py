@@ -211,8 +211,9 @@ def certify(
                 (v and total variation, half of delta each); all readings follow from each
     noise       standard deviation of the Gaussian noise with which every number is released
     method      "auto", "discrete", "noisy"; "monotone": the probability of the secret only grows, or only falls, with
-                the output; "lipschitz": E[S|T] is Lipschitz with constant `lipschitz` (a Barron constant is one). The
-                last two are assumptions of yours that no table can show
+                the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is Lipschitz with the
+                constant `lipschitz` (a Barron constant is one). The last two are assumptions of yours that no table
+                can show
     form        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper)
     sampling    "by class": given their secrets, outputs are independent draws of their class; any class sizes.
                 "pairs": rows are independent pairs, and every secret was a fair coin
@@ -600,8 +601,8 @@ def _assumptions(
         assumed.insert(
             0,
             _caller(
-                f"the secret's mean given the output, coded ±1, changes by at most {lipschitz!r} per unit of the "
-                f"output (counted in bins of {tally.width:.6g})"
+                "the secret's mean given the output, coded ±1 and with both values equally likely, changes by at most "
+                f"{lipschitz!r} per unit of the output (counted in bins of {tally.width:.6g})"
             ),
         )
     if alphabet is not None:
