@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soundness docs bench clean
+.PHONY: help demo test check soundness docs notebooks bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ soundness: $(VENV)/work ## make every theorem 1 % too optimistic: the tests must
 docs: $(VENV)/work ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "written: $(CURDIR)/site/index.html"
+
+notebooks: $(VENV)/work ## write the notebooks of examples/ from its scripts
+	$(BIN)/jupytext --quiet --update --to ipynb examples/*.py
 
 bench: $(VENV)/work ## measure speed as ratios against named baselines
 	$(BIN)/python benchmarks/foundation.py
