@@ -100,10 +100,8 @@ for (way, keep), sigma in itertools.product(WAYS.items(), SIGMAS):
     noise = Gaussian(sigma)
     deployed = released(noise, keep)
     chance = 0.001 / (len(WAYS) * len(SIGMAS))
-    bound = identification_bound(
-        deployed.released, embeddings, noise, draws=5000, failure_probability=chance, feature_error=1e-6
-    )
-    attack = nearest_candidate(deployed.released, embeddings, noise, bound, draws=5000, seed=1)
+    bound = identification_bound(deployed.released, embeddings, noise, failure_probability=chance, feature_error=1e-6)
+    attack = nearest_candidate(deployed.released, embeddings, noise, bound, seed=1)
     comparisons[way, sigma] = Comparison(guarantee=bound, attack=attack)
     shares[way, sigma] = to_the_point(deployed(embeddings), deployed.released)
     print(

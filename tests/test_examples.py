@@ -44,7 +44,7 @@ def test_text_embeddings(tmp_path):
     comparisons, detail = report("text_embeddings", tmp_path, launcher, PYTHONWARNINGS="")
     assert len(comparisons) == 10
     chosen = comparisons[0]
-    assert chosen.attack.value > 0.8 * chosen.guarantee.value  # the bound is tight,
+    assert chosen.attack.value > 0.7 * chosen.guarantee.value  # the bound is tight,
     assert chosen.guarantee.value < 0.25  # says something,
     assert detail["to_the_point"] > 0.5  # and the search still works: by chance it would be 1/6
 

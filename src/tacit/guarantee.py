@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 from . import checked
+from .cards import card
 from .errors import IncomparableError, InputError
 
 SCHEMA = 1
@@ -311,6 +312,19 @@ class Guarantee(_Record):
         """The texts of the assumptions that the caller, or the code, has to make sure of."""
         return tuple(assumption.text for assumption in self.assumptions if assumption.checked_by == checked_by)
 
+    def _repr_html_(self) -> str:
+        return card(self.quantity, self.facts)
+
+    @property
+    def facts(self) -> list[tuple[str, str | tuple[str, ...]]]:
+        """What is claimed, about whom and on what it rests, words beside words."""
+        return [
+            ("proven", ", ".join(filter(None, (self.bound_text, self.chance_text)))),
+            ("against", self.adversary.in_words),
+            ("only you can check that", self.assumed(checked_by="caller")),
+            ("theorem", self.theorem),
+        ]
+
     def __str__(self) -> str:
         claim = f"{self.quantity} is {self.bound_text} for {self.adversary.in_words}"
         return ", ".join(filter(None, (claim, self.chance_text)))
@@ -358,6 +372,9 @@ class Attack(_Record):
             return f"{safe_text(self.value, toward='nearest')} (exact)"
         confidence = safe_text(100 * self.confidence, toward="down", digits=6).rstrip("0").rstrip(".")
         return f"{safe_text(self.value, toward='nearest')} ({interval} with {confidence} % confidence)"
+
+    def _repr_html_(self) -> str:
+        return card(self.quantity, [("reached", self.value_text), ("by", self.method)])
 
     def __str__(self) -> str:
         return f"{self.method}: {self.quantity} of {self.value_text}"
@@ -415,6 +432,15 @@ class Comparison(_Record):
         """With at most this probability `contradicted` is true although the guarantee's theorem holds."""
         unsure = 0.0 if self.attack is None else 1.0 - self.attack.confidence
         return min(1.0, self.guarantee.failure_probability + unsure)
+
+    def _repr_html_(self) -> str:
+        attacked: list[tuple[str, str | tuple[str, ...]]] = [("attack", "none was run")]
+        if self.attack is not None:
+            attacked = [
+                ("attack", f"{self.attack.value_text}: {self.attack.method}"),
+                ("contradicted", "yes: an assumption does not hold, or this is a bug" if self.contradicted else "no"),
+            ]
+        return card(self.guarantee.quantity, [*attacked, *self.guarantee.facts])
 
     def to_dict(self) -> dict[str, Any]:
         """As for the others, with the two derived entries that readers of the JSON look for."""

@@ -6,20 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from .errors import InputError
 from .guarantee import Adversary, Assumption, Comparison, Guarantee, decoded, safe_text
-from .learning.planning import Plan, Row, plan
+from .learning.planning import NAMES, Plan, Row, plan
 from .report import Figure, Report, Table, figures
 
-_NAMES = {
-    "svt-faithful": "sparse vector, printed constants",
-    "svt": "sparse vector, tight",
-    "composition": "plain composition",
-    "gnmax": "GNMax",
-    "gate": "the gate",
-    "confident-gnmax": "Confident-GNMax",
-    "confirm": "confirm or deny",
-}
 _COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK) * 2
-_EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _ASSUMED = (
     Assumption(
         text="adding or removing one record changes at most one teacher's vote on each query", checked_by="caller"
@@ -180,46 +170,19 @@ def _summary(made: Plan) -> tuple[str, ...]:
     if made.best is None:
         choice = "No mechanism can promise anything with this budget."
     else:
-        choice = f"The best promise is that of {_NAMES[made.best.mechanism]}."
+        choice = f"The best promise is that of {NAMES[made.best.mechanism]}."
     return (
         f"{learner} No private data is used for a plan.",
         choice,
-        *(f"{_NAMES[row.mechanism][:1].upper()}{_NAMES[row.mechanism][1:]}. {row.verdict}" for row in made.rows),
+        *(f"{NAMES[row.mechanism][:1].upper()}{NAMES[row.mechanism][1:]}. {row.verdict}" for row in made.rows),
     )
 
 
 def _figures(made: Plan) -> tuple[Figure, ...]:
-    found = [_against_epsilon(made)]
+    found = [made.plot()]
     if made.error is not None and not isinstance(made.error, Mapping):
         found.append(_against_teachers(made))
     return tuple(found)
-
-
-def _against_epsilon(made: Plan) -> Figure:
-    epsilons = sorted({*_EPSILONS, made.epsilon})
-    needed = {
-        _NAMES[row.mechanism]: [made.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
-        for row in made.rows
-    }
-    estimates = " Those of the gate are estimates where no table is stored for an ε." * any(
-        row.mechanism == "gate" for row in made.rows
-    )
-    here = epsilons.index(made.epsilon)
-    return Figure(
-        title="Teachers that a promise needs",
-        caption=f"For all of {made.queries} queries on which at most a third of the teachers are wrong. A mechanism "
-        f"without a mark at an ε can promise nothing there.{estimates}",
-        alternative="The larger ε, the fewer teachers: "
-        + "; ".join(f"{name} {values[here] or 'no number'} at ε = {made.epsilon:g}" for name, values in needed.items()),
-        svg=figures.ranges(
-            epsilons,
-            needed,
-            x_label="ε",
-            y_label="teachers",
-            marked=(made.epsilon, "this plan"),
-            level=(made.records, "as many as there are records"),
-        ),
-    )
 
 
 def _against_teachers(made: Plan) -> Figure:
@@ -228,7 +191,7 @@ def _against_teachers(made: Plan) -> Figure:
     lines = {}
     for row, colour in zip(made.rows, _COLOURS, strict=False):
         shares = [made.expected_right(row.mechanism, teachers=k) or 0.0 for k in counts]
-        lines[_NAMES[row.mechanism]] = (shares, colour)
+        lines[NAMES[row.mechanism]] = (shares, colour)
     best = made.best or min(made.rows, key=lambda row: row.expected_misclassified or 0.0)
     return Figure(
         title="Right answers to be expected",

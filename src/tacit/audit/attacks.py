@@ -123,6 +123,9 @@ class Attempt:
     roc: tuple[tuple[float, float], ...]
     calibration: tuple[tuple[float, float, float, float], ...]
 
+    def _repr_html_(self) -> str:
+        return self.attack._repr_html_()
+
 
 def attempts(
     secret: object,

@@ -9,20 +9,25 @@ certify_network    Theorem 1 of the paper, from the loss of a two-layer network
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import checked
+from ..cards import card
 from ..errors import InputError, NoTheoremError
-from ..guarantee import Adversary, Assumption, Guarantee
+from ..guarantee import Adversary, Assumption, Guarantee, safe_text
 from ..numerics import down, up
 from ..theory import certificates, leakage
 from . import plug_in
 from .tally import STEPS, Tally, column, multiplicities, output_columns, two_labels
+
+if TYPE_CHECKING:
+    from ..report import Figure
+    from .attacks import Attempt
 
 LOSSES = ("squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "monotone", "lipschitz")
@@ -178,6 +183,31 @@ class Certificate:
     def quantity(self, reading: str) -> str:
         """The quantity of that guarantee; attacks that are compared with it have to name the same."""
         return f"{READINGS[reading]} in telling {self.positive!r} from {self.negative!r} by {self.output}"
+
+    def plot(self, attempts: Sequence[Attempt] = ()) -> Figure:
+        """The region that no ROC curve leaves, and those of `attempts` inside it; a notebook shows it."""
+        from ..report import Figure, figures
+
+        rates = (np.linspace(0, 1, 201) ** 2).tolist()
+        return Figure(
+            title=f"{self.positive!r} told from {self.negative!r} by {self.output}",
+            caption=f"Nobody who sees only {self.output} leaves the shaded region, whatever the method"
+            + (f", if {self.condition}" if self.condition else "")
+            + ". The diagonal is guessing."
+            + " Lines: attacks, on rows of their own, which may stray by chance." * bool(attempts),
+            alternative="True against false positive rate: the region reaches "
+            f"{safe_text(self.advantage, toward='up')} above the diagonal.",
+            svg=figures.roc(
+                rates, np.asarray(self.tpr_at(rates)).tolist(), {attempt.method: attempt.roc for attempt in attempts}
+            ),
+        )
+
+    def _repr_html_(self) -> str:
+        guarantees = (self.guarantee_of(reading) for reading in READINGS)
+        readings = tuple(f"{READINGS[name]}: {one.bound_text}" for name, one in zip(READINGS, guarantees, strict=True))
+        headline = f"What {self.output} tells about {self.positive!r} or {self.negative!r}"
+        chance, scope = self.guarantee.chance_text, SCOPE
+        return card(headline, [(f"proven, {chance}", readings), *self.guarantee.facts[1:], ("mind", scope)])
 
     def meets(self, *, advantage: float) -> bool:
         """Whether the certificate keeps every adversary's advantage at or below a ceiling."""

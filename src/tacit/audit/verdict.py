@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import checked
+from ..cards import card
 from ..errors import InputError
 from ..guarantee import Attack, Comparison, chance_text, safe_text
 from .certificate import Certificate, certify
@@ -68,6 +69,10 @@ class Audit:
         if self.contradicted:
             return False
         return self.require_advantage is None or self.certificate.meets(advantage=self.require_advantage)
+
+    def _repr_html_(self) -> str:
+        attacks = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
+        return card(self.verdict, [("attacks", attacks), *self.certificate.guarantee.facts])
 
     @property
     def verdict(self) -> str:

@@ -15,11 +15,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import checked
+from ..cards import card
 from ..errors import InputError
 from ..guarantee import SCHEMA, encoded
 from ..numerics import last_true
@@ -29,7 +30,22 @@ from . import expectations, gate_design
 from .expectations import RATIO
 from .gate import Confirm, Gate
 
-MECHANISMS = ("svt-faithful", "svt", "composition", "gnmax", "gate", "confident-gnmax", "confirm")
+if TYPE_CHECKING:
+    from ..report import Figure
+
+NAMES = {
+    "svt-faithful": "sparse vector, printed constants",
+    "svt": "sparse vector, tight",
+    "composition": "plain composition",
+    "gnmax": "GNMax",
+    "gate": "the gate",
+    "confident-gnmax": "Confident-GNMax",
+    "confirm": "confirm or deny",
+}
+"""Of mechanisms, in words."""
+
+MECHANISMS = tuple(NAMES)
+_EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # that are drawn
 
 _CONFIDENT = 0.6  # of the votes for the winner, where no threshold is proven to serve
 _PARTS = 4  # β is shared by teachers, hard queries, noise and the student
@@ -123,6 +139,41 @@ class Plan:
         run = _promised(name, teachers, setting) or _hoped(name, teachers, setting)
         expected = _expected(name, run, setting)
         return None if expected is None else expected[1] / self.queries
+
+    def plot(self) -> Figure:
+        """How many teachers each mechanism needs for a promise, against ε, as a notebook shows it."""
+        from ..report import Figure, figures
+
+        epsilons = sorted({*_EPSILONS, self.epsilon})
+        needed = {
+            NAMES[row.mechanism]: [self.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
+            for row in self.rows
+        }
+        estimates = " Those of the gate are estimates where no table is stored for an ε." * any(
+            row.mechanism == "gate" for row in self.rows
+        )
+        here = epsilons.index(self.epsilon)
+        return Figure(
+            title="Teachers that a promise needs",
+            caption=f"For all of {self.queries} queries on which at most a third of the teachers are wrong. A "
+            f"mechanism without a mark at an ε can promise nothing there.{estimates}",
+            alternative="The larger ε, the fewer teachers: "
+            + "; ".join(
+                f"{name} {values[here] or 'no number'} at ε = {self.epsilon:g}" for name, values in needed.items()
+            ),
+            svg=figures.ranges(
+                epsilons,
+                needed,
+                x_label="ε",
+                y_label="teachers",
+                marked=(self.epsilon, "this plan"),
+                level=(self.records, "as many as there are records"),
+            ),
+        )
+
+    def _repr_html_(self) -> str:
+        budget = f"{self.records} records, {self.queries} queries, ε = {self.epsilon:g}, δ = {self.delta:g}"
+        return card(budget, [(NAMES[row.mechanism], row.verdict) for row in self.rows])
 
 
 def plan(

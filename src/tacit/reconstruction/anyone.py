@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,10 +20,15 @@ from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import gallery_identification, two_point_bayes_mse, two_point_mse
 from .basis import BasisLike, basis_of
 from .noise import Noise, gaussian_of, required_gaussian
+from .pictured import mode_card, mode_histogram
 from .priors import gallery_description
 from .release import FEATURE_ERROR, Release, as_array, opened
 from .unbiased import mode_error, release_assumptions, shift_error
 
+if TYPE_CHECKING:
+    from ..report import Figure
+
+_BOUNDED = "root mean squared error of an estimate, on the worse of two inputs"
 _Array = NDArray[np.float64]
 Box = tuple[float, float]
 
@@ -56,6 +61,18 @@ class TwoPointBounds:
             failure_probability=self.noise.failure_probability,
             detail={"change": change},
         )
+
+    def plot(self) -> Figure:
+        """A histogram of all bounds, which a notebook shows."""
+        return mode_histogram(
+            _BOUNDED,
+            self.rmse,
+            spread=0.0,
+            caption="For any estimate, biased or not, on the worse of an input and one whose mode differs.",
+        )
+
+    def _repr_html_(self) -> str:
+        return mode_card(_BOUNDED, self.rmse, basis=self.basis, noise=self.noise, adversary=Adversary.ANY)
 
 
 @at_least

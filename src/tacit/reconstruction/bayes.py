@@ -68,6 +68,9 @@ class BayesBounds:
         quantity = f"root mean squared error of an estimate of {self.basis} mode {mode}"
         return self._statement(quantity, float(self.rmse[mode]))
 
+    def _repr_html_(self) -> str:
+        return self.guarantee()._repr_html_()
+
     def _statement(self, quantity: str, value: float) -> Guarantee:
         return Guarantee(
             quantity=quantity,

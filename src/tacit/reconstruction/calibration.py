@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from .. import checked
+from ..cards import card
 from ..errors import InputError
 from ..guarantee import Guarantee
 from .anyone import identification_bound
@@ -23,6 +24,9 @@ from .bayes import bayes_bound
 from .noise import Gaussian
 from .priors import Gallery
 from .release import FEATURE_ERROR, as_array, exact, opened
+
+if TYPE_CHECKING:
+    from ..report import Figure
 
 _Array = NDArray[np.float64]
 
@@ -47,6 +51,44 @@ class Calibration:
     accuracies: _Array
     identification_upper: _Array
     remaining_lower: _Array
+
+    def plot(self) -> Figure:
+        """What more noise buys and costs, as a notebook shows it."""
+        from ..report import Figure, figures
+
+        here = float(self.sigmas[self.sigmas == self.noise.sigma][0])
+        some = [int(np.flatnonzero(self.sigmas == here)[0])]
+        for place, sigma in enumerate(self.sigmas):  # marks that are nearer could not be read
+            if all(abs(math.log(sigma / self.sigmas[other])) > math.log(1.7) for other in some):
+                some.append(place)
+        some.sort()
+        lines = {
+            "still classified correctly": (self.accuracies, figures.USEFUL),
+            "input named by anyone, at most": (self.identification_upper, figures.PROVEN),
+            "of its variance hidden, at least": (self.remaining_lower, figures.INK),
+        }
+        return Figure(
+            title="What more noise buys, and costs",
+            caption="Accuracies are measured; the limits are proven, for all noises together.",
+            alternative="As the noise grows, accuracy and naming fall, and what stays hidden grows.",
+            svg=figures.curves(
+                [float(f"{sigma:.2g}") for sigma in self.sigmas[some]],
+                {name: (values[some].tolist(), colour) for name, (values, colour) in lines.items()},
+                x_label="standard deviation of the noise",
+                y_label="share",
+                marked=(here, "chosen"),
+            ),
+        )
+
+    def _repr_html_(self) -> str:
+        return card(
+            f"Noise of standard deviation {self.noise.sigma:.4g}",
+            [
+                ("accuracy, measured", f"{self.accuracy:.3g}"),
+                ("proven", (str(self.identification), str(self.remaining))),
+                ("chosen from", f"{len(self.sigmas)} noises, for all of which the limits hold together"),
+            ],
+        )
 
 
 def calibrate(

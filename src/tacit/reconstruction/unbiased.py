@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,11 +21,16 @@ from ..theory.estimation import hcr_variance
 from .basis import ROUNDING, Basis, BasisLike, basis_of
 from .noise import Noise
 from .perturbation import perturbation
+from .pictured import mode_card, mode_histogram
 from .quotient import UNIT, multipoint_variance
 from .release import FEATURE_ERROR, Release, as_array, opened
 
+if TYPE_CHECKING:
+    from ..report import Figure
+
 _Array = NDArray[np.float64]
 
+_BOUNDED = "standard deviation of an unbiased estimate"
 REGULARISATION = 1e-8
 _FIRST_BLOCK = 64  # modes, where time is limited
 _SQUARE_TENSORS = 9  # of test points × test points, that the quotient holds at once
@@ -57,6 +62,19 @@ class UnbiasedBounds:
             assumptions=unbiased_assumptions(self.noise, self.feature_error),
             failure_probability=self.noise.failure_probability,
         )
+
+    def plot(self) -> Figure:
+        """A histogram of all bounds, which a notebook shows; the inputs' spread is marked if there are several."""
+        return mode_histogram(
+            _BOUNDED,
+            self.std,
+            spread=float(np.sqrt(np.mean(np.var(self.inputs, axis=0)))),
+            caption="For unbiased estimators alone: a bound above the inputs' own spread says that they are worse than "
+            "guessing, not that the inputs are safe.",
+        )
+
+    def _repr_html_(self) -> str:
+        return mode_card(_BOUNDED, self.std, basis=self.basis, noise=self.noise, adversary=Adversary.UNBIASED)
 
 
 def unbiased_assumptions(noise: Noise, feature_error: float = FEATURE_ERROR) -> tuple[Assumption, ...]:

@@ -9,11 +9,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .. import checked
 from ..errors import InputError
 from ..guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
+from .figures import light
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -43,6 +45,12 @@ class Figure:
     def address(self) -> str:
         """The picture as a data address, so that the page needs no second file."""
         return picture_address(self.svg)
+
+    def _repr_html_(self) -> str:
+        title, caption, words = (escape(text) for text in (self.title, self.caption, self.alternative))
+        style = "background:#fff;max-width:32em;width:100%"
+        picture = f'<img src="{picture_address(light(self.svg))}" alt="{words}" style="{style}">'
+        return f"<figure>{picture}<figcaption><strong>{title}.</strong> {caption}</figcaption></figure>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +270,12 @@ class Report:
             lines += _hanging(verdict(comparison), "   verdict    ")
             lines += _hanging(guarantee.theorem, "   theorem    ")
         return "\n".join(lines) + "\n"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page in a frame of its own, so that neither changes how the other looks."""
+        page, title = escape(self.to_html()), escape(self.title)
+        style, allowed = "width:100%;height:44em;border:0", "allow-scripts allow-downloads"
+        return f'<iframe srcdoc="{page}" title="{title}" style="{style}" sandbox="{allowed}"></iframe>'
 
     def to_html(self) -> str:
         """One file that needs nothing else: no network, and no script but for moving a slider."""

@@ -144,17 +144,18 @@ def comparison(
     return _svg(draw, width=4.6, height=4.6)
 
 
-def histogram(values: Mapping[str, Any], *, marked: tuple[float, str], x_label: str) -> str:
-    """Shares of positive values over a logarithmic axis, one outline a name, with one place marked."""
+def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = None, x_label: str) -> str:
+    """Shares of positive values over a logarithmic axis, one outline a name, with one place marked if given."""
     import numpy as np
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
         positive = {name: np.clip(found, 1e-300, 1e300)[found > 0] for name, found in values.items()}
-        everything = np.concatenate([*positive.values(), [marked[0]]])
+        everything = np.concatenate([*positive.values(), [marked[0]] if marked else []])
         edges = np.geomspace(everything.min() * 0.9, everything.max() * 1.1, 60)
         axes.set_xscale("log")
-        axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
+        if marked:
+            axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
         for (name, found), colour in zip(positive.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
             shares = np.full(len(found), 1 / max(1, len(found)))
             axes.hist(found, bins=edges, weights=shares, histtype="step", color=colour, label=name, linewidth=1.6)
@@ -327,6 +328,11 @@ def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
                 cell.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
 
     return _svg(draw, width=4.4, height=0.95 * len(rows))
+
+
+def light(svg: str) -> str:
+    """The same picture in light colours alone, for pages that do not follow the reader's scheme, as notebooks."""
+    return re.sub(r"@media \(prefers-color-scheme: dark\)\{:root\{[^}]*\}\}", "", svg, count=1)
 
 
 def _svg(draw: Callable[[Any], None], *, width: float, height: float) -> str:
