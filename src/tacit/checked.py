@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
@@ -102,7 +102,7 @@ def array(
     if isinstance(value, np.ma.MaskedArray):
         raise InputError(name, value, requirement=requirement, remedy="fill in or leave out what is masked")
     try:
-        found: NDArray[Any] = np.asarray(value)
+        found: NDArray[Any] = np.asarray(detached(value))
     except Exception:  # ragged lists and foreign __array__ methods raise what they like
         raise InputError(name, value, requirement=requirement, remedy=remedy) from None
     if found.dtype.kind not in "iuf":
@@ -115,3 +115,64 @@ def array(
         bad = result[~good].flat[0]
         raise InputError(name, float(bad), requirement=requirement, remedy=remedy)
     return result
+
+
+def detached(value: Any) -> Any:
+    """A torch tensor as NumPy can read it: without its gradient, on the host, in a type that both have.
+
+    Anything else as it is: arrays, columns of pandas, Polars and Arrow, lists.
+    """
+    if not (hasattr(value, "detach") and hasattr(value, "cpu")):
+        return value
+    found = value.detach().cpu()
+    return found.float() if str(found.dtype) == "torch.bfloat16" else found
+
+
+def table(name: str, value: Any) -> Mapping[Any, Any] | None:
+    """The columns of a mapping or a data frame (pandas, Polars, Arrow) by their names; None for anything else."""
+    if isinstance(value, Mapping):
+        return value
+    names = getattr(value, "column_names", None)  # Arrow's; its `columns` are the columns themselves
+    names = getattr(value, "columns", None) if names is None else names
+    if names is None:
+        return None
+    listed = list(names)
+    if len(set(listed)) < len(listed):
+        raise InputError(f"the columns of {name}", listed, requirement="must have names of their own", remedy="rename")
+    try:
+        return {column: value[column] for column in listed}
+    except Exception:  # a lazy frame has no columns to take
+        raise InputError(name, type(value).__name__, requirement="must be a table", remedy="collect it first") from None
+
+
+def is_loader(value: object) -> bool:
+    """Whether this is a torch DataLoader, or does what one does."""
+    return all(hasattr(value, name) for name in ("dataset", "sampler", "batch_size", "__iter__"))
+
+
+def gathered(name: str, loader: Any) -> tuple[NDArray[Any], ...]:
+    """All batches of a DataLoader put together: one array, or one for each part of a batch, such as inputs and labels.
+
+    One that shuffles is refused: the next reading would give another order.
+    """
+    import numpy as np
+
+    order = type(loader.sampler).__name__
+    if order != "SequentialSampler":
+        raise InputError(
+            f"the order of {name}",
+            order,
+            requirement="must be the same at every reading",
+            remedy="make the DataLoader with shuffle=False, or put its batches into one array",
+        )
+    batches = [batch if isinstance(batch, list | tuple) else [batch] for batch in loader]
+    try:
+        parts = [[np.asarray(detached(part)) for part in batch] for batch in batches]
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    except (TypeError, ValueError) as failure:
+        raise InputError(
+            f"the batches of {name}",
+            f"{type(failure).__name__}: {failure}",
+            requirement="must be tensors of one shape but for their number of rows, or tuples of such",
+            remedy="give the DataLoader a collate_fn",
+        ) from None

@@ -51,7 +51,7 @@ def membership(
 ) -> Membership:
     """The table of a fitted classifier: scikit-learn's (`predict_proba`) or a torch module that returns logits.
 
-    members        (X, y) of records that it was trained on
+    members        (X, y) of records that it was trained on, or a DataLoader of both that does not shuffle
     non_members    (X, y) of others from where these came from; they alone say what is special about members
     factory        trains a model of the same kind, factory(X, y); with it `shadows` models are trained, each on a
                    random half of all records, for the likelihood-ratio attack of Carlini et al. 2022 (LiRA)
@@ -86,8 +86,10 @@ def membership(
 
 def _records(name: str, pair: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     requirement = "must be (X, y), as many inputs as labels and at least one"
+    if checked.is_loader(pair):
+        pair = checked.gathered(name, pair)
     try:
-        inputs, labels = (np.asarray(one) for one in pair)
+        inputs, labels = (np.asarray(checked.detached(one)) for one in pair)
     except Exception:  # foreign __array__ methods raise what they like
         raise InputError(name, pair, requirement=requirement, remedy="pass arrays") from None
     if inputs.ndim < 2 or labels.ndim != 1 or len(inputs) != len(labels) or not len(labels):

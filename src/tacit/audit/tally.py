@@ -251,7 +251,8 @@ def column(name: str, value: object) -> _Array:
         raise InputError(name, value, requirement=requirement, remedy=_TYPES)
     try:
         # Lists keep the types of their entries: NumPy would turn [1, "a"] into text.
-        found = np.asarray(value, dtype=object) if isinstance(value, list | tuple) else np.asarray(value)
+        listed = isinstance(value, list | tuple)
+        found = np.asarray(value, dtype=object) if listed else np.asarray(checked.detached(value))
     except Exception:  # ragged lists and foreign __array__ methods raise what they like
         raise InputError(name, value, requirement=requirement, remedy=_TYPES) from None
     if found.ndim != 1:
@@ -322,10 +323,12 @@ def _kind(entry: object) -> str:
 
 def output_columns(output: object, *, rows: int) -> list[_Array]:
     """The columns that the adversary sees, each with as many rows as the secret has."""
-    if isinstance(output, Mapping):
-        columns = [column(f"output {name!r}", value) for name, value in output.items()]
-    elif isinstance(output, np.ndarray) and output.ndim == 2 and not isinstance(output, np.ma.MaskedArray):
-        columns = [column(f"column {index} of output", output[:, index]) for index in range(output.shape[1])]
+    named = checked.table("output", output)
+    if named is not None:
+        columns = [column(f"output {name!r}", value) for name, value in named.items()]
+    elif getattr(output, "ndim", 1) == 2 and not isinstance(output, np.ma.MaskedArray):
+        seen = np.asarray(checked.detached(output))
+        columns = [column(f"column {index} of output", seen[:, index]) for index in range(seen.shape[1])]
     else:
         columns = [column("output", output)]
     if not columns:

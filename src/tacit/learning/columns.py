@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .. import checked
 from ..errors import InputError
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null"})
@@ -26,18 +27,19 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     that public records do not have, or not among the `most` frequent of its column, is all zeros, as is one that is
     missing.
 
-    A table is a mapping of names to columns, such as a dict of arrays or a data frame.
+    A table is a mapping of names to columns, such as a dict of arrays, or a data frame of pandas, Polars or Arrow.
     """
 
     def __init__(self, most: int = 100) -> None:
         self.most = most
 
-    def fit(self, table: Mapping[str, Any], y: object = None) -> Columns:  # noqa: ARG002 — scikit-learn's contract
+    def fit(self, table: Any, y: object = None) -> Columns:  # noqa: ARG002 — scikit-learn's contract
         """Read the rule off public records."""
         self.numeric_: dict[str, tuple[float, float, float]] = {}
         self.categories_: dict[str, list[str]] = {}
-        for name in table:
-            column = np.asarray(table[name])
+        columns = _columns(table)
+        for name in columns:
+            column = _values(columns[name])
             found = numbers(column)
             known = found[np.isfinite(found)]
             said = [] if column.dtype.kind in "iuf" else texts(column)
@@ -47,18 +49,19 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 words, counts = np.unique([word for word in said if word is not None], return_counts=True)
                 frequent = words[np.argsort(-counts, kind="stable")][: self.most]
                 self.categories_[name] = sorted(map(str, frequent))
-        self.names_ = list(table)
+        self.names_ = list(columns)
         return self
 
-    def transform(self, table: Mapping[str, Any]) -> NDArray[np.float64]:
+    def transform(self, table: Any) -> NDArray[np.float64]:
         """One row of numbers for each record."""
         check_is_fitted(self)
-        lacking = [name for name in self.names_ if name not in table]
+        columns = _columns(table)
+        lacking = [name for name in self.names_ if name not in columns]
         if lacking:
             raise InputError(
                 "the table", lacking, requirement="must have every column of the public one", remedy="add these"
             )
-        parts = [self._part(name, np.asarray(table[name])) for name in self.names_]
+        parts = [self._part(name, _values(columns[name])) for name in self.names_]
         found: NDArray[np.float64] = np.concatenate(parts, axis=1)
         return found
 
@@ -71,12 +74,13 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         ]
         return np.array([name for part in parts for name in part], dtype=object)
 
-    def unknown(self, table: Mapping[str, Any]) -> dict[str, float]:
+    def unknown(self, table: Any) -> dict[str, float]:
         """For each column the share of records whose value is missing, no number, or none of the categories."""
         check_is_fitted(self)
-        shares = {name: np.mean(np.isnan(numbers(np.asarray(table[name])))) for name in self.numeric_}
+        columns = _columns(table)
+        shares = {name: np.mean(np.isnan(numbers(_values(columns[name])))) for name in self.numeric_}
         for name, words in self.categories_.items():
-            shares[name] = np.mean([word not in words for word in texts(np.asarray(table[name]))])
+            shares[name] = np.mean([word not in words for word in texts(_values(columns[name]))])
         return {name: float(shares[name]) for name in self.names_}
 
     def before(self, classifier: Any) -> Pipeline:
@@ -95,6 +99,26 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         hit = np.array([places.get(word, -1) if word is not None else -1 for word in texts(column)], dtype=np.int64)
         part[np.flatnonzero(hit >= 0), hit[hit >= 0]] = 1.0
         return part
+
+
+def _columns(table: Any) -> Mapping[str, Any]:
+    found = checked.table("the table", table)
+    if found is None:
+        requirement = "must be a dict of columns or a data frame"
+        raise InputError("the table", type(table).__name__, requirement=requirement, remedy="name its columns")
+    return found
+
+
+def _values(column: Any) -> NDArray[Any]:
+    """The entries of a column. Of Arrow's and Polars' each as it is: NumPy would make floats of all whole numbers where
+    one entry is missing, and what a record becomes must not depend on another.
+    """
+    if not hasattr(column, "null_count"):
+        return np.asarray(column)
+    listed = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    found = np.empty(len(listed), dtype=object)
+    found[:] = listed
+    return found
 
 
 def numbers(column: NDArray[Any]) -> NDArray[np.float64]:

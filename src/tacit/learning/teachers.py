@@ -216,7 +216,7 @@ class Teachers:
         return np.concatenate(counted)
 
     def _labels(self, y: Iterable[object]) -> NDArray[np.int64]:
-        found = y.tolist() if isinstance(y, np.ndarray) else list(y)
+        found = np.asarray(checked.detached(y)).tolist() if hasattr(y, "__array__") else list(y)
         try:
             numbers = [self._numbers.get(label, -1) for label in found]
         except TypeError:

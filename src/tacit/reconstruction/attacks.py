@@ -22,7 +22,7 @@ from ..theory.confidence import binomial_lower, binomial_upper, bounded_mean_low
 from .bayes import REMAINING
 from .noise import Noise, required_gaussian
 from .priors import Gallery, Mixture
-from .release import Release, as_array, opened, plain_attention
+from .release import Release, as_array, loaded, opened, plain_attention
 
 _CONFIDENCE = "use 0.999"
 
@@ -207,9 +207,7 @@ def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Tri
         drawn = held_out.sample(checked.whole("tries", tries, at_least=30, remedy="use 2000"), seed=seed + 3)
         values, variance = drawn, float(held_out.variances.mean())
         adversary = Adversary.PRIOR.scoped(held_out.description)
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().numpy()
-    array = checked.array("held_out", values, remedy=remedy)
+    array = checked.array("held_out", loaded("held_out", values), remedy=remedy)
     if array.shape[1:] != release.shape or len(array) < 30:
         raise InputError(
             "the shape of held_out", array.shape, requirement=f"must be (30 or more, *{release.shape})", remedy=remedy

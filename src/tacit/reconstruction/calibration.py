@@ -217,7 +217,7 @@ def _goal(target: object) -> tuple[str, float]:
 
 
 def _labels(labels: Any, clean: Tensor) -> Tensor:
-    found = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
+    found = np.asarray(checked.detached(labels))
     if found.shape != (len(clean),) or found.dtype.kind not in "iu":
         raise InputError(
             "labels",

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .. import checked
 from ..errors import InputError
-from .release import as_array
+from .release import as_array, loaded
 
 _Array = NDArray[np.float64]
 
@@ -254,7 +254,7 @@ def fingerprint(*parts: Tensor) -> str:
 
 
 def _inputs(name: str, inputs: object) -> Tensor:
-    values = inputs.detach().cpu().numpy() if isinstance(inputs, Tensor) else inputs
+    values = loaded(name, inputs)
     remedy = "pass one input a row, two or more"
     array = checked.array(name, values, remedy=remedy)
     if array.ndim < 2 or len(array) < 2:

@@ -104,6 +104,7 @@ def opened(features: Callable[[Any], Any], inputs: object, *, feature_error: flo
     error = checked.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
     if not callable(features):
         raise InputError("features", features, requirement="must be a module or a callable", remedy="pass the model")
+    inputs = loaded("inputs", inputs)
     if isinstance(features, nn.Module):
         _check_modes(features)
         single, double = (_frozen_copy(features, dtype).eval() for dtype in (torch.float32, torch.float64))
@@ -147,14 +148,18 @@ def _of_arrays(features: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
     return lambda rows: torch.as_tensor(features(rows.numpy()))
 
 
+def loaded(name: str, inputs: object) -> object:
+    """The inputs of a DataLoader, without the labels that may come with them; anything else as it is."""
+    return torch.from_numpy(checked.gathered(name, inputs)[0]) if checked.is_loader(inputs) else inputs
+
+
 def _device(inputs: object) -> torch.device:
     return inputs.device if isinstance(inputs, Tensor) else torch.device("cpu")
 
 
 def _inputs(inputs: object, device: torch.device) -> Tensor:
     remedy = "pass one input a row, e.g. images[:8]"
-    values = inputs.detach().cpu().numpy() if isinstance(inputs, Tensor) else inputs
-    array = checked.array("inputs", values, remedy=remedy)
+    array = checked.array("inputs", inputs, remedy=remedy)
     if array.ndim < 2:
         raise InputError("the shape of inputs", array.shape, requirement="must have two axes or more", remedy=remedy)
     return torch.tensor(array, dtype=torch.float64, device=device)
@@ -166,7 +171,7 @@ def _rows(found: Tensor, count: int) -> Tensor:
             "features",
             type(found).__name__ if not isinstance(found, Tensor) else tuple(found.shape),
             requirement=f"must return one row of real numbers for each of {count} inputs",
-            remedy="return the tensor of features alone",
+            remedy="return the tensor of features alone: wrap a module that returns an object, a tuple or a dict",
         )
     return found.reshape(count, -1).to(torch.float64)
 
