@@ -88,7 +88,10 @@ def array(
     finite: bool = True,
     remedy: str,
 ) -> NDArray[np.float64]:
-    """A non-empty float64 array of numbers within the limits, copied only if it must be; nan never is."""
+    """A non-empty float64 array of numbers within the limits, row after row in memory; nan never is.
+
+    It is copied only if it must be, such as the columns of a data frame: sums in another order round differently.
+    """
     import numpy as np
 
     shape = "" if dimensions is None else f" of {dimensions} dimension{'s' if dimensions > 1 else ''}"
@@ -107,7 +110,7 @@ def array(
         raise InputError(name, value, requirement=requirement, remedy=remedy) from None
     if found.dtype.kind not in "iuf":
         raise InputError(name, value, requirement=requirement, remedy=remedy)
-    result = found.astype(np.float64, copy=False)
+    result = found.astype(np.float64, order="C", copy=False)
     if result.size == 0 or (dimensions is not None and result.ndim != dimensions):
         raise InputError(f"{name}, of shape {result.shape},", value, requirement=requirement, remedy=remedy)
     good = (result >= at_least) & (result <= at_most) & (np.isfinite(result) | (not finite))
@@ -132,6 +135,8 @@ def table(name: str, value: Any) -> Mapping[Any, Any] | None:
     """The columns of a mapping or a data frame (pandas, Polars, Arrow) by their names; None for anything else."""
     if isinstance(value, Mapping):
         return value
+    if hasattr(value, "collect"):  # a lazy frame has no columns to take
+        raise InputError(name, type(value).__name__, requirement="must be a table", remedy="collect it first")
     names = getattr(value, "column_names", None)  # Arrow's; its `columns` are the columns themselves
     names = getattr(value, "columns", None) if names is None else names
     if names is None:
@@ -139,10 +144,7 @@ def table(name: str, value: Any) -> Mapping[Any, Any] | None:
     listed = list(names)
     if len(set(listed)) < len(listed):
         raise InputError(f"the columns of {name}", listed, requirement="must have names of their own", remedy="rename")
-    try:
-        return {column: value[column] for column in listed}
-    except Exception:  # a lazy frame has no columns to take
-        raise InputError(name, type(value).__name__, requirement="must be a table", remedy="collect it first") from None
+    return {column: value[column] for column in listed}
 
 
 def is_loader(value: object) -> bool:

@@ -89,7 +89,7 @@ def _records(name: str, pair: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if checked.is_loader(pair):
         pair = checked.gathered(name, pair)
     try:
-        inputs, labels = (np.asarray(checked.detached(one)) for one in pair)
+        inputs, labels = (np.asarray(checked.detached(one), order="C") for one in pair)
     except Exception:  # foreign __array__ methods raise what they like
         raise InputError(name, pair, requirement=requirement, remedy="pass arrays") from None
     if inputs.ndim < 2 or labels.ndim != 1 or len(inputs) != len(labels) or not len(labels):

@@ -30,7 +30,7 @@ def features(name: str, values: object) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(name, values, requirement=_FEATURES, remedy="fill in or leave out what is masked")
     try:
-        found: NDArray[Any] = np.asarray(checked.detached(values))
+        found: NDArray[Any] = np.asarray(checked.detached(values), order="C")  # of data frames, too, row after row
         if found.dtype.kind in "US":
             found = np.asarray(values, dtype=object)
     except Exception:  # ragged lists and foreign __array__ methods raise what they like
@@ -96,9 +96,7 @@ def _hashes(count: int, contents: Callable[[slice], Iterable[Any]], key: bytes) 
 def _contents(records: NDArray[Any], labels: NDArray[np.int64]) -> Iterator[Any]:
     """Each record as bytes, its label first: numbers by their value, whatever type the whole array has."""
     if records.dtype != object:
-        # Columns of a data frame lie one after another, and so would those of what is put together here.
-        rows = np.concatenate([labels[:, None], records.reshape(len(records), -1)], axis=1, dtype="<f8")
-        yield from np.ascontiguousarray(rows)
+        yield from np.concatenate([labels[:, None], records.reshape(len(records), -1)], axis=1, dtype="<f8")
         return
     for row, label in zip(records, labels.tolist(), strict=True):
         values = np.ravel(np.array(row, dtype=object))
