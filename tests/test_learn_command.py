@@ -425,9 +425,8 @@ def test_private_records_are_not_taken_for_public_ones(folder, here):
         assert "--public must hold other records than PRIVATE" in done.stderr
         assert not (folder / "mistaken" / "publish").exists()
     proposer = ("--mechanism", "confirm", "--proposer", "again.csv")
-    done = here(
-        folder, "private.csv", "--label", "bought", "--public", "public.csv", *BUDGET, *proposer, "--out", "mistaken"
-    )
+    columns = ("private.csv", "--label", "bought", "--public", "public.csv")
+    done = here(folder, "learn", *columns, *BUDGET, *proposer, "--out", "mistaken")
     assert "--proposer must hold other records than PRIVATE" in done.stderr
 
 
@@ -458,7 +457,7 @@ def test_labels_that_a_model_of_known_records_proposes_are_confirmed(folder, her
     budget = ("--epsilon", "4", "--delta", "1e-5", "--teachers", "150", "--mechanism", "confirm", "--refusals", "50")
     columns = ("private.csv", "--label", "bought", "--public", "public.csv", "--test", "test.csv")
     write_csv(folder / "known.csv", mixed(np.random.default_rng(9), 60), HEADER)
-    done = here(folder, *columns, *budget, "--proposer", "known.csv", "--out", "confirmed")
+    done = here(folder, "learn", *columns, *budget, "--proposer", "known.csv", "--out", "confirmed")
     assert done.returncode == 0, done.stderr
     found = results(folder, "confirmed")
     assert found["detail"]["answered"] > 100
@@ -467,7 +466,7 @@ def test_labels_that_a_model_of_known_records_proposes_are_confirmed(folder, her
     assert any("--proposer) owes nothing" in text for text in comparison.guarantee.assumed(checked_by="caller"))
     one_class = folder / "one.csv"
     write_csv(one_class, [row for row in mixed(np.random.default_rng(9), 60) if row[-1] == "yes"], HEADER)
-    refused = here(folder, *columns, *budget, "--proposer", "one.csv", "--out", "refused")
+    refused = here(folder, "learn", *columns, *budget, "--proposer", "one.csv", "--out", "refused")
     assert "--proposer must hold records that the student" in refused.stderr
     assert not (folder / "refused").exists()
 
