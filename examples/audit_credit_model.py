@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from tacit.audit import attempts, audit, certify, membership, rows_needed
-from tacit.report import Figure, Report, figures
+from tacit.report import Report
 
 rng = np.random.default_rng(0)
 
@@ -115,25 +115,12 @@ print(f"a guess of the sex is right at most {by_sex.balanced_accuracy:.1%} of th
 
 # %%
 leaky, tight = (both for both, _ in results.values())
-rates = (np.linspace(0, 1, 101) ** 2).tolist()
 report = Report(
     command="audit a credit model",
     title="What a credit score gives away",
     summary=(leaky.verdict, tight.verdict, fair.verdict),
     comparisons=tuple(both.comparisons[0] for both in (leaky, tight, fair)),
-    figures=tuple(
-        Figure(
-            title=f"Customers told from others by {name}",
-            caption="Nobody who sees only this score leaves the shaded region. Lines: attacks on rows of their own.",
-            alternative=f"The region reaches {both.certificate.advantage:.2f} above the diagonal.",
-            svg=figures.roc(
-                rates,
-                np.asarray(both.certificate.tpr_at(rates)).tolist(),
-                {attempt.method: attempt.roc for attempt in tried},
-            ),
-        )
-        for name, (both, tried) in results.items()
-    ),
+    figures=tuple(both.certificate.plot(tried) for both, tried in results.values()),
     detail={"ceiling": ceiling, "leaky_met": leaky.met, "tight_met": tight.met, "fair_met": fair.met},
 )
 Path("audit_credit_model.html").write_text(report.to_html(), encoding="utf-8")

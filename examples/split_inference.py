@@ -129,21 +129,7 @@ report = Report(
                 {"original": list(np.asarray(images[private[:6], 0])), "rebuilt by an attacker": list(rebuilt)}
             ),
         ),
-        Figure(
-            title="What more noise buys, and costs",
-            caption="Proven for all noises together: nobody names the picture more often than the blue line.",
-            alternative="Accuracy and proven limit both fall as the noise grows.",
-            svg=figures.curves(
-                [round(float(sigma), 2) for sigma in chosen.sigmas[::3]],
-                {
-                    "digits still read": (chosen.accuracies[::3].tolist(), figures.USEFUL),
-                    "picture named by anyone, at most": (chosen.identification_upper[::3].tolist(), figures.PROVEN),
-                },
-                x_label="noise",
-                y_label="share of messages",
-                marked=(chosen.noise.sigma, "chosen"),
-            ),
-        ),
+        chosen.plot(),
     ),
     detail={"sigma": chosen.noise.sigma, "accuracy": chosen.accuracy},
 )
