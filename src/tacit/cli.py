@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -391,9 +391,7 @@ def hcr(
             resume=resume,
             seed=seed,
         )
-        with _progress(study.steps(task), quiet=quiet) as advance:
-            result = study.reproduce(task, advance=advance)
-        deliver(result)
+        deliver(_reproduced(study, task, quiet=quiet))
 
 
 @reproduce.command()
@@ -425,9 +423,7 @@ def mapl(
             engine=engine,
             resume=resume,
         )
-        with _progress(study.steps(task), quiet=quiet) as advance:
-            result = study.reproduce(task, advance=advance)
-        deliver(result)
+        deliver(_reproduced(study, task, quiet=quiet))
 
 
 @reproduce.command()
@@ -457,9 +453,7 @@ def mechanisms(
             engine=engine,
             resume=resume,
         )
-        with _progress(study.steps(task), quiet=quiet) as advance:
-            result = study.reproduce(task, advance=advance)
-        deliver(result)
+        deliver(_reproduced(study, task, quiet=quiet))
 
 
 @reproduce.command("audit")
@@ -514,9 +508,13 @@ def reproduce_audit(
                 )
         study = _reproduction("figure1" if experiment == "figure1" else "audits")
         task = study.Task(experiment=experiment, out=out, seed=seed, **given)
-        with _progress(study.steps(task), quiet=quiet) as advance:
-            result = study.reproduce(task, advance=advance)
-        deliver(result)
+        deliver(_reproduced(study, task, quiet=quiet))
+
+
+def _reproduced(study: ModuleType, task: Any, *, quiet: bool) -> Report:
+    with _progress(study.steps(task), quiet=quiet) as advance:
+        report: Report = study.reproduce(task, advance=advance)
+    return report
 
 
 def _reproduction(study: str) -> ModuleType:
