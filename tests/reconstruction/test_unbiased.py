@@ -247,6 +247,26 @@ def test_several_starts_of_an_input_do_not_see_one_another(images):
         torch.testing.assert_close(together[:, column], alone, rtol=1e-6, atol=1e-12)
 
 
+def test_features_at_rest_change_nothing_but_the_work(images, monkeypatch):
+    """Kept Jacobians leave out the ReLUs that rest, others for each input; matrix-free products do not."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 30), nn.ReLU()).double()
+    points = torch.cat([images.double(), -images.double()])
+    start = 1e-3 * torch.randn(len(points), 2, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+    def both_ways():
+        yield perturbation(network, points, start, repetitions=3)
+        with monkeypatch.context() as patched:
+            patched.setattr(import_module("tacit.reconstruction.perturbation"), "_JACOBIAN_BYTES", {"cpu": 0})
+            yield perturbation(network, points, start, repetitions=3)
+
+    assert len(set((network(points) == 0).sum(dim=1).tolist())) > 1
+    torch.testing.assert_close(*both_ways(), rtol=1e-7, atol=1e-15)
+    with torch.no_grad():
+        network[1].bias[:] = -1e3
+    assert not any(found.any() for found in both_ways())
+
+
 def test_starts_that_do_not_fit_are_refused(images):
     with pytest.raises(InputError, match="the shape of start"):
         perturbation(nn.Flatten(), images, torch.zeros(2, 16), repetitions=1)

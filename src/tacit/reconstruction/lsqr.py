@@ -38,7 +38,7 @@ def minimum_norm_solutions(products: Products, targets: Tensor) -> Tensor:
     phi_bar, rho_bar = beta.clone(), alpha.clone()
     frobenius, inverse = alpha.square(), torch.zeros_like(alpha)
     active = (alpha > 0) & (beta > 0)
-    for iteration in range(2 * min(b.shape[2], v.shape[2])):
+    for iteration in range(2 * v.shape[2]):  # as SciPy's: rounding can make it need more than the rank
         if iteration % _BETWEEN_CHECKS == 0:
             busy = active.any(dim=1).flatten()
             count = int(busy.sum())

@@ -14,9 +14,8 @@ from .lsqr import Product, Products, minimum_norm_solutions
 from .release import plain_attention
 
 _JACOBIAN_BYTES = {"cpu": 5e8, "cuda": 3.2e10}
-_JACOBIAN_ROWS = {"cpu": 1024, "cuda": 8192}
-_JACOBIAN_ENTRIES = 2**24
-"""Of all tangents at once: networks keep some hundred numbers for each entry of a large image."""
+_DIFFERENTIATED = {"cpu": 2**20, "cuda": 2**22}
+"""Entries of all inputs that are differentiated at once: networks keep up to a thousand numbers for each of them."""
 
 
 def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tensor, *, repetitions: int) -> Tensor:
@@ -40,36 +39,52 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
             remedy="pass one row an input",
         )
     starts = start if start.ndim == 3 else start[:, None]
-    size = inputs[0].numel() * starts.shape[2] * inputs.element_size()  # of one Jacobian
-    kept = int(_JACOBIAN_BYTES[inputs.device.type] // size)
-    groups = zip(inputs.split(kept or len(inputs)), starts.split(kept or len(inputs)), strict=True)
-    found = torch.cat([_changes(features, *group, repetitions, keep_jacobians=kept > 0) for group in groups])
-    count = () if start.ndim == 2 else starts.shape[1:2]
-    return found.reshape(len(inputs), *count, *inputs.shape[1:])
-
-
-def _changes(
-    features: Callable[[Any], Tensor], inputs: Tensor, starts: Tensor, repetitions: int, *, keep_jacobians: bool
-) -> Tensor:
-    """The change of each input for each of its starts: (inputs, starts, entries)."""
-    point, count = inputs.flatten(1), starts.shape[1]
 
     def flat(rows: Tensor) -> Tensor:
         return features(rows.reshape(len(rows), *inputs.shape[1:]).clone()).reshape(len(rows), -1)
 
-    length = starts.norm(dim=2, keepdim=True)
+    point = inputs.flatten(1)
     with plain_attention():
+        moving = _moving(flat, point)
+        size = point.shape[1] * (moving.shape[1] + 1) * point.element_size()  # of one Jacobian
+        kept = int(_JACOBIAN_BYTES[point.device.type] // size)
+        groups = zip(*(rows.split(kept or len(point)) for rows in (point, starts, moving)), strict=True)
+        found = [
+            _changes(flat, point, starts, moving, repetitions=repetitions, keep_jacobians=kept > 0)
+            for point, starts, moving in groups
+        ]
+    count = () if start.ndim == 2 else starts.shape[1:2]
+    return torch.cat(found).reshape(len(inputs), *count, *inputs.shape[1:])
+
+
+def _moving(flat: Product, point: Tensor) -> Tensor:
+    """The features of each point that move with its input, and others where fewer do than for its neighbours.
+
+    Most features of a network that ends in a ReLU are at rest: their rows of J are zero. A random direction tells.
+    """
+    generator = torch.Generator().manual_seed(0)
+    direction = torch.randn(point.shape, generator=generator, dtype=point.dtype).to(point.device)
+    moves = torch.func.jvp(flat, (point,), (direction,))[1].detach() != 0
+    return moves.to(torch.uint8).argsort(dim=1, descending=True)[:, : int(moves.sum(dim=1).max())]
+
+
+def _changes(
+    flat: Product, point: Tensor, starts: Tensor, moving: Tensor, *, repetitions: int, keep_jacobians: bool
+) -> Tensor:
+    """The change of each point for each of its starts: (points, starts, entries)."""
+    count = starts.shape[1]
+    length = starts.norm(dim=2, keepdim=True)
+    with torch.no_grad():
+        base = flat(point)
+    products = _of_jacobians(_jacobians(flat, point, moving)) if keep_jacobians else _matrix_free(flat, point, count)
+    shift, change = starts, starts[..., :0]
+    for _ in range(repetitions):
+        scale = shift.norm(dim=2, keepdim=True)
+        target = shift * (length / torch.where(scale == 0, torch.ones_like(scale), scale))
+        change = minimum_norm_solutions(products, _shortened(target, moving) if keep_jacobians else target)
         with torch.no_grad():
-            base = flat(point)
-        products = _of_jacobians(_jacobians(flat, point)) if keep_jacobians else _matrix_free(flat, point, count)
-        shift, change = starts, starts[..., :0]
-        for _ in range(repetitions):
-            scale = shift.norm(dim=2, keepdim=True)
-            target = shift * (length / torch.where(scale == 0, torch.ones_like(scale), scale))
-            change = minimum_norm_solutions(products, target)
-            with torch.no_grad():
-                moved = (point[:, None] + change).flatten(0, 1)
-                shift = flat(moved).reshape(len(point), count, -1) - base[:, None]
+            moved = (point[:, None] + change).flatten(0, 1)
+            shift = flat(moved).reshape(len(point), count, -1) - base[:, None]
     return change.detach()
 
 
@@ -94,20 +109,32 @@ def _matrix_free(flat: Product, point: Tensor, count: int) -> Products:
 def _of_jacobians(jacobians: Tensor) -> Products:
     def products(chosen: Tensor) -> tuple[Product, Product]:
         kept = jacobians if len(chosen) == len(jacobians) else jacobians[chosen]
-        return lambda v: v @ kept, lambda u: u @ kept.transpose(1, 2)
+        return lambda v: v @ kept.transpose(1, 2), lambda u: u @ kept
 
     return products
 
 
-def _jacobians(flat: Product, point: Tensor) -> Tensor:
-    """The transposed Jacobian at each point: (points, entries of an input, features)."""
-    entries = point.shape[1]
-    rows = min(_JACOBIAN_ROWS[point.device.type], _JACOBIAN_ENTRIES // entries)
-    at_once = max(1, rows // len(point))
-    found = []
-    for chunk in torch.arange(entries, device=point.device).split(at_once):
-        tangents = torch.nn.functional.one_hot(chunk, entries).to(point).repeat(len(point), 1)
-        points = point.repeat_interleave(len(chunk), dim=0)
-        rows = torch.func.jvp(flat, (points,), (tangents,))[1].detach()
-        found.append(rows.reshape(len(point), len(chunk), -1))
-    return torch.cat(found, dim=1)
+def _jacobians(flat: Product, point: Tensor, moving: Tensor) -> Tensor:
+    """The rows of the Jacobian at each point that belong to moving features, and one of zeros for all others."""
+    (count, entries), width = point.shape, moving.shape[1]
+    at_once = max(1, min(width, _DIFFERENTIATED[point.device.type] // (count * entries)))
+    output, back = torch.func.vjp(flat, point.repeat_interleave(at_once, dim=0))[:2]
+    found = point.new_zeros(count, width + 1, entries)
+    for first in range(0, width, at_once):
+        last = min(first + at_once, width)
+        one = output.new_zeros(count, at_once, output.shape[1])
+        one[:, : last - first].scatter_(2, moving[:, first:last, None], 1.0)
+        gradients = back(one.flatten(0, 1))[0].detach().reshape(count, at_once, entries)
+        found[:, first:last] = gradients[:, : last - first]
+    return found
+
+
+def _shortened(target: Tensor, moving: Tensor) -> Tensor:
+    """The target's entries in moving features, and the length of all others as one.
+
+    No change of the input comes nearer to a target in features at rest, so LSQR needs to know but how much of it is
+    there. That is a rotation of the features, and changes nothing but rounding.
+    """
+    where = moving[:, None].expand(-1, target.shape[1], -1)
+    rest = target.scatter(2, where, 0.0).norm(dim=2, keepdim=True)
+    return torch.cat([target.gather(2, where), rest], dim=2)
