@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from .. import checked
 from ..errors import InputError
-from .lsqr import Product, Products, minimum_norm_solutions
+from .lsqr import LARGEST_CONDITION, Product, Products, minimum_norm_solutions
 from .release import plain_attention
 
 _JACOBIAN_BYTES = {"cpu": 5e8, "cuda": 3.2e10}
-_DIFFERENTIATED = {"cpu": 2**20, "cuda": 2**22}
-"""Entries of all inputs that are differentiated at once: networks keep up to a thousand numbers for each of them."""
+_ROWS = {"cpu": 256, "cuda": 8192}
+_ENTRIES = {"cpu": 2**20, "cuda": 2**22}
+"""Inputs that are differentiated at once, and entries of all of them: networks keep a thousand numbers for each."""
 
 
 def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tensor, *, repetitions: int) -> Tensor:
@@ -46,7 +50,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
     point = inputs.flatten(1)
     with plain_attention():
         moving = _moving(flat, point)
-        size = point.shape[1] * (moving.shape[1] + 1) * point.element_size()  # of one Jacobian
+        size = 3 * point.shape[1] * max(1, moving.shape[1]) * point.element_size()  # of one Jacobian and its vectors
         kept = int(_JACOBIAN_BYTES[point.device.type] // size)
         groups = zip(*(rows.split(kept or len(point)) for rows in (point, starts, moving)), strict=True)
         found = [
@@ -74,14 +78,20 @@ def _changes(
     """The change of each point for each of its starts: (points, starts, entries)."""
     count = starts.shape[1]
     length = starts.norm(dim=2, keepdim=True)
+    tolerance = 1e-6 if point.dtype == torch.float32 else 1e-12
+    solve = partial(minimum_norm_solutions, tolerance=tolerance, iterations=2 * point.shape[1])  # as SciPy's at most
     with torch.no_grad():
         base = flat(point)
-    products = _of_jacobians(_jacobians(flat, point, moving)) if keep_jacobians else _matrix_free(flat, point, count)
+    rotated = _Rotated.of(_jacobians(flat, point, moving), moving) if keep_jacobians else None
+    products = _matrix_free(flat, point, count)
     shift, change = starts, starts[..., :0]
     for _ in range(repetitions):
         scale = shift.norm(dim=2, keepdim=True)
         target = shift * (length / torch.where(scale == 0, torch.ones_like(scale), scale))
-        change = minimum_norm_solutions(products, _shortened(target, moving) if keep_jacobians else target)
+        if rotated is None:
+            change = solve(products, target, replayed=False)
+        else:
+            change = rotated.back(solve(rotated.products, rotated.of_target(target), replayed=True)).to(point)
         with torch.no_grad():
             moved = (point[:, None] + change).flatten(0, 1)
             shift = flat(moved).reshape(len(point), count, -1) - base[:, None]
@@ -106,35 +116,96 @@ def _matrix_free(flat: Product, point: Tensor, count: int) -> Products:
     return products
 
 
-def _of_jacobians(jacobians: Tensor) -> Products:
-    def products(chosen: Tensor) -> tuple[Product, Product]:
-        kept = jacobians if len(chosen) == len(jacobians) else jacobians[chosen]
-        return lambda v: v @ kept.transpose(1, 2), lambda u: u @ kept
-
-    return products
-
-
 def _jacobians(flat: Product, point: Tensor, moving: Tensor) -> Tensor:
-    """The rows of the Jacobian at each point that belong to moving features, and one of zeros for all others."""
-    (count, entries), width = point.shape, moving.shape[1]
-    at_once = max(1, min(width, _DIFFERENTIATED[point.device.type] // (count * entries)))
-    output, back = torch.func.vjp(flat, point.repeat_interleave(at_once, dim=0))[:2]
-    found = point.new_zeros(count, width + 1, entries)
-    for first in range(0, width, at_once):
-        last = min(first + at_once, width)
-        one = output.new_zeros(count, at_once, output.shape[1])
-        one[:, : last - first].scatter_(2, moving[:, first:last, None], 1.0)
-        gradients = back(one.flatten(0, 1))[0].detach().reshape(count, at_once, entries)
-        found[:, first:last] = gradients[:, : last - first]
+    """The rows of the Jacobian at each point that belong to moving features: (points, features, entries)."""
+    found = point.new_empty(len(point), moving.shape[1], point.shape[1])
+    if moving.shape[1] < point.shape[1]:
+        _fill_by_features(found, flat, point, moving)
+    else:
+        _fill_by_entries(found, flat, point, moving)
     return found
 
 
-def _shortened(target: Tensor, moving: Tensor) -> Tensor:
-    """The target's entries in moving features, and the length of all others as one.
+def _fill_by_features(found: Tensor, flat: Product, point: Tensor, moving: Tensor) -> None:
+    """By backward derivatives of one feature after another."""
+    width = moving.shape[1]
+    points, at_once = _repeated(point, width)
+    output, back = torch.func.vjp(flat, points)[:2]
+    for first in range(0, width, at_once):
+        last = min(first + at_once, width)
+        one = output.new_zeros(len(point), at_once, output.shape[1])
+        one[:, : last - first].scatter_(2, moving[:, first:last, None], 1.0)
+        gradients = back(one.flatten(0, 1))[0].detach().reshape(len(point), at_once, -1)
+        found[:, first:last] = gradients[:, : last - first]
 
-    No change of the input comes nearer to a target in features at rest, so LSQR needs to know but how much of it is
-    there. That is a rotation of the features, and changes nothing but rounding.
+
+def _fill_by_entries(found: Tensor, flat: Product, point: Tensor, moving: Tensor) -> None:
+    """By forward derivatives along one entry after another."""
+    entries = point.shape[1]
+    points, at_once = _repeated(point, entries)
+    for first in range(0, entries, at_once):
+        last = min(first + at_once, entries)
+        one = torch.eye(at_once, entries, dtype=point.dtype, device=point.device).roll(first, dims=1)
+        along = torch.func.jvp(flat, (points,), (one.repeat(len(point), 1),))[1].detach()
+        moves = along.reshape(len(point), at_once, -1)[:, : last - first]
+        where = moving[:, None].expand(-1, last - first, -1)
+        found[..., first:last] = moves.gather(2, where).transpose(1, 2)
+
+
+def _repeated(point: Tensor, derivatives: int) -> tuple[Tensor, int]:
+    """Each point as many times as derivatives are taken at once, and how many these are."""
+    kind, (count, entries) = point.device.type, point.shape
+    at_once = max(1, min(derivatives, _ROWS[kind] // count, _ENTRIES[kind] // (count * entries)))
+    return point.repeat_interleave(at_once, dim=0), at_once
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Rotated:
+    """Kept Jacobians by their singular vectors, in which products are those with a diagonal.
+
+    LSQR takes the same steps in any orthonormal coordinates of features and of inputs, but for rounding; in these a
+    step costs next to nothing, and float64 little more. Of what a target has outside the range of J, LSQR knows the
+    length alone, as a last entry with a singular value of zero. Singular values too small for LSQR to resolve are zero.
     """
-    where = moving[:, None].expand(-1, target.shape[1], -1)
-    rest = target.scatter(2, where, 0.0).norm(dim=2, keepdim=True)
-    return torch.cat([target.gather(2, where), rest], dim=2)
+
+    moving: Tensor
+    left: Tensor
+    values: Tensor
+    right: Tensor
+
+    @classmethod
+    def of(cls, jacobians: Tensor, moving: Tensor) -> _Rotated:
+        parts = [_singular(jacobian.to(torch.float64)) for jacobian in jacobians]
+        left, values, right = (torch.stack(part) for part in zip(*parts, strict=True))
+        return cls(
+            moving=moving, left=left.to(jacobians), values=pad(values, (0, 1))[:, None], right=right.to(jacobians)
+        )
+
+    def products(self, chosen: Tensor) -> tuple[Product, Product]:
+        values = self.values[chosen]
+        return lambda v: v * values, lambda u: u * values
+
+    def of_target(self, target: Tensor) -> Tensor:
+        moves = target.gather(2, self.moving[:, None].expand(-1, target.shape[1], -1))
+        inside = (moves @ self.left).to(torch.float64)
+        squares = target.to(torch.float64).square().sum(dim=2) - inside.square().sum(dim=2)
+        return torch.cat([inside, squares.clamp(min=0).sqrt()[..., None]], dim=2)
+
+    def back(self, solution: Tensor) -> Tensor:
+        return solution[..., :-1].to(self.right) @ self.right
+
+
+def _singular(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """U, s and Vᵀ of one matrix in float64 by the eigenvectors of its smaller Gram matrix, many times as fast as SVD.
+
+    That loses singular values below 1e-8 of the greatest, which LSQR does not resolve either.
+    """
+    wide = matrix.shape[0] <= matrix.shape[1]
+    short = matrix if wide else matrix.T
+    one = torch.linalg.eigh(short @ short.T)[1]
+    other = one.T @ short
+    values = other.norm(dim=1)
+    seen = values > values.max() / LARGEST_CONDITION if len(values) else values > 0
+    values = torch.where(seen, values, 0.0)
+    one, other = one * seen, torch.where(seen, 1 / values, 0.0)[:, None] * other
+    return (one, values, other) if wide else (other.T, values, one.T)

@@ -106,7 +106,7 @@ SETTINGS = {
         scale=5,
         sizes=(500, 1000),
         lowest=8,
-        batch=100,
+        batch=500,
         accuracies=(0.70, 0.50),
         epochs=7,
     ),
