@@ -57,11 +57,12 @@ def minimum_norm_solutions(
             return solutions
         if count <= len(chosen) / 2:
             chosen, state, run = chosen[busy], _State(*(part[busy] for part in state)), None
-        if run is None:
-            run = _iterations(*products(chosen), tolerance)
-            if replayed and targets.is_cuda:
-                run = torch.cuda.make_graphed_callables(run, tuple(state), num_warmup_iters=1)
+        first = run is None
+        if first:
+            steps = run = _iterations(*products(chosen), tolerance)
         state = _State(*run(*state))
+        if first and replayed and targets.is_cuda:
+            run = _recorded(steps, state)
     solutions[chosen] = state.x
     return solutions
 
@@ -124,10 +125,25 @@ def _iterations(forward: Product, transposed: Product, tolerance: float) -> Call
             singular = norm * inverse.sqrt() >= LARGEST_CONDITION
             active = active & ~solved & ~orthogonal & ~singular
             frobenius = frobenius + alpha.square()
-        # A recorded run must not hand out its own inputs.
-        return u, v, w, x, alpha, first.clone(), phi_bar, rho_bar, frobenius, inverse, active
+        return u, v, w, x, alpha, first, phi_bar, rho_bar, frobenius, inverse, active
 
     return iterated
+
+
+def _recorded(steps: Callable[..., tuple[Tensor, ...]], state: _State) -> Callable[..., tuple[Tensor, ...]]:
+    """The same steps as one recording of a GPU's work; what they read besides the state must live as long."""
+    inputs = tuple(part.clone() for part in state)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        outputs = steps(*inputs)
+
+    def run(*parts: Tensor) -> tuple[Tensor, ...]:
+        for kept, part in zip(inputs, parts, strict=True):
+            kept.copy_(part)
+        graph.replay()
+        return outputs
+
+    return run
 
 
 def _nonzero(value: Tensor) -> Tensor:
