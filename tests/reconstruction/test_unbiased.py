@@ -267,6 +267,16 @@ def test_features_at_rest_change_nothing_but_the_work(images, monkeypatch):
     assert not any(found.any() for found in both_ways())
 
 
+def test_a_model_without_a_derivative_at_a_point_is_searched_along_the_others():
+    def features(x):
+        return torch.cat([x.flatten(1).relu().sqrt(), x.flatten(1)], dim=1)
+
+    point = torch.tensor([[0.0, 1.0, 2.0, -1.0]], dtype=torch.float64)
+    found = hcr_bounds(features, point, NOISE, basis="pixel", restarts=3, repetitions=2).std
+    assert (found > 0).all()
+    assert (found <= NOISE.size).all()  # the features hold every entry, with this noise
+
+
 def test_starts_that_do_not_fit_are_refused(images):
     with pytest.raises(InputError, match="the shape of start"):
         perturbation(nn.Flatten(), images, torch.zeros(2, 16), repetitions=1)

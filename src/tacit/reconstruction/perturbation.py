@@ -32,7 +32,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
 
     `start` has the shape (inputs, features), or (inputs, starts, features) for several starts of each input; the result
     has the shape of the inputs, with the starts as a second axis where there are several. Products with J are
-    derivatives of the model; J itself is made only where it fits into memory, which is faster.
+    derivatives of the model; where J fits into memory it is made once, and LSQR runs in its singular vectors.
     """
     checked.whole("repetitions", repetitions, at_least=1, remedy="use 10")
     if start.ndim not in (2, 3) or len(start) != len(inputs):
@@ -68,7 +68,8 @@ def _moving(flat: Product, point: Tensor) -> Tensor:
     """
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(point.shape, generator=generator, dtype=point.dtype).to(point.device)
-    moves = torch.func.jvp(flat, (point,), (direction,))[1].detach() != 0
+    along = torch.func.jvp(flat, (point,), (direction,))[1].detach()
+    moves = (along != 0) & along.isfinite()
     return moves.to(torch.uint8).argsort(dim=1, descending=True)[:, : int(moves.sum(dim=1).max())]
 
 
@@ -117,13 +118,16 @@ def _matrix_free(flat: Product, point: Tensor, count: int) -> Products:
 
 
 def _jacobians(flat: Product, point: Tensor, moving: Tensor) -> Tensor:
-    """The rows of the Jacobian at each point that belong to moving features: (points, features, entries)."""
+    """The rows of the Jacobian at each point that belong to moving features: (points, features, entries).
+
+    Where the model has no derivative they are zero: that misleads the search alone, never a bound.
+    """
     found = point.new_empty(len(point), moving.shape[1], point.shape[1])
     if moving.shape[1] < point.shape[1]:
         _fill_by_features(found, flat, point, moving)
     else:
         _fill_by_entries(found, flat, point, moving)
-    return found
+    return found.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _fill_by_features(found: Tensor, flat: Product, point: Tensor, moving: Tensor) -> None:
@@ -175,11 +179,8 @@ class _Rotated:
 
     @classmethod
     def of(cls, jacobians: Tensor, moving: Tensor) -> _Rotated:
-        parts = [_singular(jacobian.to(torch.float64)) for jacobian in jacobians]
-        left, values, right = (torch.stack(part) for part in zip(*parts, strict=True))
-        return cls(
-            moving=moving, left=left.to(jacobians), values=pad(values, (0, 1))[:, None], right=right.to(jacobians)
-        )
+        left, values, right = (torch.stack(part) for part in zip(*map(_singular, jacobians), strict=True))
+        return cls(moving=moving, left=left, values=pad(values, (0, 1))[:, None], right=right)
 
     def products(self, chosen: Tensor) -> tuple[Product, Product]:
         values = self.values[chosen]
@@ -196,16 +197,16 @@ class _Rotated:
 
 
 def _singular(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """U, s and Vᵀ of one matrix in float64 by the eigenvectors of its smaller Gram matrix, many times as fast as SVD.
+    """U, s and Vᵀ by the eigenvectors of the smaller Gram matrix, in float64 and many times as fast as torch's SVD.
 
     That loses singular values below 1e-8 of the greatest, which LSQR does not resolve either.
     """
     wide = matrix.shape[0] <= matrix.shape[1]
-    short = matrix if wide else matrix.T
+    short = (matrix if wide else matrix.T).to(torch.float64)
     one = torch.linalg.eigh(short @ short.T)[1]
     other = one.T @ short
     values = other.norm(dim=1)
     seen = values > values.max() / LARGEST_CONDITION if len(values) else values > 0
     values = torch.where(seen, values, 0.0)
-    one, other = one * seen, torch.where(seen, 1 / values, 0.0)[:, None] * other
+    one, other = (one * seen).to(matrix), (torch.where(seen, 1 / values, 0.0)[:, None] * other).to(matrix)
     return (one, values, other) if wide else (other.T, values, one.T)
