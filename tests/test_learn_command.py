@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,11 +21,13 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from test_cli import assert_one_line_error
 from test_report import Page
 
-from tacit import Comparison, learn, tables
+from tacit import Comparison, InputError, learn, tables
 from tacit.learning import PrivateClassifier
+from tacit.learning.rehearsal import rehearsal, vouched
 from tacit.ledger import Ledger
 
 PLACE = "Ytterby"  # a place that one private record alone names
@@ -438,6 +441,32 @@ def test_what_learners_print_goes_nowhere(folder):
     assert done.returncode == 0, done.stderr
     assert "Iteration" not in done.stdout + done.stderr
     assert done.stdout.startswith("A classifier that may be published")
+
+
+def test_a_learner_of_another_package_is_stored_too(folder):
+    pytest.importorskip("lightgbm")
+    learner = ("--learner", "lightgbm:LGBMClassifier", "--set", "n_estimators=5", "--set", "min_child_samples=2")
+    done = run(folder, *MIXED, *learner, "--teachers", "6", "--out", "boosted")
+    assert done.returncode == 0, done.stderr
+    assert len(list((folder / "boosted" / "private" / "teachers").glob("*.skops"))) == 6
+
+
+class Odd(DecisionTreeClassifier):
+    """Holds something that comes neither from its package nor from scikit-learn."""
+
+    def fit(self, records, labels):
+        self.seen_ = Fraction(len(records), 2)
+        return super().fit(records, labels)
+
+
+def test_what_a_learner_holds_must_come_from_its_packages():
+    held = rehearsal("--learner", Odd(), width=2, classes=2)
+    with pytest.raises(InputError, match=r"^--learner must hold types of sklearn, test_learn_command alone .*Fraction"):
+        vouched("--learner", Odd(), held)
+    boosted = make_pipeline(StandardScaler(), pytest.importorskip("lightgbm").LGBMClassifier(verbose=-1))
+    assert "lightgbm.basic.Booster" in vouched(
+        "--learner", boosted, rehearsal("--learner", boosted, width=2, classes=2)
+    )
 
 
 def test_remarks_in_a_file_are_not_published(tmp_path, here):

@@ -33,7 +33,7 @@ from .guarantee import Adversary, Assumption, Comparison, Guarantee, safe_text
 from .learning import Columns, PrivateClassifier, stored, workers
 from .learning.choice import NAMES, margins
 from .learning.columns import texts
-from .learning.rehearsal import rehearsal
+from .learning.rehearsal import rehearsal, vouched
 from .ledger import Ledger
 from .report import Figure, Report, Table, figures
 from .theory.confidence import binomial_lower, binomial_upper
@@ -115,7 +115,8 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     advance("trying the learner on made-up records")
     size = {"width": data.records.shape[1], "classes": len(data.classes)}
     with _quiet_learners():
-        trusted = rehearsal("--learner", classifier.estimator, **size)
+        held = rehearsal("--learner", classifier.estimator, **size)
+        trusted = vouched("--learner", classifier.estimator, held)
         if classifier.student is not None:
             rehearsal("--student", classifier.student, **size)
         proposer = _proposer(classifier, data)

@@ -13,12 +13,13 @@ from . import stored
 
 _EACH = 50
 """Made-up records of a class."""
+_PLAIN = frozenset({"collections.OrderedDict"})
+"""Containers that skops does not trust by itself, though they do nothing; LightGBM's classifiers hold one."""
 
 
 def rehearsal(name: str, estimator: Any, *, width: int, classes: int) -> tuple[str, ...]:
-    """Make sure that it learns and names classes; returns what it then holds that skops does not trust by itself.
+    """Make sure that it learns, names classes and can be stored; returns what skops does not trust of it by itself.
 
-    Of these types only those of its own package, or of scikit-learn: who names a learner trusts where it comes from.
     What it raises speaks of made-up records, so its words may be passed on.
     """
     labels = np.arange(_EACH * classes) % classes
@@ -44,8 +45,29 @@ def rehearsal(name: str, estimator: Any, *, width: int, classes: int) -> tuple[s
         )
     skops = stored.needed()
     try:
-        found = skops.get_untrusted_types(data=skops.dumps(fitted))
-    except Exception:  # what cannot be stored is refused where it is to be
-        return ()
-    packages = {"sklearn", type(estimator).__module__.partition(".")[0]}
-    return tuple(kind for kind in found if kind.partition(".")[0] in packages)
+        return tuple(skops.get_untrusted_types(data=skops.dumps(fitted)))
+    except Exception as failure:  # skops raises what it likes for what it cannot hold
+        raise InputError(
+            name,
+            f"{type(fitted).__name__}: {type(failure).__name__}",
+            requirement="must be one that skops can store",
+            remedy="choose another",
+        ) from None
+
+
+def vouched(name: str, estimator: Any, held: tuple[str, ...]) -> tuple[str, ...]:
+    """The types that it holds, if all come from where it or its parts come from, or from scikit-learn.
+
+    Who names a learner trusts its packages, but not what else a stored file of it may hold.
+    """
+    parts = (estimator, *estimator.get_params(deep=True).values())
+    packages = {"sklearn"} | {type(part).__module__.partition(".")[0] for part in parts} - {"builtins"}
+    foreign = [kind for kind in held if kind.partition(".")[0] not in packages and kind not in _PLAIN]
+    if foreign:
+        raise InputError(
+            name,
+            ", ".join(foreign),
+            requirement=f"must hold types of {', '.join(sorted(packages))} alone once it has learned",
+            remedy="choose another",
+        )
+    return held
