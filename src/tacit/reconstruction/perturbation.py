@@ -16,7 +16,9 @@ from ..errors import InputError
 from .lsqr import LARGEST_CONDITION, Product, Products, minimum_norm_solutions
 from .release import plain_attention
 
-_JACOBIAN_BYTES = {"cpu": 5e8, "cuda": 3.2e10}
+_CPU_MEMORY = 1e9
+_GPU_SHARE = 0.4
+"""What kept Jacobians may use: bytes, and a share of what a GPU has."""
 _ROWS = {"cpu": 256, "cuda": 8192}
 _ENTRIES = {"cpu": 2**20, "cuda": 2**22}
 """Inputs that are differentiated at once, and entries of all of them: networks keep a thousand numbers for each."""
@@ -50,8 +52,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
     point = inputs.flatten(1)
     with plain_attention():
         moving = _moving(flat, point)
-        size = 3 * point.shape[1] * max(1, moving.shape[1]) * point.element_size()  # of one Jacobian and its vectors
-        kept = int(_JACOBIAN_BYTES[point.device.type] // size)
+        kept = _kept(point, moving.shape[1])
         groups = zip(*(rows.split(kept or len(point)) for rows in (point, starts, moving)), strict=True)
         found = [
             _changes(flat, point, starts, moving, repetitions=repetitions, keep_jacobians=kept > 0)
@@ -71,6 +72,17 @@ def _moving(flat: Product, point: Tensor) -> Tensor:
     along = torch.func.jvp(flat, (point,), (direction,))[1].detach()
     moves = (along != 0) & along.isfinite()
     return moves.to(torch.uint8).argsort(dim=1, descending=True)[:, : int(moves.sum(dim=1).max())]
+
+
+def _kept(point: Tensor, width: int) -> int:
+    """How many Jacobians with so many rows fit into memory, each with its singular vectors, which are no larger.
+
+    While these are made, one Jacobian, its Gram matrix and their like are there in float64: some ten times its size.
+    """
+    size = point.shape[1] * max(1, width) * point.element_size()
+    on_gpu = point.device.type == "cuda"
+    memory = _GPU_SHARE * torch.cuda.mem_get_info(point.device)[1] if on_gpu else _CPU_MEMORY
+    return max(0, int((memory / size - 10) // 3))
 
 
 def _changes(
