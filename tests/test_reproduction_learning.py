@@ -64,7 +64,7 @@ def test_results_are_files_that_a_page_can_be_made_of(finished, tmp_path):
     page = gather([task.out], tmp_path / "docs" / "learning.md", title="Learning").read_text()
     assert page.startswith("# Learning\n")
     assert "| GNMax | 20 |" in page
-    assert (tmp_path / "docs" / "learning-adult-accuracy.svg").read_text() == report.figures[0].svg
+    assert (tmp_path / "docs" / "learning-adult-errors.svg").read_text() == report.figures[0].svg
 
 
 def test_a_finished_release_is_never_drawn_again(finished, adult):

@@ -120,11 +120,13 @@ def comparison(
     level: tuple[float, str] | None = None,
     counted: bool = False,
 ) -> str:
-    """Up to ten lines of shares, or of counts, over a logarithmic axis; at most one height is marked; None is a gap."""
+    """Up to ten lines of shares, or of counts, on logarithmic axes; at most one height is marked; None is a gap."""
+    from matplotlib.ticker import LogLocator
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
         axes.set_xscale("log")
+        axes.set_yscale("log")
         for (name, values), (colour, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
             heights = [float("nan") if value is None else value for value in values]
             axes.plot(x, heights, color=colour, linestyle=dashes, marker=marker, label=name)
@@ -133,9 +135,9 @@ def comparison(
         axes.set_xticks(list(x), [f"{value:g}" for value in x])
         axes.minorticks_off()
         if counted:
-            axes.set_yscale("log")
             axes.yaxis.set_major_formatter(lambda count, _: f"{count:,.0f}".replace(",", " "))
         else:
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)

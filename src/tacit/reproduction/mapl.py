@@ -286,7 +286,7 @@ def _summarised(rows: list[_Row], name: str, epsilon: float) -> _Row:
 def _report(run: _Run, rows: list[_Row]) -> Report:
     task, setting = run.task, run.setting
     means = [_summarised(rows, name, epsilon) for name, epsilon in _releases(task)]
-    shown = {"accuracy": _figure(setting, means)}
+    shown = {"errors": _figure(setting, means)}
     guarantees = [
         GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True).guarantee()
         for epsilon in task.epsilons
@@ -342,9 +342,9 @@ def _table(run: _Run, means: list[_Row]) -> Table:
         note="Means over councils and splits. Asked and answered are numbers of queries; labels right is the share of "
         "answers that are true; student is its accuracy on tested points, over runs with an answer at least. Plain "
         "composition pays for every query; the recipe's student learns from noisy counts; one noisy release of moments "
-        "is no mechanism for any learner, and often the better choice. Except for the recipe, queries and constants "
-        "were chosen by votes expected of teachers of whom a share of "
-        f"{run.setting.expected:g} is right, never by private votes.",
+        "serves linear learners alone, and is what one might choose instead. Except for the recipe, queries and "
+        f"constants were chosen by votes expected of teachers of whom a share of {run.setting.expected:g} is right, "
+        "never by private votes.",
     )
 
 
@@ -354,21 +354,21 @@ def _percent(share: float | None) -> str:
 
 def _figure(setting: Setting, means: list[_Row]) -> Figure:
     epsilons = sorted({row["epsilon"] for row in means if row["epsilon"]})
-    found = {(row["mechanism"], row["epsilon"]): row["accuracy"] for row in means}
-    lines = {label: [found.get((name, epsilon)) for epsilon in epsilons] for name, label in MECHANISMS.items()}
+    wrong = {(row["mechanism"], row["epsilon"]): 1 - row["accuracy"] for row in means if row["accuracy"] is not None}
+    lines = {label: [wrong.get((name, epsilon)) for epsilon in epsilons] for name, label in MECHANISMS.items()}
     shown = {label: values for label, values in lines.items() if any(value is not None for value in values)}
-    best = found.get((NOT_PRIVATE, 0.0))
+    least = wrong.get((NOT_PRIVATE, 0.0))
     return Figure(
-        title="The student's accuracy",
-        caption=f"Share of tested points that the student gets right on {setting.title}, against the privacy loss ε; "
+        title="The student's errors",
+        caption=f"Share of tested points that the student gets wrong on {setting.title}, against the privacy loss ε; "
         "nothing where no query was answered.",
         alternative="; ".join(f"{label}: {_read(epsilons, values)}" for label, values in shown.items()),
         svg=figures.comparison(
             epsilons,
             shown,
             x_label="privacy loss ε",
-            y_label="right on tested points",
-            level=None if best is None else (best, MECHANISMS[NOT_PRIVATE]),
+            y_label="wrong on tested points",
+            level=None if least is None else (least, MECHANISMS[NOT_PRIVATE]),
         ),
     )
 
