@@ -5,9 +5,9 @@
 # the table that the classifier hardly depends on their record. Any learner will do: it is trained on disjoint chunks of
 # the records, the chunks vote on public records, and a student learns from noisy votes.
 #
-# Needs `pip install 'tacit[learning,ledger]'`. Takes about half a minute. The data are UCI's Adult, as `adult.tar.xz`
-# in the folder that the environment variable `TACIT_DATA` names. Without it a table that comes with scikit-learn is
-# used, 569 records of tumours: far too few for a good private classifier, and the example says so.
+# Needs `pip install '.[learning,ledger]'` in a checkout. Takes about half a minute. The data are UCI's Adult, as
+# `adult.tar.xz` in the folder that the environment variable `TACIT_DATA` names. Without it a table that comes with
+# scikit-learn is used, 569 records of tumours: far too few for a good private classifier, and the example says so.
 
 # %%
 import csv

