@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -127,11 +127,23 @@ class Certificate:
         """At least this share of guesses is wrong where both secrets are equally likely; ½ is no knowledge."""
         return max(0.0, down((1 - self.variation) / 2))
 
-    def tpr_at(self, false_positive_rate: ArrayLike) -> NDArray[np.float64]:
+    @overload
+    def tpr_at(self, false_positive_rate: float) -> float: ...
+
+    @overload
+    def tpr_at(self, false_positive_rate: ArrayLike) -> NDArray[np.float64]: ...
+
+    def tpr_at(self, false_positive_rate: ArrayLike) -> float | NDArray[np.float64]:
         """At most these are the true positive rates of any test, or family of tests, with the rates given."""
         return leakage.roc_upper(false_positive_rate, squared=self.squared, advantage=self.variation)
 
-    def hockey_stick(self, epsilon: ArrayLike) -> NDArray[np.float64]:
+    @overload
+    def hockey_stick(self, epsilon: float) -> float: ...
+
+    @overload
+    def hockey_stick(self, epsilon: ArrayLike) -> NDArray[np.float64]: ...
+
+    def hockey_stick(self, epsilon: ArrayLike) -> float | NDArray[np.float64]:
         """δ(ε): with it the two classes' outputs are (ε, δ)-indistinguishable, both ways, on average over records."""
         epsilons = checked.array("epsilon", epsilon, at_least=0, at_most=700, remedy="give the privacy loss, e.g. 1.0")
         found = [

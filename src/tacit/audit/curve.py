@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +27,13 @@ class PrivacyCurve:
     deltas: tuple[float, ...]
     failure_probability: float
 
-    def hockey_stick(self, epsilon: ArrayLike) -> NDArray[np.float64]:
+    @overload
+    def hockey_stick(self, epsilon: float) -> float: ...
+
+    @overload
+    def hockey_stick(self, epsilon: ArrayLike) -> NDArray[np.float64]: ...
+
+    def hockey_stick(self, epsilon: ArrayLike) -> float | NDArray[np.float64]:
         """δ(ε) at any ε from the first on: on chords in e^ε between the points, as δ is convex and falls in e^ε."""
         wanted = checked.array(
             "epsilon", epsilon, at_least=self.epsilons[0], at_most=700, remedy="start where the curve starts"
@@ -111,6 +118,12 @@ class ImpliedByDP:
         """At most so many bits does the output tell about the secret."""
         return min(1.0, up(leakage.private_information(self.epsilon, delta=self.delta) / math.log(2), relative=1e-14))
 
-    def tpr_at(self, false_positive_rate: ArrayLike) -> NDArray[np.float64]:
+    @overload
+    def tpr_at(self, false_positive_rate: float) -> float: ...
+
+    @overload
+    def tpr_at(self, false_positive_rate: ArrayLike) -> NDArray[np.float64]: ...
+
+    def tpr_at(self, false_positive_rate: ArrayLike) -> float | NDArray[np.float64]:
         """At most these are the true positive rates of any test with the rates given."""
         return leakage.private_roc(false_positive_rate, epsilon=self.epsilon, delta=self.delta)
