@@ -1,4 +1,4 @@
-"""The examples, each run as a user runs it; their notebooks hold the same cells."""
+"""The examples, each run as a user runs it; their notebooks hold the same cells, and one of them runs."""
 
 import json
 import os
@@ -108,6 +108,18 @@ def test_notebooks_are_in_step(script):
     cells = [[(cell.cell_type, cell.source) for cell in found.cells] for found in (jupytext.read(script), notebook)]
     assert cells[0] == cells[1], "run make notebooks"
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
+
+
+def test_a_notebook_shows_its_report(tmp_path):
+    """The quickest one, run by a kernel: nothing on stderr, and the last cell shows the page."""
+    notebook = Path(shutil.copy(EXAMPLES / "audit_credit_model.ipynb", tmp_path))
+    finished = run(["jupyter-execute", "--inplace", notebook], tmp_path, PYTHONWARNINGS="")
+    assert finished.returncode == 0, finished.stderr
+    outputs = [output for cell in jupytext.read(notebook).cells for output in cell.get("outputs", [])]
+    assert not any(output.get("name") == "stderr" for output in outputs)
+    page = outputs[-1]["data"]["text/html"]
+    assert page.startswith("<iframe srcdoc=")
+    assert "What a credit score gives away" in page
 
 
 def test_every_example_is_listed():
