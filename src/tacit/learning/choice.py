@@ -20,16 +20,13 @@ from .. import checked
 from ..errors import InputError
 from ..theory import accounting
 from . import expectations, gate_design
-from .expectations import RATIO
+from .expectations import CONFIDENT, RATIO
 from .gate import Confirm, Gate
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, SparseVector, StableRelease
 from .votes import checked_counts
 
 NAMES = ("svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm")
 COMPARED = ("svt", "gnmax", "confident-gnmax", "gate", "confirm")
-
-_SHARE = 0.6
-"""Confident-GNMax answers where this share of the teachers agrees."""
 
 Margins = tuple[float, ...]
 
@@ -178,8 +175,8 @@ def _candidates(
             found = read(queries=asked, noise=unit * math.sqrt(2 * asked), threshold=None)
             yield _Candidate(name, asked, 0, 0, found)
         else:
-            threshold = math.ceil(_SHARE * teachers)
-            confident = float(np.mean((teachers + lead) / 2 >= _SHARE * teachers))
+            threshold = math.ceil(CONFIDENT * teachers)
+            confident = float(np.mean((teachers + lead) / 2 >= CONFIDENT * teachers))
             answers = max(1, min(asked, math.ceil(1.1 * confident * asked)))
             sigma = unit * math.sqrt(2 * answers + asked / RATIO**2)
             found = read(queries=asked, noise=sigma, threshold=threshold, answers=answers)
@@ -203,7 +200,7 @@ def _mechanism(best: _Candidate, epsilon: float, delta: float, teachers: int, *,
         delta=delta,
         queries=best.queries,
         answers=best.answers,
-        threshold=math.ceil(_SHARE * teachers),
+        threshold=math.ceil(CONFIDENT * teachers),
         ratio=RATIO,
         counts=counts,
     )

@@ -22,6 +22,8 @@ from .gate_design import likely_answered
 
 RATIO = 3.0
 """Of a confident mechanism's noise in the test to that of an answer."""
+CONFIDENT = 0.6
+"""The share of teachers that agree where a confident mechanism answers, unless more is proven."""
 _NODES = 1001
 
 Floats = NDArray[np.float64]

@@ -11,24 +11,19 @@ where a table is stored for the budget; elsewhere a table has to be searched for
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from .. import checked
 from ..cards import card
 from ..errors import InputError
 from ..guarantee import SCHEMA, encoded
-from ..numerics import last_true
-from ..theory import accounting, learnability
-from ..theory.divergences import gaussian_delta
-from . import expectations, gate_design
-from .expectations import RATIO
-from .gate import Confirm, Gate
+from ..theory import learnability
+from . import gate_design
+from .constants import TABLES
+from .promises import Setting, expected, hoped, many_teachers, needed_teachers, promised
+from .verdicts import verdict
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -46,12 +41,6 @@ NAMES = {
 
 MECHANISMS = tuple(NAMES)
 _EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # that are drawn
-
-_CONFIDENT = 0.6  # of the votes for the winner, where no threshold is proven to serve
-_PARTS = 4  # β is shared by teachers, hard queries, noise and the student
-_REFUSAL_STEPS = 40  # of the search for a number of refusals where nothing is proven
-_TABLES = ("gate", "confirm")  # what is run with a table of chances
-_FLOOR = 1e-12  # no table refuses more rarely
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,18 +116,17 @@ class Plan:
 
     def teachers_needed(self, mechanism: str, *, epsilon: float) -> int | None:
         """The least number of teachers for a promise at another ε, had there been records enough; None if none is."""
-        name = checked.choice("mechanism", mechanism, MECHANISMS, remedy="see tacit.learning.planning.MECHANISMS")
+        name = _mechanism(mechanism)
         _epsilon(epsilon)
-        return _needed(name, replace(_setting(self), epsilon=epsilon, rough=True))
+        return needed_teachers(name, replace(_setting(self), epsilon=epsilon, rough=True))
 
     def expected_right(self, mechanism: str, *, teachers: int) -> float | None:
         """The share of queries answered rightly with so many teachers, by the vote model; None without an error."""
-        name = checked.choice("mechanism", mechanism, MECHANISMS, remedy="see tacit.learning.planning.MECHANISMS")
+        name = _mechanism(mechanism)
         checked.whole("teachers", teachers, at_least=1, remedy="say how many teachers vote")
         setting = replace(_setting(self), rough=True)
-        run = _promised(name, teachers, setting) or _hoped(name, teachers, setting)
-        expected = _expected(name, run, setting)
-        return None if expected is None else expected[1] / self.queries
+        found = expected(name, promised(name, teachers, setting) or hoped(name, teachers, setting), setting)
+        return None if found is None else found[1] / self.queries
 
     def plot(self) -> Figure:
         """How many teachers each mechanism needs for a promise, against ε, as a notebook shows it."""
@@ -213,87 +201,27 @@ def plan(
         proposer_error=_proposer_error(proposer_error),
         rows=(),
     )
-    left_out = set() if gate_design.manageable(made.epsilon, made.delta) else set(_TABLES)
+    left_out = set() if gate_design.manageable(made.epsilon, made.delta) else set(TABLES)
     left_out |= {"confirm"} if made.proposer_error is None else set()
     setting = _setting(made)
     return replace(made, rows=tuple(_row(name, setting) for name in MECHANISMS if name not in left_out))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Setting:
-    """A plan's inputs as the search takes them; `rough` settles for noise that is right to a few per cent."""
-
-    records: int
-    queries: int
-    epsilon: float
-    delta: float
-    beta: float
-    curve: tuple[tuple[int, float], ...] | None
-    vc_dimension: int | None
-    best_error: float
-    classes: int
-    teachers: int | None
-    modelled: bool
-    proposer_error: float = 0.0
-    rough: bool = False
-
-    @property
-    def share(self) -> float:
-        """The part of β that each of the promises may fail with."""
-        return self.beta / _PARTS
-
-    def wrong_proposals(self, name: str) -> int:
-        """How many queries a mechanism loses to labels that were proposed wrongly."""
-        return math.ceil(self.proposer_error * self.queries) if name == "confirm" else 0
-
-    def error(self, teachers: int) -> float:
-        """What one of so many teachers is known to err on at most; 1 where nothing is known."""
-        size = self.records // teachers
-        if self.vc_dimension is None:
-            known = (error for records, error in self.curve or () if records <= size)
-            return min(known, default=1.0)
-        if size < 1:
-            return 1.0
-        find = learnability.realizable_error if self.best_error == 0 else learnability.agnostic_excess
-        excess = find(size, vc_dimension=self.vc_dimension, failure_probability=self.share / teachers)
-        return min(1.0, self.best_error + excess)
-
-    @property
-    def most(self) -> int:
-        """The most teachers that can be trained: each needs a record of every class, and a place on the curve."""
-        smallest = self.curve[0][0] if self.curve else 0
-        return max(1, self.records // max(self.classes, smallest))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Run:
-    """A mechanism's constants, and what they promise: all but `hard` queries answered rightly (None: nothing)."""
-
-    teachers: int
-    noise: float
-    threshold: int | None
-    refusals: int | None
-    distance: int
-    error: float
-    hard: int | None = None
-    delta_spent: float | None = 1.0
-    estimated: bool = False
-
-
-def _row(name: str, setting: _Setting) -> Row:
-    needed = _needed(name, replace(setting, rough=True))
+def _row(name: str, setting: Setting) -> Row:
+    needed = needed_teachers(name, replace(setting, rough=True))
     if needed is not None and name in ("gnmax", "confident-gnmax"):
-        needed = _needed(name, setting)  # the rough one has only told that it is worth while
+        needed = needed_teachers(name, setting)  # the rough one has only told that it is worth while
     run = None
     if setting.teachers is not None:
-        run = _promised(name, setting.teachers, setting)
+        run = promised(name, setting.teachers, setting)
     elif needed is not None and needed <= setting.most:
-        run = _promised(name, needed, setting)
+        run = promised(name, needed, setting)
     if run is None:
-        run = _hoped(name, setting.teachers or _many(setting), setting)
-    m, feasible = setting.queries, run.hard is not None and not run.estimated
+        run = hoped(name, setting.teachers or many_teachers(setting), setting)
+    found, m = run.constants, setting.queries
+    feasible = run.hard is not None and not found.estimated
     hard = run.hard if feasible and run.hard is not None else m
-    expected = _expected(name, run, setting)
+    answers = expected(name, run, setting)
     student = None
     if setting.vc_dimension is not None and feasible:
         student = learnability.student_error(
@@ -306,354 +234,32 @@ def _row(name: str, setting: _Setting) -> Row:
     return Row(
         mechanism=name,
         feasible=feasible,
-        estimated=run.estimated and run.hard is not None,
-        verdict=_verdict(name, run, needed, expected, setting),
+        estimated=found.estimated and run.hard is not None,
+        verdict=verdict(name, run, needed, answers, setting),
         teachers=run.teachers,
         teachers_needed=needed,
         records_per_teacher=setting.records // run.teachers,
         error=run.error,
-        refusals=run.refusals,
-        noise=run.noise,
-        threshold=run.threshold,
-        votes_to_flip=run.distance,
-        delta_spent=run.delta_spent,
+        refusals=found.refusals,
+        noise=found.noise,
+        threshold=found.threshold,
+        votes_to_flip=found.distance,
+        delta_spent=found.delta_spent,
         answers_lower=m - hard,
         misclassified_upper=hard / m,
         student_error_upper=student,
-        expected_answers=None if expected is None else expected[0],
-        expected_misclassified=None if expected is None else max(0.0, 1 - expected[1] / m),
+        expected_answers=None if answers is None else answers[0],
+        expected_misclassified=None if answers is None else max(0.0, 1 - answers[1] / m),
     )
 
 
-def _needed(name: str, setting: _Setting) -> int | None:
-    """The least fixed point of k → error → T → votes to flip → k, by iteration from k = 1; None where it has none.
-
-    Every step is monotone, so the iteration climbs to the least number of teachers of whom a third may be wrong.
-    Records are not a limit here: a number given as error is taken at its word for every size.
-    """
-    teachers, m = 1, setting.queries
-    while teachers <= 2**52 // 100:
-        error = setting.error(teachers)
-        if 3 * error >= 1:
-            return None
-        if name == "svt-faithful":
-            enough = _printed_teachers(error, setting)
-        else:
-            hard = learnability.hard_queries(
-                error, teachers=3, outvoted=0, queries=m, failure_probability=setting.share
-            )
-            hard += setting.wrong_proposals(name)
-            if not _worth(hard, setting) or not _runs(name, min(m, hard + 1), setting):
-                return None
-            run = _constants(name, teachers, min(m, hard + 1), setting)
-            enough = accounting.stable_teachers(run.distance, agreement=2 / 3)
-        if enough <= teachers:
-            return teachers
-        teachers = enough
-    return None
-
-
-def _promised(name: str, teachers: int, setting: _Setting) -> _Run | None:
-    """The constants with which so many teachers keep a promise, None if there are none.
-
-    The more refusals are allowed, the more noise, the more votes a query needs, the more queries are hard, the more
-    refusals are needed: from T = 1 the iteration climbs to the least T that is enough.
-    """
-    m, error, refusals = setting.queries, setting.error(teachers), 1
-    if name == "svt-faithful":
-        if _printed_teachers(error, setting) > teachers:
-            return None
-        refusals = min(m, learnability.printed_refusals(error, queries=m, failure_probability=setting.beta))
-    while _runs(name, refusals, setting):
-        run = _constants(name, teachers, refusals, setting)
-        outvoted = learnability.tolerated_votes(teachers, distance=run.distance)
-        if outvoted < 0:
-            return None
-        hard = learnability.hard_queries(
-            error, teachers=teachers, outvoted=outvoted, queries=m, failure_probability=setting.share
-        )
-        hard += setting.wrong_proposals(name)
-        if not _worth(hard, setting) or (run.delta_spent or 0.0) > setting.delta:
-            return None
-        if run.refusals is None or run.refusals >= min(m, hard + 1):
-            return replace(run, hard=hard)
-        if name == "svt-faithful":
-            return None
-        refusals = min(m, hard + 1)
-    return None
-
-
-def _runs(name: str, refusals: int, setting: _Setting) -> bool:
-    """Whether there may be constants at all: tables are searched for up to some refusals, and refuse easy queries."""
-    if name not in _TABLES:
-        return True
-    possible = gate_design.manageable(setting.epsilon, setting.delta) and setting.share / setting.queries >= _FLOOR
-    return possible and refusals <= gate_design.MOST_REFUSALS
-
-
-def _hoped(name: str, teachers: int, setting: _Setting) -> _Run:
-    """The constants to run with where nothing is promised: the number of refusals that the vote model likes best."""
-    if name == "svt-faithful":
-        error = setting.error(teachers)
-        printed = learnability.printed_refusals(error, queries=setting.queries, failure_probability=setting.beta)
-        return _constants(name, teachers, min(setting.queries, printed), setting)
-    if name == "confident-gnmax":
-        return replace(_constants(name, teachers, 1, setting), threshold=round(_CONFIDENT * teachers))
-    if name not in ("svt", *_TABLES):
-        return _constants(name, teachers, 1, setting)
-    grid: Sequence[int] = gate_design.STORED_REFUSALS
-    if name == "svt":
-        grid = sorted({max(1, round(t)) for t in np.geomspace(1, setting.queries, _REFUSAL_STEPS)})
-    runs = [_constants(name, teachers, t, setting) for t in grid]
-    return max(runs, key=lambda run: (_expected(name, run, setting) or (0.0, 0.0))[1])
-
-
-def _many(setting: _Setting) -> int:
-    """The most teachers whose error is known to stay below a third; 1 if not even one is known to."""
-    low, high = 1, setting.most + 1
-    while high - low > 1:
-        teachers = (low + high) // 2
-        low, high = (teachers, high) if 3 * setting.error(teachers) < 1 else (low, teachers)
-    return low
-
-
-def _worth(hard: int, setting: _Setting) -> bool:
-    """Whether a promise says more than a blind guess."""
-    return hard < setting.queries * (1 - 1 / setting.classes)
-
-
-def _printed_teachers(error: float, setting: _Setting) -> int:
-    m, beta = setting.queries, setting.beta
-    refusals = min(m, learnability.printed_refusals(error, queries=m, failure_probability=beta))
-    scale = accounting.printed_scale(setting.epsilon, setting.delta, refusals=refusals)
-    return accounting.printed_teachers(
-        setting.delta, scale=scale, refusals=refusals, queries=m, failure_probability=beta
-    )
-
-
-def _constants(name: str, teachers: int, refusals: int, setting: _Setting) -> _Run:
-    """A mechanism's noise and threshold, and the votes to flip from which it answers all queries rightly."""
-    epsilon, delta, m, share, classes = (
-        setting.epsilon,
-        setting.delta,
-        setting.queries,
-        setting.share,
-        setting.classes,
-    )
-    threshold: int | None = None
-    allowed: int | None = None
-    spent: float | None = None
-    estimated = False
-    if name in ("svt", "svt-faithful"):
-        allowed = refusals
-        noise, threshold, spent = _sparse_vector(epsilon, delta, refusals, m if name == "svt-faithful" else None)
-        distance = accounting.sparse_vector_distance(
-            scale=noise, threshold=threshold, refusals=refusals, queries=m, failure_probability=share
-        )
-    elif name == "composition":
-        noise, threshold, spent = _stable_release(epsilon, delta, m)
-        distance = learnability.stable_release_distance(
-            scale=noise, threshold=threshold, queries=m, failure_probability=share
-        )
-    elif name == "gnmax":
-        noise, spent = _gaussian(epsilon, delta, m, 0, setting.rough)
-        distance = learnability.gnmax_distance(sigma=noise, classes=classes, queries=m, failure_probability=share)
-    elif name in _TABLES:
-        allowed, noise, distance, estimated = _table(name, epsilon, delta, refusals, max(share / m, _FLOOR))
-    else:
-        noise, spent = _gaussian(epsilon, delta, m, m, setting.rough)
-        distance = learnability.gnmax_distance(sigma=noise, classes=classes, queries=m, failure_probability=share / 2)
-        slack = learnability.gnmax_test_margin(test_sigma=RATIO * noise, queries=m, failure_probability=share / 2)
-        # The highest threshold that lets through every query on which no more are wrong than is tolerated.
-        outvoted = max(0, learnability.tolerated_votes(teachers, distance=distance))
-        threshold = max(0, teachers - outvoted - slack)
-    return _Run(
-        teachers=teachers,
-        noise=noise,
-        threshold=threshold,
-        refusals=allowed,
-        distance=distance,
-        error=setting.error(teachers),
-        delta_spent=spent,
-        estimated=estimated,
-    )
-
-
-@cache
-def _table(name: str, epsilon: float, delta: float, refusals: int, chance: float) -> tuple[int, float, int, bool]:
-    """T, the votes by which refusals become rarer e times, the distance of refusals that rare, and if it is a guess."""
-    labels = name == "gate"
-    stored = gate_design.stored_refusals(epsilon, delta, at_least=refusals, labels=labels)
-    if stored is None:
-        step = gate_design.likely_step(epsilon, delta, refusals=refusals)
-        return refusals, 1 / step, max(0, gate_design.likely_distance(chance, step=step, labels=labels)), True
-    if labels:
-        gate = Gate(epsilon=epsilon, delta=delta, refusals=stored)
-        return stored, 1 / gate.design.step, gate.distance(chance=chance), False
-    confirm = Confirm(epsilon=epsilon, delta=delta, refusals=stored)
-    return stored, 1 / confirm.design.step, max(0, confirm.lead(chance=chance)), False
-
-
-@cache
-def _sparse_vector(epsilon: float, delta: float, refusals: int, queries: int | None) -> tuple[float, int, float]:
-    if queries is None:
-        scale = accounting.sparse_vector_scale(epsilon, delta, refusals=refusals)
-        threshold = accounting.sparse_vector_threshold(epsilon, delta, scale=scale, refusals=refusals)
-    else:
-        scale = accounting.printed_scale(epsilon, delta, refusals=refusals)
-        threshold = accounting.printed_threshold(delta, scale=scale, queries=queries)
-    spent = accounting.sparse_vector_delta(epsilon, scale=scale, threshold=threshold, refusals=refusals)
-    return scale, threshold, spent
-
-
-@cache
-def _stable_release(epsilon: float, delta: float, queries: int) -> tuple[float, int, float]:
-    scale = accounting.stable_release_scale(epsilon, delta, queries=queries)
-    threshold = accounting.stable_release_threshold(epsilon, delta, scale=scale, queries=queries)
-    return (
-        scale,
-        threshold,
-        accounting.stable_release_delta(epsilon, scale=scale, threshold=threshold, queries=queries),
-    )
-
-
-@cache
-def _gaussian(epsilon: float, delta: float, answers: int, tests: int, rough: bool) -> tuple[float, float]:
-    """A σ that was seen to be enough, within 0.1 % of the mechanism's own, which takes a second to find; and its δ.
-
-    Continuous noise gives the first guess. A rough answer stops there.
-    """
-    most = last_true(
-        lambda distance: gaussian_delta(epsilon, distance=distance) <= delta,
-        holds=0.0,
-        fails=2 * math.sqrt(2 * epsilon) + 40.0,
-    )
-    sigma = max(0.5, math.sqrt(2 * answers + tests / RATIO**2) / most)
-    if rough:
-        return sigma, delta
-    slack = 1e-4
-    while True:
-        tried = sigma * (1 + slack)
-        spent = accounting.gnmax_delta(epsilon, sigma=tried, answers=answers, test_sigma=RATIO * tried, tests=tests)
-        if spent <= delta:
-            return tried, spent
-        slack *= 2
-
-
-def _expected(name: str, run: _Run, setting: _Setting) -> tuple[float, float] | None:
-    """Queries answered, and answered rightly, by the vote model."""
-    if not setting.modelled or run.error >= 1:
-        return None
-    return expectations.expected(
-        name,
-        run.teachers - 2 * np.rint(run.teachers * expectations.wrong_shares(run.error)),
-        teachers=run.teachers,
-        queries=setting.queries,
-        noise=run.noise,
-        threshold=run.threshold,
-        refusals=run.refusals,
-        classes=setting.classes,
-        proposer_error=setting.proposer_error,
-    )
-
-
-def _verdict(name: str, run: _Run, needed: int | None, expected: tuple[float, float] | None, setting: _Setting) -> str:
-    size, m, wrong = setting.records // run.teachers, setting.queries, f"{100 * run.error:.3g} %"
-    if run.hard is not None:
-        promise = f"{run.teachers} teachers of {size} records answer at least {m - run.hard} of {m} queries rightly"
-        condition = f"if they err on {wrong} on average at most"
-        if setting.vc_dimension is not None:
-            condition = f"and err on {wrong} at most"
-        elif run.error == 0:
-            condition = "if they are always right"
-        if name == "confirm":
-            condition += f" and proposals err on {100 * setting.proposer_error:.3g} % at most"
-        if run.estimated:
-            return (
-                f"An estimate, no promise: about {promise}, {condition}; a table for this budget is not stored but "
-                "searched for when it is run, within a minute, and proven then."
-            )
-        return f"Feasible: {promise}, except with probability {setting.beta:g}, {condition}."
-    if 3 * run.error >= 1:
-        why = f"of teachers with {size} records no error below {wrong} is known, and a third is too much"
-    elif name in _TABLES and (doubtful := _doubtful(name, setting)):
-        why = doubtful
-    elif needed is None and setting.teachers is None:
-        why = "more teachers have fewer records each and err more, so that no number of them is enough"
-        if setting.error(1) == run.error:
-            why = f"teachers that err on {wrong} may leave too many queries in doubt, however many they are"
-    elif name == "svt-faithful" and needed is not None and needed > run.teachers:
-        why = f"the printed constants need {needed} teachers, and {run.teachers} can be had"
-    elif run.distance > (run.teachers - 1) // 2:
-        most = (run.teachers - 1) // 2
-        why = f"an answer needs {run.distance} votes to flip, and {run.teachers} teachers give {most} at most"
-    else:
-        why = f"{run.teachers} teachers that err on {wrong} may leave too many queries in doubt"
-    hopeless = "Hopeless"
-    if expected is not None and expected[1] > m / 2:
-        hopeless = f"Hopeless to promise, though the vote model expects {expected[1]:.0f} of {m} right answers"
-    return f"{hopeless}: {why}; {_help(name, needed, setting)}."
-
-
-def _doubtful(name: str, setting: _Setting) -> str:
-    """Why no table can be enough, however many the teachers; empty if that is not why."""
-    if setting.share / setting.queries < _FLOOR:
-        return f"no table refuses as rarely as beta = {setting.beta:g} asks for on {setting.queries} queries"
-    error = setting.error(setting.teachers or 1)
-    teachers = 2 if setting.teachers else 3  # of whom none may be wrong: a half at most, or a third as in `_needed`
-    least = setting.wrong_proposals(name) + learnability.hard_queries(
-        error, teachers=teachers, outvoted=0, queries=setting.queries, failure_probability=setting.share
-    )
-    most = gate_design.MOST_REFUSALS
-    return f"{least} queries may be in doubt, and tables end at {most} refusals" if least >= most else ""
-
-
-def _help(name: str, needed: int | None, setting: _Setting) -> str:
-    """What would make it feasible, tried by doubling and halving one thing at a time."""
-    rough = replace(setting, rough=True)
-
-    def kept(changed: _Setting) -> bool:
-        teachers = changed.teachers
-        if teachers is None:
-            found = _needed(name, changed)
-            return found is not None and found <= changed.most
-        return _promised(name, teachers, changed) is not None
-
-    ways = []
-    if setting.teachers is not None and needed is not None and needed <= setting.most:
-        ways.append(f"more teachers (e.g. {needed})")
-    queries = next((m for m in _halves(setting.queries) if kept(replace(rough, queries=m))), None)
-    if queries is not None:
-        ways.append(f"fewer queries (e.g. {queries})")
-    epsilons = (setting.epsilon * 2**power for power in range(1, 8))
-    epsilon = next((value for value in epsilons if value <= 100 and kept(replace(rough, epsilon=value))), None)
-    if epsilon is not None:
-        ways.append(f"a larger epsilon (e.g. {epsilon:.3g})")
-    if setting.teachers is None:
-        sizes = (setting.records * 2**power for power in range(1, 21))
-        records = next((n for n in sizes if n < 2**50 and kept(replace(rough, records=n))), None)
-        if records is not None:
-            ways.append(f"more records (e.g. {records})")
-    if not ways:
-        return "a better learner would help, or another mechanism"
-    return f"{' or '.join([', '.join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)} would help"
-
-
-def _halves(queries: int) -> list[int]:
-    found = []
-    while queries > 1:
-        queries //= 2
-        found.append(queries)
-    return found
-
-
-def _setting(made: Plan) -> _Setting:
+def _setting(made: Plan) -> Setting:
     curve: tuple[tuple[int, float], ...] | None = None
     if isinstance(made.error, Mapping):
         curve = tuple(sorted(made.error.items()))
     elif made.vc_dimension is None:
         curve = ((0, made.error or 0.0),)
-    return _Setting(
+    return Setting(
         records=made.records,
         queries=made.queries,
         epsilon=made.epsilon,
@@ -667,6 +273,10 @@ def _setting(made: Plan) -> _Setting:
         modelled=made.error is not None,
         proposer_error=made.proposer_error or 0.0,
     )
+
+
+def _mechanism(value: object) -> str:
+    return checked.choice("mechanism", value, MECHANISMS, remedy="see tacit.learning.planning.MECHANISMS")
 
 
 def _epsilon(value: object) -> float:
