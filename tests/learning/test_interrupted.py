@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from tacit import BudgetSpentError, InputError, NoTheoremError
-from tacit.learning import Gate, GNMax, PrivateClassifier, SparseVector, classifier, interrupted
+from tacit.learning import Gate, GNMax, PrivateClassifier, SparseVector, asking, interrupted
 from tacit.learning.interrupted import Notes
 from tacit.ledger import Ledger
 
@@ -31,7 +31,7 @@ def model(ledger, **options):
 @pytest.fixture
 def interrupt(monkeypatch):
     """Notes of ten answers; the run dies instead of writing a certain one."""
-    monkeypatch.setattr(classifier, "_BLOCK", 10)
+    monkeypatch.setattr(asking, "_BLOCK", 10)
     add = Notes.add
 
     def at(number):

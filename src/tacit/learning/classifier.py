@@ -9,7 +9,6 @@ import dataclasses
 import hashlib
 import json
 import math
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,45 +24,24 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from .. import checked, kept
 from ..errors import InputError
-from ..guarantee import Assumption, Guarantee
+from ..guarantee import Guarantee
 from ..ledger import Ledger
 from ..numerics import down
 from . import interrupted, students
+from .asking import answers, labels_and_counts
+from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, SIZE_PUBLIC
 from .choice import Choice, choice, margins, theorem_refusals
-from .gate import Confirm, ConfirmSession, Gate
+from .gate import Confirm, Gate
 from .held_out import ErrorEstimate, private_error
-from .mechanisms import Answer, Mechanism
-from .proposals import Proposer, confirmed
+from .mechanisms import Mechanism
+from .owners import owners, parts
+from .proposals import Proposer
 from .queries import medoids
 from .teachers import Teachers
 
 _WHAT = "PrivateClassifier.fit"
-_BLOCK = 500
-"""Answers to a note of the ledger: a note takes a disk some milliseconds."""
 _HELD_OUT = 5
 """One record of so many is set aside for the error estimate."""
-
-CLASSES_PUBLIC = Assumption(
-    text="which classes occur among the private labels is public knowledge (list all that may occur, as classes=… or "
-    "--classes, if it is not)",
-    checked_by="caller",
-)
-_SIZE_PUBLIC = Assumption(
-    text="the number of private records is public knowledge (say n_teachers=… or --teachers if it is not)",
-    checked_by="caller",
-)
-EACH_ALONE = Assumption(
-    text="features= turns each record into numbers on its own, by a rule that public points alone decide",
-    checked_by="caller",
-)
-_PROPOSER = Assumption(
-    text="the model that may propose the first labels (proposer=… or --proposer) owes nothing to the private records",
-    checked_by="caller",
-)
-_LABELS_ONLY = Assumption(
-    text="features of all records are treated as public: only labels are protected, and neighbours differ in one label",
-    checked_by="caller",
-)
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -169,19 +147,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=2)  # noqa: N806
         self.classes_, numbers = self._encoded(y)
-        owners, place = _owners(X, ids), None if folder is None else Path(folder)
-        run = self._run(place)
+        whose, place = owners(X, ids), None if folder is None else Path(folder)
+        run = interrupted.run(place, self.key)
         key = run.key
         private, label_private = np.ones(len(X), dtype=bool), X_public is None
         if label_private:
-            private = _parts(owners, key, b"tacit public", 2) == 0
+            private = parts(whose, key, b"tacit public", 2) == 0
             self.public_ = np.flatnonzero(~private)
             public = X[~private]
         else:
             public = validate_data(self, X_public, dtype=np.float64, ensure_all_finite=finite, reset=False)
         held_out = np.zeros(len(X), dtype=bool)
         if self.error_share:
-            held_out = private & (_parts(owners, key, b"tacit held out", _HELD_OUT) == 0)
+            held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)
         taught = private & ~held_out
         if not taught.any() or not len(public):
             raise InputError(
@@ -202,9 +180,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if isinstance(chosen.mechanism, Gate | Confirm):
                 chosen.mechanism.prove(advance)  # which may take a minute
             chosen.mechanism.guarantee()
-        if self.ledger is not None and interrupted.entry(self.ledger, run.release) is None:
-            epsilon, delta = self._cost()
-            self.ledger.require(epsilon=epsilon, delta=delta)  # before teachers are trained for nothing
+        epsilon, delta = self._cost()
+        if self.ledger is not None:  # before teachers are trained for nothing
+            interrupted.require(self.ledger, run.release, epsilon=epsilon, delta=delta)
         mark = self._mark(chosen, teachers, public, label_private)
         if first is not None:
             mark["proposals"] = kept.digest(first.labels.tobytes())
@@ -215,7 +193,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         council.fit(
             self._seen(X[taught]),
             numbers[taught],
-            ids=[owners[row] for row in np.flatnonzero(taught)],
+            ids=[whose[row] for row in np.flatnonzero(taught)],
             engine=self.engine,
             folder=None if place is None else place / "teachers",
             advance=advance,
@@ -225,15 +203,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.teachers_ = council
         self.error_ = None
         if chosen is None:
-            tested = _parts(owners, key, b"tacit tester", teachers)[held_out]
+            tested = parts(whose, key, b"tacit tester", teachers)[held_out]
             self.error_ = self._error(self._seen(X[held_out]), numbers[held_out], tested, teachers, notes)
             chosen = self._informed_choice(len(public), teachers, student, self.error_)
             chosen.mechanism.guarantee()
         self.choice_ = chosen.reason
         seen = self._seen(public)
         asked = medoids(seen, clusters=chosen.queries, random_state=self._seed(key))
-        answers = self._answers(chosen.mechanism, council, seen, asked, first, notes, advance)
-        labels, counts = _labels(answers, len(public))
+        found = answers(
+            chosen.mechanism,
+            council,
+            seen,
+            asked,
+            proposer=first,
+            notes=notes,
+            engine=self.engine,
+            advance=advance,
+        )
+        labels, counts = labels_and_counts(found, points=len(public))
         self.guarantee_ = self._guarantee(
             chosen.mechanism,
             teachers,
@@ -243,7 +230,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         )
         self.labels_ = labels
         self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
-        self.refused_ = np.setdiff1d([point for point, _ in answers], self.answered_).astype(np.int64)
+        self.refused_ = np.setdiff1d([point for point, _ in found], self.answered_).astype(np.int64)
         self.noisy_counts_ = counts
         if not len(self.answered_):
             raise InputError(
@@ -443,11 +430,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         notes.add({"error": dataclasses.asdict(found)})
         return found
 
-    def _run(self, folder: Path | None) -> interrupted.Run:
-        if folder is not None:
-            return interrupted.run(folder, self.key)
-        return interrupted.Run(self.key or secrets.token_bytes(32), secrets.token_hex(16))
-
     def _mark(
         self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], label_private: bool
     ) -> dict[str, object]:
@@ -480,19 +462,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return interrupted.Notes()
         epsilon, delta = self._cost()
         task = kept.digest(json.dumps(mark, sort_keys=True).encode())
-        paid = interrupted.entry(self.ledger, release)
-        if paid is not None:
-            interrupted.check(paid, what=_WHAT, task=task)
-            return interrupted.Notes.left(self.ledger, paid)
         detail = {
-            "release": release,
-            "task": task,
             "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
             "neighbours": "one label changed" if label_private else "one record added or removed",
             "error_share": self.error_share,
         }
-        entry = self.ledger.spend(_WHAT, epsilon=epsilon, delta=delta, detail=detail)
-        return interrupted.Notes(self.ledger, entry)
+        return interrupted.paid(self.ledger, release, _WHAT, epsilon=epsilon, delta=delta, task=task, detail=detail)
 
     def _cost(self) -> tuple[float, float]:
         given = self if isinstance(self.mechanism, str) else self.mechanism
@@ -503,11 +478,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> Guarantee:
         proven = mechanism.guarantee()
         epsilon, delta = self._cost()
-        first = [_LABELS_ONLY] * label_private
+        first = [LABELS_ALONE] * label_private
         first += [CLASSES_PUBLIC] * (self.classes is None)
-        first += [_SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
+        first += [SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
         first += [EACH_ALONE] * (self.features is not None)
-        first += [_PROPOSER] * proposed  # also where it only had a say in the choice
+        first += [PROPOSER_PUBLIC] * proposed  # also where it only had a say in the choice
         first += [interrupted.UNSEEN] * resumed
         detail = {
             **proven.detail,
@@ -525,56 +500,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             assumptions=(*first, *proven.assumptions),
             detail=detail,
         )
-
-    def _answers(
-        self,
-        mechanism: Mechanism,
-        council: Teachers,
-        public: NDArray[np.float64],
-        asked: NDArray[np.int64],
-        first: Proposer | None,
-        notes: interrupted.Notes,
-        advance: Callable[[str], None],
-    ) -> list[tuple[int, Answer]]:
-        """Every public point that was asked about, and its answer."""
-        session, done = mechanism.session(), notes.answers
-        proposed = first if isinstance(session, ConfirmSession) else None
-        before = [point for point, _ in done]
-        if not set(before) <= set(asked.tolist()) if proposed else before != asked[: len(done)].tolist():
-            raise InputError(
-                "the queries",
-                "others than were answered before",
-                requirement="must be those of the run that was interrupted",
-                remedy="pass the same random_state, and public points in the same order",
-            )
-        notes.resume(session)
-
-        reached = len(done)
-
-        def note(answers: list[tuple[int, Answer]]) -> None:
-            nonlocal reached
-            if answers:
-                points, given = zip(*answers, strict=True)
-                notes.add({"points": list(points), "answers": list(given)})
-            reached += len(answers)
-            advance(f"{reached} of {len(asked)} queries asked")
-
-        if session.stopped or len(done) == len(asked):
-            return done
-        if isinstance(session, ConfirmSession) and proposed is not None:
-            votes = council.counts(public[asked], engine=self.engine, advance=advance)
-            return confirmed(session, votes, asked, proposed.proposals, done=done, note=note)
-        left = asked[len(done) :]
-        votes = council.counts(public[left], engine=self.engine, advance=advance)
-        for start in range(0, len(left), _BLOCK):
-            answers: list[tuple[int, Answer]] = []
-            for point, row in zip(left[start : start + _BLOCK].tolist(), votes[start : start + _BLOCK], strict=True):
-                if session.stopped:
-                    break
-                answers.append((point, session.answer(row)))
-            note(answers)
-            done += answers
-        return done
 
     def _queried(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
@@ -620,42 +545,8 @@ class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.student is not None
 
 
-def _labels(answers: Iterable[tuple[int, Answer]], points: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """A class number for every public point or −1, and the noisy counts, if released."""
-    labels = np.full(points, students.UNLABELLED, dtype=np.int64)
-    released: NDArray[np.int64] | None = None
-    for point, answer in answers:
-        if isinstance(answer, tuple):
-            if released is None:
-                released = np.zeros((points, len(answer)), dtype=np.int64)
-            released[point] = answer
-            labels[point] = int(np.argmax(answer))
-        elif answer is not None:
-            labels[point] = answer
-    return labels, released
-
-
 def _learner(classifier: PrivateClassifier) -> Any:
     """What will become, or became, the student."""
     if hasattr(classifier, "student_"):
         return classifier.student_
     return classifier._estimator() if classifier.student is None else classifier.student
-
-
-def _owners(X: NDArray[np.float64], ids: Iterable[object] | None) -> list[bytes]:  # noqa: N803
-    """Whose each record is: its id, else its features. Never its label, so that changing a label moves no record."""
-    if ids is None:
-        return [row.tobytes() for row in np.ascontiguousarray(X + 0.0)]  # −0.0 becomes 0.0
-    given = list(ids)
-    if len(given) != len(X) or not all(isinstance(value, str | bytes | int | np.integer) for value in given):
-        raise InputError(
-            "ids", len(given), requirement=f"must be {len(X)} strings or whole numbers", remedy="pass one a record"
-        )
-    plain = [int(value) if isinstance(value, int | np.integer) else value for value in given]
-    return [value if isinstance(value, bytes) else repr(value).encode() for value in plain]
-
-
-def _parts(owners: list[bytes], key: bytes, purpose: bytes, parts: int) -> NDArray[np.int64]:
-    """The part that each owner's records fall into, by a keyed hash."""
-    digests = (hashlib.blake2b(owner, digest_size=16, key=key, person=purpose).digest() for owner in owners)
-    return np.array([int.from_bytes(digest) % parts for digest in digests], dtype=np.int64)

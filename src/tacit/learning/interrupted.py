@@ -17,7 +17,11 @@ from .. import kept
 from ..errors import InputError
 from ..guarantee import Assumption
 from ..ledger import Entry, Ledger
+from .chunks import KEY_BYTES
 from .mechanisms import Answer, Session
+
+Answers = list[tuple[int, Answer]]
+"""Public points that were asked about, by their places, and their answers, in order."""
 
 UNSEEN = Assumption(
     text="the run was interrupted at a moment that does not depend on answers that were not yet noted in the ledger",
@@ -33,17 +37,19 @@ class Run:
     release: str
 
 
-def run(folder: Path, key: bytes | None) -> Run:
+def run(folder: Path | None, key: bytes | None) -> Run:
     """What the folder remembers, or a new beginning; a key that is given must be the folder's."""
+    fresh = Run(key or secrets.token_bytes(KEY_BYTES), secrets.token_hex(16))
+    if folder is None:
+        return fresh
     path = folder / "release.json"
-    fresh = {"key": (key or secrets.token_bytes(32)).hex(), "release": secrets.token_hex(16)}
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = kept.record(path, lambda: fresh)
+        found = kept.record(path, lambda: {"key": fresh.key.hex(), "release": fresh.release})
         known = Run(bytes.fromhex(found["key"]), str(found["release"]))
     except (KeyError, OSError, TypeError, ValueError):
         known = Run(b"", "")
-    if len(known.key) != 32 or (key is not None and key != known.key):
+    if len(known.key) != KEY_BYTES or (key is not None and key != known.key):
         raise InputError(
             "folder",
             str(path),
@@ -51,22 +57,6 @@ def run(folder: Path, key: bytes | None) -> Run:
             remedy="choose another folder",
         )
     return known
-
-
-def entry(ledger: Ledger, release: str) -> Entry | None:
-    """The entry under which an earlier run paid for this release."""
-    return next((found for found in ledger.entries() if found.detail.get("release") == release), None)
-
-
-def check(paid: Entry, *, what: str, task: str) -> None:
-    """Refuse to go on under an entry that paid for something else, at whatever cost."""
-    if paid.what != what or paid.detail.get("task") != task:
-        raise InputError(
-            "the ledger's entry for this folder",
-            paid.what,
-            requirement="must have paid for the very task that goes on, budget and constants included",
-            remedy="choose another folder, and pay for it",
-        )
 
 
 @dataclass
@@ -91,8 +81,8 @@ class Notes:
             self.found.append(detail)
 
     @property
-    def answers(self) -> list[tuple[int, Answer]]:
-        """Every point that was asked about and its answer, in order."""
+    def answers(self) -> Answers:
+        """All that were noted."""
         pairs = [zip(note["points"], note["answers"], strict=True) for note in self.found if "points" in note]
         return [pair for pairs_of_note in pairs for pair in pairs_of_note]
 
@@ -121,3 +111,32 @@ class Notes:
             charge = int(latest is not None and getattr(session.mechanism, "keeps_noise", True))
             self.add({"resumed": charge})
             session.refused += charge
+
+
+def require(ledger: Ledger, release: str, *, epsilon: float, delta: float) -> None:
+    """Raise `BudgetSpentError` where `paid` would now, unless an earlier run has paid for this release."""
+    if _entry(ledger, release) is None:
+        ledger.require(epsilon=epsilon, delta=delta)
+
+
+def paid(
+    ledger: Ledger, release: str, what: str, *, epsilon: float, delta: float, task: str, detail: Mapping[str, object]
+) -> Notes:
+    """The notes of the release's entry: one that is spent now, or that an earlier run spent on the very task."""
+    earlier = _entry(ledger, release)
+    if earlier is None:
+        detail = {"release": release, "task": task, **detail}
+        return Notes(ledger, ledger.spend(what, epsilon=epsilon, delta=delta, detail=detail))
+    if earlier.what != what or earlier.detail.get("task") != task:
+        raise InputError(
+            "the ledger's entry for this folder",
+            earlier.what,
+            requirement="must have paid for the very task that goes on, budget and constants included",
+            remedy="choose another folder, and pay for it",
+        )
+    return Notes.left(ledger, earlier)
+
+
+def _entry(ledger: Ledger, release: str) -> Entry | None:
+    """That under which a run has paid for this release."""
+    return next((found for found in ledger.entries() if found.detail.get("release") == release), None)

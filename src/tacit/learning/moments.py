@@ -18,7 +18,7 @@ from .. import checked, entropy
 from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..theory import accounting
-from .classifier import CLASSES_PUBLIC, EACH_ALONE
+from .assumptions import CLASSES_PUBLIC, EACH_ALONE
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""

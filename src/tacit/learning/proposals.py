@@ -6,7 +6,7 @@ released already. So do the order of the questions and the rounds: what they cos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,10 @@ from sklearn.base import clone
 from ..errors import InputError
 from . import students
 from .gate import ConfirmSession
-from .mechanisms import Answer
+from .interrupted import Answers
 
 _FIRST_ROUND = 32
 """Questions before the first student takes over; every further round asks as many as there were before."""
-
-_Answers = list[tuple[int, Answer]]
 
 
 class Proposer:
@@ -46,7 +44,7 @@ class Proposer:
         self._sure = np.zeros(len(public)) if chances is None else chances
         self.error = 0.2 if chances is None else float(np.clip(1 - chances.mean(), 0.0, 1.0))
 
-    def proposals(self, done: Sequence[tuple[int, Answer]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def proposals(self, done: Answers) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """For every public point a class number and how sure it is, once these points were confirmed or denied.
 
         A student learns from what was confirmed, and from the first proposals where nobody has asked yet.
@@ -73,11 +71,11 @@ def confirmed(
     session: ConfirmSession,
     counts: NDArray[np.int64],
     points: NDArray[np.int64],
-    propose: Callable[[_Answers], tuple[NDArray[np.int64], NDArray[np.float64]]],
+    propose: Callable[[Answers], tuple[NDArray[np.int64], NDArray[np.float64]]],
     *,
-    done: _Answers,
-    note: Callable[[_Answers], None],
-) -> _Answers:
+    done: Answers,
+    note: Callable[[Answers], None],
+) -> Answers:
     """All points asked about, with a confirmed class or None, the surest first, until the session has stopped.
 
     `counts` has a row for each of `points`, `done` is what an earlier run has noted; each round is noted as it ends.
@@ -89,7 +87,7 @@ def confirmed(
         if not len(left):
             break
         proposed, sure = propose(found)
-        answers: _Answers = []
+        answers: Answers = []
         for point in left[np.argsort(-sure[left], kind="stable")][: max(_FIRST_ROUND, len(found))].tolist():
             if session.stopped:
                 break

@@ -1,0 +1,87 @@
+"""Public points put to a mechanism: each answer is noted before anything depends on it, and none is drawn twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from . import students
+from .gate import ConfirmSession
+from .interrupted import Answers, Notes
+from .mechanisms import Mechanism
+from .proposals import Proposer, confirmed
+from .teachers import Teachers
+
+_BLOCK = 500
+"""Answers to a note of the ledger: a note takes a disk some milliseconds."""
+
+
+def answers(
+    mechanism: Mechanism,
+    council: Teachers,
+    public: NDArray[np.float64],
+    asked: NDArray[np.int64],
+    *,
+    proposer: Proposer | None,
+    notes: Notes,
+    engine: str,
+    advance: Callable[[str], None],
+) -> Answers:
+    """Every point that was asked about, of these places among the public ones, and its answer.
+
+    Those that `notes` hold come first; a session that has stopped leaves the others unasked.
+    """
+    session, done = mechanism.session(), notes.answers
+    confirms, before = isinstance(session, ConfirmSession), [point for point, _ in done]
+    if not set(before) <= set(asked.tolist()) if confirms else before != asked[: len(done)].tolist():
+        raise InputError(
+            "the queries",
+            "others than were answered before",
+            requirement="must be those of the run that was interrupted",
+            remedy="pass the same random_state, and public points in the same order",
+        )
+    notes.resume(session)
+    reached = len(done)
+
+    def note(found: Answers) -> None:
+        nonlocal reached
+        if found:
+            points, given = zip(*found, strict=True)
+            notes.add({"points": list(points), "answers": list(given)})
+        reached += len(found)
+        advance(f"{reached} of {len(asked)} queries asked")
+
+    if session.stopped or len(done) == len(asked):
+        return done
+    if isinstance(session, ConfirmSession) and proposer is not None:
+        votes = council.counts(public[asked], engine=engine, advance=advance)
+        return confirmed(session, votes, asked, proposer.proposals, done=done, note=note)
+    left = asked[len(done) :]
+    votes = council.counts(public[left], engine=engine, advance=advance)
+    for start in range(0, len(left), _BLOCK):
+        found: Answers = []
+        for point, row in zip(left[start : start + _BLOCK].tolist(), votes[start : start + _BLOCK], strict=True):
+            if session.stopped:
+                break
+            found.append((point, session.answer(row)))
+        note(found)
+        done += found
+    return done
+
+
+def labels_and_counts(found: Answers, *, points: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """A class number for every public point or −1, and the noisy counts, if released."""
+    labels = np.full(points, students.UNLABELLED, dtype=np.int64)
+    released: NDArray[np.int64] | None = None
+    for point, answer in found:
+        if isinstance(answer, tuple):
+            if released is None:
+                released = np.zeros((points, len(answer)), dtype=np.int64)
+            released[point] = answer
+            labels[point] = int(np.argmax(answer))
+        elif answer is not None:
+            labels[point] = answer
+    return labels, released

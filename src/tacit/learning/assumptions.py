@@ -1,0 +1,25 @@
+"""What who fits a classifier vouches for, beyond what its mechanism takes for granted."""
+
+from ..guarantee import Assumption
+
+LABELS_ALONE = Assumption(
+    text="features of all records are treated as public: only labels are protected, and neighbours differ in one label",
+    checked_by="caller",
+)
+CLASSES_PUBLIC = Assumption(
+    text="which classes occur among the private labels is public knowledge (list all that may occur, as classes=… or "
+    "--classes, if it is not)",
+    checked_by="caller",
+)
+SIZE_PUBLIC = Assumption(
+    text="the number of private records is public knowledge (say n_teachers=… or --teachers if it is not)",
+    checked_by="caller",
+)
+EACH_ALONE = Assumption(
+    text="features= turns each record into numbers on its own, by a rule that public points alone decide",
+    checked_by="caller",
+)
+PROPOSER_PUBLIC = Assumption(
+    text="the model that may propose the first labels (proposer=… or --proposer) owes nothing to the private records",
+    checked_by="caller",
+)

@@ -1,0 +1,33 @@
+"""Whose each record is, and into which part of the records all of one owner's fall: a keyed hash decides."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+
+def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[bytes]:
+    """A record's id, else its features. Never its label, so that changing a label moves no record."""
+    if ids is None:
+        return [row.tobytes() for row in np.ascontiguousarray(records + 0.0)]  # −0.0 becomes 0.0
+    given = list(ids)
+    if len(given) != len(records) or not all(isinstance(value, str | bytes | int | np.integer) for value in given):
+        raise InputError(
+            "ids",
+            len(given),
+            requirement=f"must be {len(records)} strings or whole numbers",
+            remedy="pass one a record",
+        )
+    plain = [int(value) if isinstance(value, int | np.integer) else value for value in given]
+    return [value if isinstance(value, bytes) else repr(value).encode() for value in plain]
+
+
+def parts(owners: list[bytes], key: bytes, purpose: bytes, n_parts: int) -> NDArray[np.int64]:
+    """The part of each owner's records; for another purpose the parts are others."""
+    digests = (hashlib.blake2b(owner, digest_size=16, key=key, person=purpose).digest() for owner in owners)
+    return np.array([int.from_bytes(digest) % n_parts for digest in digests], dtype=np.int64)
