@@ -20,10 +20,11 @@ from .. import checked
 from ..errors import InputError
 from ..theory import accounting
 from . import expectations, gate_design
+from .constants import TABLES
 from .expectations import CONFIDENT, RATIO
 from .gate import Confirm, Gate
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, SparseVector, StableRelease
-from .votes import checked_counts
+from .votes import checked_counts, leads
 
 NAMES = ("svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm")
 COMPARED = ("svt", "gnmax", "confident-gnmax", "gate", "confirm")
@@ -69,8 +70,7 @@ def margins(expected: object) -> Margins:
     """
     if np.ndim(expected) == 2:  # type: ignore[arg-type]  # whatever it is, it is checked next
         counts = checked_counts(expected)  # type: ignore[arg-type]
-        ordered = np.sort(np.concatenate([np.zeros((len(counts), 1), dtype=np.int64), counts], axis=1), axis=1)
-        return tuple(((ordered[:, -1] - ordered[:, -2]) / np.maximum(1, counts.sum(axis=1))).tolist())
+        return tuple((leads(counts) / np.maximum(1, counts.sum(axis=1))).tolist())
     share = checked.number(
         "expected", expected, above=0.5, at_most=1, remedy="give the share of teachers that are right, or public counts"
     )
@@ -98,7 +98,7 @@ def choice(
     """
     names = [checked.choice("mechanism", name, NAMES, remedy="use 'auto'")] if name != "auto" else list(COMPARED)
     if name == "auto" and not gate_design.manageable(epsilon, delta):
-        names = [kind for kind in names if kind not in ("gate", "confirm")]
+        names = [kind for kind in names if kind not in TABLES]
     elif name == "auto" and proposer_error is None:
         names.remove("confirm")
     votes = teachers - 2 * np.rint(teachers * (1 - np.array(lead)) / 2)
@@ -128,11 +128,16 @@ def choice(
     )
 
 
-def theorem_refusals(error: float, *, queries: int, failure_probability: float = 0.05) -> int:
-    """T = 3(em + √(em·ln(m/β)/2)) of the paper's Theorem 3.2, e = γ + α, rounded up, from 1 to m."""
-    expected = error * queries
-    wanted = 3 * (expected + math.sqrt(expected * math.log(queries / failure_probability) / 2))
-    return min(queries, max(1, math.ceil(wanted)))
+def given(mechanism: Mechanism, *, queries: int) -> Choice:
+    """What the caller has chosen, for so many queries, or as many as it was made for."""
+    planned = getattr(mechanism, "queries", None)
+    return Choice(
+        mechanism=mechanism,
+        queries=queries if planned is None else min(queries, planned),
+        expected_answers=math.nan,
+        expected_right=math.nan,
+        reason="given by the caller",
+    )
 
 
 def _candidates(
@@ -156,7 +161,7 @@ def _candidates(
             found = read(queries=asked, noise=vector.scale, threshold=vector.threshold, refusals=stop)
             yield _Candidate(name, asked, stop, 0, found)
         return
-    if name in ("gate", "confirm"):
+    if name in TABLES:
         known = max(0.0, 1 - 5 * proposer_error) if name == "confirm" else 0.0
         asked = points if queries is None else queries
         common = [count for count in gate_design.STORED_REFUSALS if count <= asked]

@@ -24,6 +24,18 @@ _EXACT = 2**53
 _FEATURES = "must be an array of numbers, of at least two dimensions, or of strings, numbers and None"
 
 
+def checked_key(key: object) -> bytes | None:
+    """A key that decides who teaches which records, or None for one to be drawn."""
+    if key is None or (isinstance(key, bytes) and len(key) == KEY_BYTES):
+        return key
+    raise InputError(
+        "key",
+        f"{len(key)} bytes" if isinstance(key, bytes) else type(key),
+        requirement=f"must be {KEY_BYTES} bytes",
+        remedy=f"use secrets.token_bytes({KEY_BYTES}), or leave it out",
+    )
+
+
 def features(name: str, values: object) -> NDArray[Any]:
     """Records, one a row: real numbers as they are, strings and mixtures as objects; anything else is refused."""
     remedy = "pass a NumPy array, one row a record"

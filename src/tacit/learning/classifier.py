@@ -27,10 +27,12 @@ from ..errors import InputError
 from ..guarantee import Guarantee
 from ..ledger import Ledger
 from ..numerics import down
+from ..theory.learnability import printed_refusals
 from . import interrupted, students
 from .asking import answers, labels_and_counts
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, SIZE_PUBLIC
-from .choice import Choice, choice, margins, theorem_refusals
+from .choice import Choice, choice, given, margins
+from .chunks import checked_key
 from .gate import Confirm, Gate
 from .held_out import ErrorEstimate, private_error
 from .mechanisms import Mechanism
@@ -42,6 +44,8 @@ from .teachers import Teachers
 _WHAT = "PrivateClassifier.fit"
 _HELD_OUT = 5
 """One record of so many is set aside for the error estimate."""
+_FAILURE = 0.05
+"""The β for which Theorem 3.2 turns that estimate into refusals."""
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -144,8 +148,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """
         self._forget()
         self._checked_options(proposer)
-        finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=2)  # noqa: N806
+        X, y = self._checked(X, y, ensure_min_samples=2)  # noqa: N806
         self.classes_, numbers = self._encoded(y)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
         run = interrupted.run(place, self.key)
@@ -156,7 +159,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             self.public_ = np.flatnonzero(~private)
             public = X[~private]
         else:
-            public = validate_data(self, X_public, dtype=np.float64, ensure_all_finite=finite, reset=False)
+            public = self._checked(X_public, reset=False)
         held_out = np.zeros(len(X), dtype=bool)
         if self.error_share:
             held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)
@@ -169,7 +172,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 remedy="pass more of them, or public points as X_public",
             )
         teachers = self._teachers(int(private.sum()))
-        student = clone(self._estimator() if self.student is None else self.student)
+        student = clone(self._student())
         first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
         chosen = None
         if not self.error_share:
@@ -245,14 +248,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The student's classes."""
         check_is_fitted(self, "student_")
-        classes: NDArray[Any] = self.classes_[self.student_.predict(self._queried(X))]
+        classes: NDArray[Any] = self.classes_[self.student_.predict(self._checked(X, reset=False))]
         return classes
 
-    @available_if(lambda self: hasattr(_learner(self), "predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(getattr(self, "student_", self._student()), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The student's chances, a column for each of `classes_`."""
         check_is_fitted(self, "student_")
-        return students.spread_chances(self.student_, self._queried(X), classes=len(self.classes_))
+        return students.spread_chances(self.student_, self._checked(X, reset=False), classes=len(self.classes_))
 
     def published(self) -> PublishedClassifier:
         """What may leave: the student, the classes and the guarantee; `skops.io.dump` stores it."""
@@ -268,7 +271,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         first = self._estimator() if self.features is None else self.features
-        learners = [first, self._estimator() if self.student is None else self.student]
+        learners = [first, self._student()]
         tags.input_tags.allow_nan = all(get_tags(learner).input_tags.allow_nan for learner in learners)
         return tags
 
@@ -288,6 +291,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _estimator(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
+    def _student(self) -> Any:
+        return self._estimator() if self.student is None else self.student
+
     def _checked_options(self, proposer: Any) -> None:
         checked.number("epsilon", self.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
         checked.probability("delta", self.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
@@ -298,10 +304,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             raise InputError(
                 "ledger", self.ledger, requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
             )
-        if self.key is not None and (not isinstance(self.key, bytes) or len(self.key) != 32):
-            raise InputError(
-                "key", type(self.key), requirement="must be 32 bytes", remedy="use secrets.token_bytes(32)"
-            )
+        checked_key(self.key)
         if share and (self.mechanism not in ("svt", "svt-faithful") or self.refusals is not None):
             raise InputError(
                 "error_share",
@@ -373,16 +376,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             remedy = "use 'all', a number, or None"
             queries = min(points, checked.whole("queries", self.queries, at_least=1, remedy=remedy))
         if not isinstance(self.mechanism, str):
-            limit = points if queries is None else queries
-            planned = getattr(self.mechanism, "queries", None)
-            asked = limit if planned is None else min(limit, planned)
-            return Choice(
-                mechanism=self.mechanism,
-                queries=asked,
-                expected_answers=math.nan,
-                expected_right=math.nan,
-                reason="given by the caller",
-            )
+            return given(self.mechanism, queries=points if queries is None else queries)
         return choice(
             self.mechanism,
             epsilon=self.epsilon if epsilon is None else epsilon,
@@ -402,7 +396,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         epsilon, refusals = down(self.epsilon - error.epsilon), None
         if self.mechanism == "svt-faithful":
             queries = min(points, self.queries) if isinstance(self.queries, int) else points
-            refusals = theorem_refusals(error.value, queries=queries)
+            printed = printed_refusals(error.value, queries=queries, failure_probability=_FAILURE)
+            refusals = min(queries, printed)
         lead = margins(min(1.0, max(0.51, 1 - error.value)))
         found = self._choice(points, teachers, student, lead, refusals=refusals, epsilon=epsilon)
         reason = f"{found.reason}, but for a private estimate of the teachers' error, {error.value:.3g}"
@@ -501,10 +496,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             detail=detail,
         )
 
-    def _queried(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-        found: NDArray[np.float64] = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=False)
-        return found
+        return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)
 
 
 class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -543,10 +537,3 @@ class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.student is not None
-
-
-def _learner(classifier: PrivateClassifier) -> Any:
-    """What will become, or became, the student."""
-    if hasattr(classifier, "student_"):
-        return classifier.student_
-    return classifier._estimator() if classifier.student is None else classifier.student

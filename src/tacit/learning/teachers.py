@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import checked, kept
 from ..errors import InputError
 from . import stored, workers
-from .chunks import KEY_BYTES, chunks, features, mark, seed, used
+from .chunks import KEY_BYTES, checked_key, chunks, features, mark, seed, used
 from .votes import ABSTAIN, vote_counts
 
 _QUERIES_AT_ONCE = 10_000
@@ -56,14 +56,7 @@ class Teachers:
     ) -> None:
         self.estimator = _estimator(estimator)
         self.n_teachers = checked.whole("n_teachers", n_teachers, at_least=1, remedy="say how many chunks")
-        if key is not None and (not isinstance(key, bytes) or len(key) != KEY_BYTES):
-            raise InputError(
-                "key",
-                type(key) if not isinstance(key, bytes) else f"{len(key)} bytes",
-                requirement=f"must be {KEY_BYTES} bytes",
-                remedy=f"use secrets.token_bytes({KEY_BYTES}), or leave it out",
-            )
-        self.key = key
+        self.key = checked_key(key)
         self.classes = _classes(classes)
         self._numbers = {label: number for number, label in enumerate(self.classes)}
         if default is not None and default not in self._numbers:

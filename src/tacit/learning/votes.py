@@ -62,11 +62,15 @@ def votes_to_flip(counts: ArrayLike) -> NDArray[np.int64]:
     winner changes with it, d is 0 before and after (docs/proofs/accounting.md, lemma 1). The distance printed in the
     paper, n₁ − n₂ − 1, changes by 2.
     """
-    found = checked_counts(counts)
-    ordered = np.sort(np.concatenate([np.zeros((len(found), 1), dtype=np.int64), found], axis=1), axis=1)
-    margin = ordered[:, -1] - ordered[:, -2]
-    distance: NDArray[np.int64] = np.maximum(0, (margin + 1) // 2 - 1)
+    distance: NDArray[np.int64] = np.maximum(0, (leads(checked_counts(counts)) + 1) // 2 - 1)
     return distance
+
+
+def leads(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """By how many votes the winner leads over the next class, for each query; a single class over none."""
+    ordered = np.sort(np.concatenate([np.zeros((len(counts), 1), dtype=np.int64), counts], axis=1), axis=1)
+    lead: NDArray[np.int64] = ordered[:, -1] - ordered[:, -2]
+    return lead
 
 
 def _whole_numbers(name: str, values: ArrayLike, *, dimensions: int, remedy: str) -> NDArray[np.int64]:
