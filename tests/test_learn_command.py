@@ -10,7 +10,6 @@ import sys
 import time
 import zipfile
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +24,8 @@ from sklearn.tree import DecisionTreeClassifier
 from test_cli import assert_one_line_error
 from test_report import Page
 
-from tacit import Comparison, InputError, learn, tables
-from tacit.learning import PrivateClassifier
+from tacit import Comparison, InputError, tables
+from tacit.learn.learners import proposer
 from tacit.learning.rehearsal import rehearsal, vouched
 from tacit.ledger import Ledger
 
@@ -504,7 +503,7 @@ def test_a_run_that_goes_on_proposes_the_same():
     """Else a forest's proposals would differ, and a run that was paid for and interrupted could not go on."""
     rng = np.random.default_rng(0)
     records, labels = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
-    classifier = PrivateClassifier(make_pipeline(StandardScaler(), RandomForestClassifier(5)))
-    fitted = [learn._proposer(classifier, SimpleNamespace(proposer=(records, labels))) for _ in range(2)]
+    forest = make_pipeline(StandardScaler(), RandomForestClassifier(5))
+    fitted = [proposer(forest, records, labels) for _ in range(2)]
     public = rng.normal(size=(500, 3))
     assert np.array_equal(*(model.predict_proba(public) for model in fitted))

@@ -1,0 +1,176 @@
+"""Tables in, numbers out: the private records, the public ones, and others that may be known, by one public rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import tables
+from ..errors import InputError
+from ..learning import Columns
+from ..learning.columns import texts
+from .task import Task, not_other_records, public_is_private
+
+_MOST_CLASSES = 20
+"""Beyond so many, a column with a label for every tenth record holds no classes."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Records:
+    """Private records, public ones unless all records lend their features, and records to test on, as numbers."""
+
+    columns: Columns
+    records: NDArray[np.float64]
+    labels: NDArray[Any]
+    classes: NDArray[Any]
+    ids: list[str] | None
+    public: NDArray[np.float64] | None
+    test: tuple[tables.Table, list[str]] | None
+    proposer: tuple[NDArray[np.float64], NDArray[Any]] | None
+    """Labelled records that may be known, for a model that proposes labels."""
+    unknown: dict[str, float]
+    """For each column, the share of private records for which the public rule has no value. Private."""
+    unused: tuple[str, ...]
+    """Columns of the public table that nothing was learned from."""
+
+
+def read(task: Task) -> Records:
+    """All tables of the task; the rule is read off the public one, or off the private one if there is none."""
+    private = tables.read(task.private, name="PRIVATE")
+    labels = _labels(_taken(private, task.label, "--label"), "PRIVATE", task.label)
+    ids = None if task.ids is None else texts(_taken(private, task.ids, "--ids"))
+    if ids is not None and None in ids:
+        raise InputError(
+            f"column {task.ids!r} of PRIVATE",
+            "a record without one",
+            requirement="must say whose every record is",
+            remedy="fill it in",
+        )
+    public, unused = None, []
+    if task.public is not None:
+        public = tables.read(task.public, name="--public")
+        shared = [name for name in public if name in private and name != task.label]
+        if shared and all(np.array_equal(public[name], private[name]) for name in shared):
+            raise public_is_private(task.public)
+        unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
+    classes = _classes(task, labels)
+    columns = Columns().fit(private if public is None else public)
+    if not len(columns.get_feature_names_out()):
+        raise InputError(
+            "--public", columns.names_, requirement="must have columns to learn from", remedy="add features"
+        )
+    test = None if task.test is None else _labelled(task, task.test, "--test", classes, columns)
+    proposer = None
+    if task.proposer is not None:
+        given, said = _labelled(task, task.proposer, "--proposer", classes, columns)
+        if all(name in private and np.array_equal(given[name], private[name]) for name in columns.names_):
+            raise not_other_records("--proposer", task.proposer)
+        named = np.isin(said, classes)
+        proposer = columns.transform(given)[named], _typed([text for text in said if text in classes], classes)
+    if public is not None:
+        _same_columns(private, columns, "PRIVATE")
+    return Records(
+        columns=columns,
+        records=columns.transform(private),
+        labels=_typed(labels, classes),
+        classes=_typed(classes, classes),
+        ids=None if ids is None else [str(owner) for owner in ids],
+        public=None if public is None else columns.transform(public),
+        test=test,
+        proposer=proposer,
+        unknown=columns.unknown(private),
+        unused=tuple(unused),
+    )
+
+
+def _labelled(
+    task: Task, path: Path, option: str, classes: Sequence[str], columns: Columns
+) -> tuple[tables.Table, list[str]]:
+    """Other labelled records, with the columns of the public ones."""
+    found = tables.read(path, name=option)
+    labels = _labels(_taken(found, task.label, "--label", of=option), option, task.label)
+    if not set(labels) & set(classes):
+        raise InputError(
+            f"column {task.label!r} of {option}",
+            labels[0],
+            requirement="must hold the classes of PRIVATE",
+            remedy="write labels alike in both files",
+        )
+    found.pop(task.ids or "", None)
+    _same_columns(found, columns, option)
+    return found, labels
+
+
+def _taken(table: tables.Table, column: str, option: str, of: str = "PRIVATE") -> NDArray[Any]:
+    if column not in table:
+        raise InputError(option, column, requirement=f"must name a column of {of}", remedy=f"it has {', '.join(table)}")
+    return table.pop(column)
+
+
+def _labels(column: NDArray[Any], name: str, label: str) -> list[str]:
+    found = texts(column)
+    if None in found:
+        raise InputError(
+            f"column {label!r} of {name}",
+            "a record without one",
+            requirement="must hold a label for every record",
+            remedy="leave such records out",
+        )
+    return [str(text) for text in found]
+
+
+def _same_columns(table: tables.Table, columns: Columns, name: str) -> None:
+    lacking = [column for column in columns.names_ if column not in table]
+    beyond = [column for column in table if column not in columns.names_]
+    if lacking or beyond:
+        parts = [f"lacking {', '.join(lacking)}"] * bool(lacking) + [f"beyond them {', '.join(beyond)}"] * bool(beyond)
+        raise InputError(
+            f"the columns of {name}",
+            "; ".join(parts),
+            requirement="must be those of the public table, and the label",
+            remedy="rename, add or leave out columns in one of the files",
+        )
+
+
+def _classes(task: Task, labels: Sequence[str]) -> list[str]:
+    """All that may occur: as told, else as found, which is then treated as public."""
+    column = f"column {task.label!r} of PRIVATE"
+    if task.classes is None:
+        found, name, shown = set(labels), column, "one class"
+        if len(found) > max(_MOST_CLASSES, len(labels) // 10):
+            raise InputError(
+                column,
+                "almost as many labels as records",
+                requirement="must name classes",
+                remedy="group its values into a few, or name another column",
+            )
+    else:
+        told = texts(np.array(task.classes.split(","), dtype=object))
+        found, name, shown = {text for text in told if text is not None}, "--classes", task.classes
+        if len(found) > 1 and not found.issuperset(labels):
+            raise InputError(
+                column,
+                "some other label",  # but not which, as labels are private
+                requirement="must hold classes of --classes alone",
+                remedy="list every label that may occur",
+            )
+    if len(found) < 2:
+        raise InputError(
+            name,
+            shown,
+            requirement="must hold two classes or more",
+            remedy="list all that may occur, as in --classes yes,no",
+        )
+    return sorted(found)
+
+
+def _typed(labels: Sequence[str], classes: Sequence[str]) -> NDArray[Any]:
+    """Whole numbers if all classes are, else text."""
+    whole = all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in classes)
+    return np.array(labels, dtype=np.int64 if whole else None)

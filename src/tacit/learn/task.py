@@ -1,0 +1,90 @@
+"""What to learn, and all that can be said against it before a file is read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import checked
+from ..errors import InputError
+from ..learning.choice import NAMES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What to learn, from which files, at what cost; the fields are the options of the command line."""
+
+    private: Path
+    label: str
+    out: Path
+    epsilon: float
+    delta: float
+    public: Path | None = None
+    test: Path | None = None
+    learner: str = "sklearn.linear_model:LogisticRegression"
+    settings: tuple[str, ...] = ()
+    student: str | None = None
+    student_settings: tuple[str, ...] = ()
+    teachers: int | None = None
+    mechanism: str = "auto"
+    queries: str | None = None
+    refusals: int | None = None
+    expected: float = 0.8
+    classes: str | None = None
+    ids: str | None = None
+    proposer: Path | None = None
+    ledger: str | None = None
+    engine: str = "local"
+    resume: bool = False
+
+
+def check(task: Task) -> None:
+    """Numbers and names that need no file, so that nothing is read, or made, in vain."""
+    checked.number("--epsilon", task.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
+    checked.probability("--delta", task.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+    checked.choice("--mechanism", task.mechanism, ("auto", *NAMES), remedy="use auto")
+    checked.number(
+        "--expected", task.expected, above=0.5, at_most=1, remedy="give the share of teachers that are right"
+    )
+    for name, value in (("--teachers", task.teachers), ("--refusals", task.refusals)):
+        if value is not None:
+            checked.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
+    if task.queries is not None and task.queries != "all" and not re.fullmatch(r"0*[1-9]\d{0,15}", task.queries):
+        raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
+    if task.public is not None and task.public.resolve() == task.private.resolve():
+        raise public_is_private(task.public)
+    for name, path in (("--test", task.test), ("--proposer", task.proposer)):
+        if path is not None and path.resolve() == task.private.resolve():
+            raise not_other_records(name, path)
+    if (task.mechanism == "confirm") != (task.proposer is not None) and task.mechanism != "auto":
+        raise InputError(
+            "--proposer",
+            None if task.proposer is None else str(task.proposer),
+            requirement="must be given for --mechanism confirm, and for no other but auto",
+            remedy="name labelled records that may be known, or choose gate",
+        )
+    if (task.out / "private" / "task.json").exists() and not task.resume:
+        raise InputError(
+            "--out", str(task.out), requirement="must be new without --resume", remedy="add --resume to go on there"
+        )
+
+
+def not_other_records(option: str, path: Path) -> InputError:
+    """Of a file that must not hold the private records, and does."""
+    return InputError(
+        option,
+        str(path),
+        requirement="must hold other records than PRIVATE",
+        remedy="set some aside, or leave it out",
+    )
+
+
+def public_is_private(path: Path) -> InputError:
+    """Of a public file that holds the private records."""
+    return InputError(
+        "--public",
+        str(path),
+        requirement="must hold other records than PRIVATE: it is published",
+        remedy="set some aside, or leave it out to protect labels alone",
+    )
