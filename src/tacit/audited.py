@@ -29,7 +29,7 @@ from .audit import (
     rows_needed,
 )
 from .audit.attacks import FALSE_POSITIVE_RATES, LEAST_ROWS, METHODS
-from .audit.certificate import bin_width
+from .audit.certifying import bin_width
 from .errors import InputError, NoTheoremError
 from .guarantee import safe_text
 from .report import Figure, Report, Table, figures

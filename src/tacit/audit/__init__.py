@@ -1,19 +1,13 @@
 """Certificates from tables: what nobody who sees an output can learn about a secret."""
 
 from .attacks import Attempt, Rates, attempts
-from .certificate import (
-    READINGS,
-    SCOPE,
-    Certificate,
-    certify,
-    certify_network,
-    certify_slices,
-    certify_tallies,
-    certify_tally,
-)
+from .certificate import READINGS, SCOPE, Certificate
+from .certifying import certify, certify_tally
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
 from .membership import Membership, membership
+from .network import certify_network
 from .planning import rows_needed
+from .slices import certify_slices, certify_tallies
 from .tally import Tally
 from .verdict import Audit, audit
 

@@ -10,7 +10,8 @@ from .. import checked
 from ..cards import card
 from ..errors import InputError
 from ..guarantee import Attack, Comparison, chance_text, safe_text
-from .certificate import Certificate, certify
+from .certificate import Certificate
+from .certifying import certify
 from .planning import rows_needed
 
 

@@ -1,0 +1,273 @@
+"""How certificates are made: a table in, or its counts, and a Certificate out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import checked
+from ..errors import InputError, NoTheoremError
+from ..guarantee import Assumption
+from ..numerics import up
+from ..theory import certificates
+from . import limits, plug_in
+from .certificate import Certificate
+from .tally import STEPS, Tally, column
+
+LOSSES = ("squared", "log", "zero-one", "joint")
+METHODS = ("auto", "discrete", "noisy", "monotone", "lipschitz")
+FORMS = ("sharp", "closed", "printed")
+SAMPLINGS = ("by class", "pairs")
+_ORDERED = ("boolean", "whole", "float")  # columns for which "monotone" has a meaning
+
+
+def certify(
+    secret: object,
+    output: object,
+    *,
+    delta: float,
+    loss: str = "squared",
+    noise: float | None = None,
+    method: str = "auto",
+    form: str = "sharp",
+    sampling: str = "by class",
+    lipschitz: float | None = None,
+    width: float | None = None,
+    alphabet: int | None = None,
+    weights: object = None,
+    positive: object = None,
+    name: str = "the output",
+    seed: int = 0,
+) -> Certificate:
+    """What nobody who sees `output` can learn about `secret`, except with probability `delta` over the table.
+
+    secret      a column with two values
+    output      a column, or several (a mapping or a two-dimensional array), seen together
+    loss        what is certified: "squared" (v), "log" (mutual information), "zero-one" (total variation), or "joint"
+                (v and total variation, half of delta each); all readings follow from each
+    noise       standard deviation of the Gaussian noise with which every number is released
+    method      "auto", "discrete", "noisy"; "monotone": the probability of the secret only grows, or only falls, with
+                the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is Lipschitz with the
+                constant `lipschitz` (a Barron constant is one). The last two are assumptions of yours that no table
+                can show
+    form        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper)
+    sampling    "by class": given their secrets, outputs are independent draws of their class; any class sizes.
+                "pairs": rows are independent pairs, and every secret was a fair coin
+    width       diameter of the bins of "lipschitz", fixed before the data was seen; for one column whose range is
+                known, about (2·range/(lipschitz²·rows))^(1/3) is best
+    alphabet    number of values that the output can take at all, for the printed log-loss
+    weights     multiplicities of rows, whole numbers
+    positive    the secret that is called positive, for rates; unless given, the one that sorts last: True, 1, "yes"
+    name        the output in words, for reports
+    seed        of the Monte Carlo that more than 3 columns with noise take; a tenth of delta pays for it
+
+    A continuous output without noise and without an assumption cannot be certified by anyone, and is refused.
+    """
+    chosen = _choices(delta, loss, method, form, sampling, lipschitz)
+    if method == "lipschitz" and width is None and lipschitz is not None:
+        width = bin_width(lipschitz, rows=len(column("secret", secret)))
+    tally = Tally(noise=noise, width=width).add(secret, output, weights=weights)
+    return certify_tally(tally, alphabet=alphabet, positive=positive, name=name, seed=seed, **chosen)
+
+
+def bin_width(lipschitz: float, *, rows: int) -> float:
+    """The width of bins for "lipschitz" where none is given: what they hide and what chance adds are of one size.
+
+    As if the posterior might run once through its whole range. It depends on no outcome.
+    """
+    return max(1e-300, math.cbrt(4 / max(rows, 1)) / max(lipschitz, 1e-300))
+
+
+def certify_tally(
+    tally: Tally,
+    *,
+    delta: float,
+    loss: str = "squared",
+    method: str = "auto",
+    form: str = "sharp",
+    sampling: str = "by class",
+    lipschitz: float | None = None,
+    alphabet: int | None = None,
+    positive: object = None,
+    name: str = "the output",
+    seed: int = 0,
+) -> Certificate:
+    """`certify` from counts that were gathered batch by batch."""
+    chosen = _choices(delta, loss, method, form, sampling, lipschitz)
+    delta, lipschitz = chosen["delta"], chosen["lipschitz"]
+    if not isinstance(tally, Tally):
+        raise InputError("tally", tally, requirement="must be a Tally", remedy="use certify for columns")
+    output = checked.text("name", name, remedy="name what the adversary sees")
+    checked.whole("seed", seed, at_least=0, remedy="use 0")
+    if alphabet is not None:
+        alphabet = checked.whole("alphabet", alphabet, at_least=1, remedy="count the values that are possible")
+    paired = sampling == "pairs"
+    if paired and not fair(tally.positives, tally.negatives):
+        raise InputError(
+            "sampling",
+            f"'pairs' with {tally.positives} against {tally.negatives} rows",
+            requirement="must be 'by class' where the secrets were no fair coin",
+            remedy="use sampling='by class', which needs no shares of the classes",
+        )
+    method = _method(tally, method)
+    left = delta
+    if method == "noisy" and tally.columns not in STEPS:
+        left = 0.9 * delta
+        plug_ins = plug_in.sampled(tally, paired=paired, failure_probability=0.1 * delta, seed=seed)
+    else:
+        plug_ins = {"monotone": plug_in.monotone, "noisy": plug_in.smoothed}.get(method, plug_in.discrete)(
+            tally, paired=paired
+        )
+    if form == "printed":
+        bounds = limits.printed_limits(tally, plug_ins, delta, loss, method, paired, alphabet)
+    else:
+        bounds = limits.confidence_limits(tally, plug_ins, left, loss, form, paired)
+    if method == "lipschitz":
+        if loss != "squared":
+            raise NoTheoremError(
+                f"a Lipschitz posterior must be certified with loss='squared', got {loss!r}; mutual information and "
+                "total variation follow from it"
+            )
+        hidden = certificates.lipschitz_excess(float(lipschitz or 0.0), width=float(tally.width or 1.0))
+        bounds = limits.from_squared(min(1.0, up(bounds.squared + hidden)))
+    names = ordered([tally.negative, tally.positive], positive)
+    rows = dict(zip(tally.labels, tally.rows, strict=True))
+    certified = {"log": plug_ins.information, "zero-one": plug_ins.variation}.get(loss, plug_ins.squared)
+    return Certificate(
+        **bounds._asdict(),
+        plug_in=certified,
+        delta=delta,
+        loss=loss,
+        method=method,
+        form=form,
+        sampling=sampling,
+        output=output if method != "noisy" else f"{output} with Gaussian noise of standard deviation {tally.noise!r}",
+        positive=names[1],
+        negative=names[0],
+        positives=rows[names[1]],
+        negatives=rows[names[0]],
+        theorem=_theorem(loss, form),
+        assumptions=_assumptions(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
+    )
+
+
+def ordered(labels: list[Any], positive: object) -> list[Any]:
+    """The negative and the positive secret; bounds are the same whichever is which."""
+    if positive is None:
+        return labels
+    if positive not in labels:
+        raise InputError(
+            "positive", positive, requirement=f"must be one of the secrets, {labels}", remedy="spell it as in the table"
+        )
+    return [label for label in labels if label != positive] + [label for label in labels if label == positive]
+
+
+def fair(positives: int, negatives: int) -> bool:
+    """Whether fair coins may have fallen so: eight standard deviations are granted."""
+    return abs(positives - negatives) <= 8 * math.sqrt(positives + negatives)
+
+
+def _choices(
+    delta: object, loss: object, method: object, form: object, sampling: object, lipschitz: object
+) -> dict[str, Any]:
+    chosen = {
+        "delta": checked.probability("delta", delta, remedy="use a small probability such as 0.05"),
+        "loss": checked.choice("loss", loss, LOSSES, remedy="use 'squared' unless another is read"),
+        "method": checked.choice("method", method, METHODS, remedy="use 'auto'"),
+        "form": checked.choice("form", form, FORMS, remedy="use 'sharp'"),
+        "sampling": checked.choice("sampling", sampling, SAMPLINGS, remedy="use 'by class'"),
+        "lipschitz": lipschitz,
+    }
+    if lipschitz is not None:
+        chosen["lipschitz"] = checked.number(
+            "lipschitz", lipschitz, at_least=0, remedy="give the Lipschitz constant of E[S|T]"
+        )
+    if (lipschitz is not None) != (method == "lipschitz"):
+        raise InputError(
+            "lipschitz",
+            lipschitz,
+            requirement="must be given with method='lipschitz', and only then",
+            remedy="state both, or neither",
+        )
+    return chosen
+
+
+def _method(tally: Tally, method: str) -> str:
+    """The method to use, once it is known to fit what was counted."""
+    tally.positive  # noqa: B018 — refuses an empty table and one of one class first
+    natural = "noisy" if tally.noise is not None else "lipschitz" if tally.width is not None else "discrete"
+    if method == "auto" and natural == "discrete":
+        if tally.fractional and tally.unrepeated > 0.5:
+            raise NoTheoremError(
+                f"a continuous output must be released with noise or have a stated structure, got {tally.symbols} "
+                f"different ones in {sum(tally.rows)} rows, for which every valid limit is 1; release it with "
+                "Gaussian noise and pass noise=, round it before release, or state method='monotone' or 'lipschitz'"
+            )
+        return "discrete"
+    fits = {natural, "monotone"} if natural == "discrete" and tally.kind in _ORDERED else {natural}
+    if method != "auto" and method not in fits:
+        raise InputError(
+            "method",
+            method,
+            requirement=f"must be one of {', '.join(sorted(fits))} for what was counted here",
+            remedy="pass noise= for 'noisy', width= for 'lipschitz', and one column of numbers for 'monotone'",
+        )
+    if method == "auto" and natural == "lipschitz":
+        raise InputError(
+            "method",
+            method,
+            requirement="must be 'lipschitz' where width is given",
+            remedy="state the Lipschitz constant with it, or leave width out",
+        )
+    return natural if method == "auto" else method
+
+
+def _theorem(loss: str, form: str) -> str:
+    if form == "printed":
+        return f"Theorem {'2' if loss == 'squared' else '3'} of Diaz, Kairouz, Liao and Sankar 2019"
+    names = {
+        "squared": f"Theorem B, {form} form",
+        "log": f"Theorem C, {form} form",
+        "zero-one": "limits for total variation",
+        "joint": f"Theorem B, {form} form, and limits for total variation",
+    }
+    return f"{names[loss]}: docs/proofs/certificates.md"
+
+
+def _assumptions(
+    tally: Tally, method: str, sampling: str, lipschitz: float | None, alphabet: int | None
+) -> tuple[Assumption, ...]:
+    rows = {
+        "by class": "rows are independent, and given the secret the output is drawn from one law for its class",
+        "pairs": "rows are independent pairs from one law, and every secret was a fair coin",
+    }[sampling]
+    assumed = [
+        _caller(rows),
+        _caller("columns, method, noise, bins and seed were chosen before this table was seen"),
+        Assumption(text="the secret takes two values, both in the table, and nothing is missing", checked_by="code"),
+    ]
+    if method == "noisy":
+        assumed.insert(
+            0,
+            _caller(
+                "the output is released once a record, with fresh Gaussian noise of standard deviation "
+                f"{tally.noise!r} in each coordinate, rounded so that low bits tell nothing, and never without"
+            ),
+        )
+    if method == "monotone":
+        assumed.insert(0, _caller("the probability of the secret only grows, or only falls, with the output"))
+    if method == "lipschitz":
+        assumed.insert(
+            0,
+            _caller(
+                "the secret's mean given the output, coded ±1 and with both values equally likely, changes by at most "
+                f"{lipschitz!r} per unit of the output (counted in bins of {tally.width:.6g})"
+            ),
+        )
+    if alphabet is not None:
+        assumed.append(_caller(f"the output can take {alphabet} values at all"))
+    return tuple(assumed)
+
+
+def _caller(text: str) -> Assumption:
+    return Assumption(text=text, checked_by="caller")

@@ -1,0 +1,85 @@
+"""From what a table shows to what holds beyond it: limits for v, mutual information and total variation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ..errors import InputError, NoTheoremError
+from ..numerics import down, up
+from ..theory import certificates, leakage
+from .plug_in import PlugIns
+from .tally import Tally
+
+_LN2 = math.log(2)
+
+
+class Bounds(NamedTuple):
+    """At most so large are v, mutual information in nats, and total variation."""
+
+    squared: float
+    information: float
+    variation: float
+
+
+TRIVIAL = Bounds(1.0, up(_LN2), 1.0)
+"""What holds of every output."""
+
+
+def from_squared(squared: float) -> Bounds:
+    """What follows from v alone."""
+    return Bounds(squared, leakage.information_upper(squared), leakage.advantage_upper(squared))
+
+
+def _from_information(nats: float) -> Bounds:
+    squared = leakage.squared_from_information(min(nats, _LN2))
+    return Bounds(squared, nats, leakage.advantage_upper(squared))
+
+
+def confidence_limits(tally: Tally, plug_ins: PlugIns, delta: float, loss: str, form: str, paired: bool) -> Bounds:
+    """All three from confidence limits for one or two of them."""
+    sizes: dict[str, Any] = {"positives": tally.positives, "negatives": tally.negatives, "paired": paired}
+    share = delta / 2 if loss == "joint" else delta
+    if loss == "log":
+        limit = certificates.log_sharp if form == "sharp" else certificates.log_closed
+        return _from_information(limit(min(1.0, plug_ins.information), failure_probability=share, **sizes))
+    bounds = TRIVIAL
+    if loss in ("squared", "joint"):
+        limit = certificates.squared_sharp if form == "sharp" else certificates.squared_closed
+        bounds = from_squared(limit(plug_ins.squared, failure_probability=share, **sizes))
+    if loss in ("zero-one", "joint"):
+        countable = paired or tally.positives == tally.negatives
+        if form == "sharp" and countable and plug_ins.correct is not None:
+            variation = certificates.variation_exact(plug_ins.correct, failure_probability=share, **sizes)
+        else:
+            variation = certificates.variation_upper(plug_ins.variation, failure_probability=share, **sizes)
+        # v = E η² ≤ E |η| = TV, and then I ≤ v ln 2.
+        squared = min(bounds.squared, variation)
+        bounds = Bounds(squared, leakage.information_upper(squared), min(bounds.variation, variation))
+    return bounds
+
+
+def printed_limits(
+    tally: Tally, plug_ins: PlugIns, delta: float, loss: str, method: str, paired: bool, alphabet: int | None
+) -> Bounds:
+    """The same by Theorems 2 and 3 of the paper, as printed."""
+    if not paired or method != "discrete" or loss not in ("squared", "log"):
+        raise NoTheoremError(
+            "the printed theorems must have sampling='pairs', a discrete output and the squared or log loss, got "
+            f"{'pairs' if paired else 'by class'!r}, {method!r} and {loss!r}; use form='sharp'"
+        )
+    rows = tally.positives + tally.negatives
+    if loss == "squared":
+        least = max(0.0, down(1 - plug_ins.squared))
+        bound = certificates.printed_squared_loss(least, count=rows, failure_probability=delta)
+        return from_squared(min(1.0, up(1 - bound)))
+    if alphabet is None or alphabet < tally.symbols:
+        raise InputError(
+            "alphabet",
+            alphabet,
+            requirement=f"must be the number of values that the output can take at all, {tally.symbols} or more",
+            remedy="give it, or use form='sharp', which needs none",
+        )
+    least = max(0.0, down(_LN2 - plug_ins.information))
+    bound = certificates.printed_log_loss(least, count=rows, alphabet=alphabet, failure_probability=delta)
+    return _from_information(min(up(_LN2), up(_LN2 - bound)))
