@@ -23,7 +23,7 @@ from ..guarantee import Attack
 from ..numerics import down, up
 from ..theory.confidence import binomial_lower, binomial_upper
 from .certificate import Certificate
-from .tally import column, output_columns
+from .columns import column, output_columns
 
 METHODS = {
     "threshold": "threshold on one column",

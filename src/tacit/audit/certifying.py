@@ -11,8 +11,10 @@ from ..guarantee import Assumption
 from ..numerics import up
 from ..theory import certificates
 from . import limits, plug_in
+from .cells import STEPS
 from .certificate import Certificate
-from .tally import STEPS, Tally, column
+from .columns import column
+from .tally import Tally
 
 LOSSES = ("squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "monotone", "lipschitz")

@@ -14,7 +14,8 @@ from ..errors import InputError
 from ..numerics import up
 from ..theory import certificates, leakage
 from . import plug_in
-from .tally import STEPS, Tally
+from .cells import STEPS
+from .tally import Tally
 
 EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 

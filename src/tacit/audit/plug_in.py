@@ -13,7 +13,8 @@ from ..errors import InputError
 from ..numerics import up
 from ..theory.certificates import binning_root
 from ..theory.confidence import bounded_mean_upper
-from .tally import FRACTION_BITS, STEPS, Tally, unpacked
+from .cells import FRACTION_BITS, STEPS, unpacked
+from .tally import Tally
 
 _Masses = tuple[NDArray[np.float64], NDArray[np.float64]]
 

@@ -11,8 +11,9 @@ from .. import checked
 from ..errors import InputError
 from .certificate import Certificate
 from .certifying import certify_tally, ordered
+from .columns import column, multiplicities, output_columns, two_labels
 from .limits import TRIVIAL
-from .tally import Tally, column, multiplicities, output_columns, two_labels
+from .tally import Tally
 
 
 def certify_slices(

@@ -1,0 +1,159 @@
+"""Columns at the door: of one type, with nothing missing, different entries staying different."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checked
+from ..errors import InputError
+
+EXACT = 2**53
+"""Up to here float64 holds every whole number."""
+
+_TYPES = "use whole numbers, floats, booleans or text"
+_AS_TEXT = "pass the column as text"
+_MISSING = "leave these rows out only if missing is unrelated to the secret, else make it a value of its own"
+
+_Array = NDArray[Any]
+
+
+def column(name: str, value: object) -> _Array:
+    """One column as bool, int64, float64 or text without anything missing, different entries staying different.
+
+    Mixed types are refused, but for whole numbers among floats, which are floats: 1 and 1.0 are one value.
+    """
+    requirement = "must be one column of numbers, booleans or text"
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(name, value, requirement=f"{requirement} without masked entries", remedy=_MISSING)
+    if isinstance(value, str | bytes | Mapping) or value is None:
+        raise InputError(name, value, requirement=requirement, remedy=_TYPES)
+    try:
+        # Lists keep the types of their entries: NumPy would turn [1, "a"] into text.
+        listed = isinstance(value, list | tuple)
+        found = np.asarray(value, dtype=object) if listed else np.asarray(checked.detached(value))
+    except Exception:  # ragged lists and foreign __array__ methods raise what they like
+        raise InputError(name, value, requirement=requirement, remedy=_TYPES) from None
+    if found.ndim != 1:
+        raise InputError(f"{name}, of shape {found.shape},", value, requirement=requirement, remedy=_TYPES)
+    if found.dtype.kind in "OT":
+        found = _of_one_type(name, found)
+    if found.dtype.kind == "f":
+        if found.dtype.itemsize > 8:
+            raise InputError(name, str(found.dtype), requirement="must fit into float64", remedy=_AS_TEXT)
+        missing = int(np.count_nonzero(np.isnan(found)))
+        if missing:
+            raise InputError(name, f"{missing} missing", requirement="must have no missing entry", remedy=_MISSING)
+        return found.astype(np.float64, copy=False)
+    if found.dtype.kind in "iu":
+        if len(found) and found.dtype == np.uint64 and int(found.max()) > 2**63 - 1:
+            raise InputError(name, int(found.max()), requirement="must fit into int64", remedy=_AS_TEXT)
+        return found.astype(np.int64, copy=False)
+    if found.dtype.kind not in "bU":
+        raise InputError(name, str(found.dtype), requirement=requirement, remedy=_TYPES)
+    return found
+
+
+def _of_one_type(name: str, found: _Array) -> _Array:
+    kinds = {_kind(entry) for entry in found.tolist()}
+    if "missing" in kinds:
+        missing = sum(_kind(entry) == "missing" for entry in found.tolist())
+        raise InputError(name, f"{missing} missing", requirement="must have no missing entry", remedy=_MISSING)
+    if kinds == {"whole", "float"}:
+        for entry in found.tolist():
+            if isinstance(entry, numbers.Integral) and abs(int(entry)) > EXACT:
+                raise InputError(
+                    name, int(entry), requirement="must be at most 2**53 in size among floats", remedy=_AS_TEXT
+                )
+        kinds = {"float"}
+    if kinds == {"text"} and any(entry.endswith("\0") for entry in found.tolist()):
+        raise InputError(
+            name,
+            "text that ends in NUL",
+            requirement="must not end in what NumPy drops",
+            remedy="escape the text, e.g. by repr",
+        )
+    if len(kinds) > 1 or not kinds <= {"text", "boolean", "whole", "float"}:
+        raise InputError(
+            name, ", ".join(sorted(kinds)), requirement="must hold entries of one type", remedy="convert the column"
+        )
+    types: dict[str, Any] = {"text": str, "boolean": bool, "whole": np.int64, "float": np.float64}
+    try:
+        return found.astype(types[kinds.pop()]) if kinds else found.astype(np.float64)
+    except OverflowError:
+        raise InputError(name, "a huge number", requirement="must fit into int64", remedy=_AS_TEXT) from None
+
+
+def _kind(entry: object) -> str:
+    if isinstance(entry, str):
+        return "text"
+    if isinstance(entry, bool | np.bool_):
+        return "boolean"
+    if isinstance(entry, numbers.Integral):
+        return "whole"
+    if isinstance(entry, float | np.floating):
+        if math.isnan(entry):
+            return "missing"
+        return "float" if isinstance(entry, float | np.float32 | np.float16) else type(entry).__name__
+    if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
+        return "missing"
+    return type(entry).__name__
+
+
+def output_columns(output: object, *, rows: int) -> list[_Array]:
+    """The columns that the adversary sees, each with as many rows as the secret has."""
+    named = checked.table("output", output)
+    if named is not None:
+        columns = [column(f"output {name!r}", value) for name, value in named.items()]
+    elif getattr(output, "ndim", 1) == 2 and not isinstance(output, np.ma.MaskedArray):
+        seen = np.asarray(checked.detached(output))
+        columns = [column(f"column {index} of output", seen[:, index]) for index in range(seen.shape[1])]
+    else:
+        columns = [column("output", output)]
+    if not columns:
+        raise InputError("output", output, requirement="must have a column", remedy="name what the adversary sees")
+    for one in columns:
+        if len(one) != rows:
+            raise InputError(
+                "output",
+                f"{len(one)} rows",
+                requirement=f"must have as many rows as secret, {rows}",
+                remedy="pass columns of one table",
+            )
+    return columns
+
+
+def multiplicities(weights: object, rows: int) -> NDArray[np.int64]:
+    """How many rows each row stands for."""
+    if weights is None:
+        return np.ones(rows, dtype=np.int64)
+    found = column("weights", weights)
+    whole = found.dtype.kind == "i" or (found.dtype.kind == "f" and bool((found == np.floor(found)).all()))
+    if not whole or len(found) != rows or (len(found) and (found.min() < 0 or found.max() > 2**32)):
+        raise InputError(
+            "weights",
+            weights,
+            requirement=f"must be {rows} whole numbers ≥ 0, each the number of independent rows that a row stands for",
+            remedy="for importance weights keep each row with probability weight/largest and certify what was kept",
+        )
+    return found.astype(np.int64)
+
+
+def two_labels(before: list[Any], values: list[Any]) -> list[Any]:
+    """The secrets seen before and now, in this order; a third one is refused."""
+    labels = before + [value for value in values if value not in before]
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise InputError("secret", labels, requirement="must be of one type", remedy="convert the column")
+    if len(labels) > 2:
+        raise InputError(
+            "secret",
+            sorted(labels)[:8],
+            requirement="must take exactly two values",
+            remedy="compare two of them, or one against the rest",
+        )
+    return labels
