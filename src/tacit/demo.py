@@ -534,16 +534,13 @@ def _growth(found: _Audited, seed: int) -> tuple[list[tuple[int, float]], list[t
 
 
 def _roc(found: _Audited, title: str) -> Figure:
-    rates = (np.linspace(0, 1, 201) ** 2).tolist()
-    limit = np.asarray(found.certificate.tpr_at(rates)).tolist()
-    curves = {audit.attacks.METHODS[attempt.method]: attempt.roc for attempt in found.tried}
     return Figure(
         title=title,
         caption="Nobody who sees only this score leaves the shaded region, whatever the method. Lines: the attacks, "
         "on rows of their own, which may stray by chance. The diagonal is guessing.",
         alternative=f"True against false positive rate: the region reaches {_up(found.certificate.advantage)} above "
         f"the diagonal, the best attack {found.tried[0].attack.value:.2f}.",
-        svg=figures.roc(rates, limit, curves),
+        svg=found.certificate.plot(found.tried).svg,
     )
 
 

@@ -123,6 +123,11 @@ class Attempt:
     roc: tuple[tuple[float, float], ...]
     calibration: tuple[tuple[float, float, float, float], ...]
 
+    @property
+    def name(self) -> str:
+        """The method in words."""
+        return METHODS[self.method]
+
     def _repr_html_(self) -> str:
         return self.attack._repr_html_()
 

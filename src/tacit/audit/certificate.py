@@ -195,7 +195,7 @@ class Certificate:
             alternative="True against false positive rate: the region reaches "
             f"{safe_text(self.advantage, toward='up')} above the diagonal.",
             svg=figures.roc(
-                rates, np.asarray(self.tpr_at(rates)).tolist(), {attempt.method: attempt.roc for attempt in attempts}
+                rates, np.asarray(self.tpr_at(rates)).tolist(), {attempt.name: attempt.roc for attempt in attempts}
             ),
         )
 

@@ -30,7 +30,6 @@ from sklearn.pipeline import make_pipeline
 
 from .. import __version__, checked, kept
 from ..audit import Audit, ImpliedByDP, attempts, certify, membership
-from ..audit.attacks import METHODS
 from ..errors import InputError
 from ..guarantee import Comparison, safe_text
 from ..learning import Columns, MomentClassifier, OrientedGradients
@@ -402,7 +401,7 @@ def _audited(case: _Case, delta: float, attacked: _Array, seed: int) -> _Found:
         "epsilon_shown": max(attempt.epsilon for attempt in tried),
         "implied": None if case.private is None else case.private.advantage,
         "attack": tried[0].method,
-        "roc": {METHODS[attempt.method]: attempt.roc for attempt in tried},
+        "roc": {attempt.name: attempt.roc for attempt in tried},
         "region": np.asarray(certificate.tpr_at(_RATES)).tolist(),
         "comparison": whole.comparisons[0].to_dict(),
     }
