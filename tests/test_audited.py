@@ -13,7 +13,9 @@ from test_report import Page
 
 from tacit import TacitError, tables
 from tacit.audit import certify, certify_slices
-from tacit.audited import Task, _read, _Sample, audit
+from tacit.audited import Task, audit
+from tacit.audited.reading import read
+from tacit.audited.sample import Sample
 
 ROWS = 8_000
 RNG = np.random.default_rng(0)
@@ -380,7 +382,7 @@ def test_a_run_is_repeated_to_the_bit(tmp_path):
     table = pa.table({"s": rng.integers(0, 2, 200_000), "o": rng.integers(0, 3_000, 200_000)})
     parquet.write_table(table, tmp_path / "t.parquet")
     task = Task(table=tmp_path / "t.parquet", secret="s", outputs=("o",))  # noqa: S106 — no password
-    drawn = [_read(task, lambda _: None).sample.table() for _ in range(2)]
+    drawn = [read(task, lambda _: None).sample.table() for _ in range(2)]
     np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
     np.testing.assert_array_equal(drawn[0][1][0], drawn[1][1][0])
 
@@ -409,7 +411,7 @@ def test_parquet_types_are_kept_apart(tmp_path):
 
 def test_the_sample_gives_every_row_the_same_chance():
     """Rows of either half of the table; fails by chance once in a million runs (5 standard deviations)."""
-    sample = _Sample(2_000, seed=0)
+    sample = Sample(2_000, seed=0)
     for start in range(0, 20_000, 500):
         rows = np.arange(start, start + 500)
         sample.add(rows % 2 == 0, [rows], np.where(rows < 10_000, 1, 3))
