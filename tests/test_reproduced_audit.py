@@ -1,28 +1,22 @@
 """`tacit reproduce audit`: the experiment's truth, its bound and the certificates, against independent computation;
 audits of real models in small."""
 
-import io
 import json
 import math
-import os
-import tarfile
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn.neural_network import MLPClassifier
 from test_cli import run
-from test_reproduction import write_digits
+from test_reproduction import write_adult, write_digits
 
 from tacit import cli
 from tacit.audit import certify
 from tacit.reproduction import audits, gather
 from tacit.reproduction.data import adult_tables
 from tacit.reproduction.finite import DELTA, MEANS, Mixture
-
-DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.1, 0.7])
@@ -101,17 +95,8 @@ def test_certificates_lie_below_the_truth_and_the_bound_is_the_printed_one(finis
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A data folder with the first records of Adult and the first digits of MNIST."""
-    path = DATA / "adult.tar.xz"
-    if not path.is_file():
-        pytest.skip(f"no adult.tar.xz in {DATA}; set TACIT_DATA to a folder that holds it")
     folder = write_digits(tmp_path_factory.mktemp("data"), known=700, tested=400)
-    with tarfile.open(path) as archive, tarfile.open(folder / "adult.tar.xz", "w:xz") as short:
-        for name, count in (("./adult.data", 3000), ("./adult.test", 1500)):
-            text = b"\n".join(archive.extractfile(name).read().split(b"\n")[: count + 1])
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            short.addfile(member, io.BytesIO(text))
-    return folder
+    return write_adult(folder, known=3000, tested=1500)
 
 
 def finished_audit(data, tmp_path_factory, **options):

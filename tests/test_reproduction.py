@@ -1,9 +1,11 @@
 """The published experiments in small: real digits where there are any, the paper's networks, kills and resumptions."""
 
 import gzip
+import io
 import json
 import os
 import shutil
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,19 @@ def write_digits(folder, *, known, tested):
             raw = gzip.decompress((DATA / file).read_bytes())
             short = raw[:4] + count.to_bytes(4, "big") + raw[8 : header + count * size]
             (folder / file).write_bytes(gzip.compress(short))
+    return folder
+
+
+def write_adult(folder, *, known, tested):
+    """The first so many records of Adult, in an archive as the whole of it is."""
+    if not (DATA / "adult.tar.xz").is_file():
+        pytest.skip(f"no adult.tar.xz in {DATA}; set TACIT_DATA to a folder that holds it")
+    with tarfile.open(DATA / "adult.tar.xz") as archive, tarfile.open(folder / "adult.tar.xz", "w:xz") as short:
+        for name, count in (("./adult.data", known), ("./adult.test", tested)):
+            text = b"\n".join(archive.extractfile(name).read().split(b"\n")[: count + 1])
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            short.addfile(member, io.BytesIO(text))
     return folder
 
 

@@ -1,37 +1,22 @@
 """`tacit reproduce mapl` and `mechanisms` in small: real records if any, both data sets, resumption, bad input."""
 
-import io
 import json
-import os
-import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
-from test_reproduction import write_digits
+from test_reproduction import write_adult, write_digits
 
 from tacit import cli
 from tacit.reproduction import gather, mechanisms
 from tacit.reproduction.mapl import MECHANISMS, SPLITS, Task, reproduce, steps
 
-DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 PRIVATE, TEST = 3000, 900
 
 
 @pytest.fixture(scope="module")
 def adult(tmp_path_factory):
     """A data folder with the first records of Adult."""
-    path = DATA / "adult.tar.xz"
-    if not path.is_file():
-        pytest.skip(f"no adult.tar.xz in {DATA}; set TACIT_DATA to a folder that holds it")
-    folder = tmp_path_factory.mktemp("data")
-    with tarfile.open(path) as archive, tarfile.open(folder / "adult.tar.xz", "w:xz") as short:
-        for name, count in (("./adult.data", PRIVATE), ("./adult.test", TEST)):
-            text = b"\n".join(archive.extractfile(name).read().split(b"\n")[: count + 1])
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            short.addfile(member, io.BytesIO(text))
-    return folder
+    return write_adult(tmp_path_factory.mktemp("data"), known=PRIVATE, tested=TEST)
 
 
 @pytest.fixture(scope="module")
