@@ -14,7 +14,7 @@ from test_reproduction import write_adult, write_digits
 
 from tacit import cli
 from tacit.audit import certify
-from tacit.reproduction import audits, gather
+from tacit.reproduction import audit_mnist, audits, gather
 from tacit.reproduction.data import adult_tables
 from tacit.reproduction.finite import DELTA, MEANS, Mixture
 
@@ -144,7 +144,7 @@ def test_the_audit_of_membership_stands_beside_what_privacy_implies(digits):
     found = by_name(report)
     assert len(found) == 12
     table = np.load(task.out / "scores-by-heart.npy")
-    member, right = table[0] == 1, table[1 + audits._SCORES.index("correct")]
+    member, right = table[0] == 1, table[1 + audit_mnist._SCORES.index("correct")]
     gap = right[member].mean() - right[~member].mean()
     assert right[member].mean() > 0.95
     assert found["learned by heart", "member", "right or wrong"]["low"] <= gap
@@ -165,7 +165,7 @@ def test_a_killed_audit_goes_on_and_draws_no_private_model_again(digits, monkeyp
     def never(*_):
         raise AssertionError("a model was trained again")
 
-    monkeypatch.setattr(audits, "membership", never)
+    monkeypatch.setattr(audit_mnist, "membership", never)
     options = ["--data", str(task.data), "--out", str(task.out), "--records", "200", "--rows", "4000"]
     assert cli._run(["reproduce", "audit", "mnist", *options, "--shadows", "4", "--resume"]) == 0
     assert "A ceiling of 0.1 is met by" in " ".join(capsys.readouterr().out.split())
@@ -219,4 +219,4 @@ def test_an_interrupted_training_is_no_model(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(KeyboardInterrupt):
-            audits._by_heart(np.eye(20), np.arange(20) % 2, seed=0)
+            audit_mnist._by_heart(np.eye(20), np.arange(20) % 2, seed=0)
