@@ -310,7 +310,7 @@ def test_a_constant_output_tells_nothing(tmp_path):
 
 
 def test_whole_numbers_that_become_floats_further_on_are_read_as_floats(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BYTES_AT_ONCE", 1000)
+    monkeypatch.setattr(tables.parts, "_BYTES_AT_ONCE", 1000)
     (tmp_path / "t.csv").write_text(" s , o\n" + "1,1\n0,2\n" * 1_000 + "0,2.5\n")
     parts = list(tables.batches(tmp_path / "t.csv", ["s", "o"], name="TABLE"))
     assert len(parts) > 2

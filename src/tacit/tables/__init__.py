@@ -1,0 +1,12 @@
+"""Tables from CSV, Parquet and npz files: columns by name, of numbers or of text.
+
+read                 a whole table, for learning: what a column holds is not guessed from its records
+batches              some columns of a table of any size, part by part, for auditing: here numbers are recognised
+write_with_column    a copy of a table with one column set
+"""
+
+from .formats import Table
+from .parts import batches
+from .whole import read, write_with_column
+
+__all__ = ["Table", "batches", "read", "write_with_column"]
