@@ -27,8 +27,8 @@ import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit import BudgetSpentError, InputError, ledger
-from tacit.ledger import Amount, Ledger
+from tacit import BudgetSpentError, InputError
+from tacit.ledger import Amount, Ledger, database, statement
 
 PROCESSES, SPENDS, KILLS = 8, 50, 18
 
@@ -332,8 +332,8 @@ def test_who_comes_second_waits_and_not_for_ever(where, monkeypatch):
     entered, leave = threading.Event(), threading.Event()
 
     def holder():
-        with ledger._transaction(where, write=True) as connection:
-            ledger._state(connection, lock=True)
+        with database.transaction(where, write=True) as connection:
+            database.state_in(connection, lock=True)
             entered.set()
             leave.wait(60)
 
@@ -342,7 +342,7 @@ def test_who_comes_second_waits_and_not_for_ever(where, monkeypatch):
         thread = threading.Thread(target=holder)
         thread.start()
         entered.wait(60)
-        monkeypatch.setattr(ledger, "TIMEOUT", patience)
+        monkeypatch.setattr(database, "TIMEOUT", patience)
         if patience > 1:
             threading.Timer(0.5, leave.set).start()
             opened.spend("waited", epsilon=0.1)
@@ -454,11 +454,11 @@ def test_a_crash_of_the_server_loses_nothing(postgresql):
 def test_a_commit_waits_for_the_disk(where):
     opened = Ledger.open(where, epsilon=1, delta=0)
     if "://" not in where:
-        with ledger._transaction(where, write=True) as connection:
+        with database.transaction(where, write=True) as connection:
             assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 3
             assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
         return
-    with ledger._transaction(f"{where}%20-csynchronous_commit%3Doff", write=True) as connection:
+    with database.transaction(f"{where}%20-csynchronous_commit%3Doff", write=True) as connection:
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
     try:
         execute(where, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
@@ -522,9 +522,9 @@ FORGERIES = [
 
 
 def test_edits_show(where):
-    for statement in FORGERIES:
+    for forgery in FORGERIES:
         opened = filled(where)
-        execute(where, statement)
+        execute(where, forgery)
         for look in (opened.verify, opened.entries, lambda: Ledger.open(where)):
             with pytest.raises(InputError) as failure:
                 look()
@@ -595,9 +595,7 @@ def test_a_password_is_not_shown(postgresql):
     opened = Ledger.open(postgresql.replace("postgres:@", "postgres:secret@"), epsilon=1, delta=0)
     with pytest.raises(BudgetSpentError) as failure:
         opened.spend("x", epsilon=2)
-    assert (
-        "secret" not in f"{opened!r} {failure.value} {opened.guarantee()!r} {ledger.statement(opened.where).to_text()}"
-    )
+    assert "secret" not in f"{opened!r} {failure.value} {opened.guarantee()!r} {statement(opened.where).to_text()}"
 
 
 @pytest.mark.parametrize(

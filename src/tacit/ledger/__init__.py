@@ -1,0 +1,29 @@
+"""The ledger: a durable record of spent privacy, in an SQLite file or a PostgreSQL database.
+
+    Ledger    a budget (ε, δ) and what was spent of it
+    Entry     one release: what was run, what it cost, what was left
+    Note      something recorded with an entry at no cost, e.g. one answer of a mechanism that was paid for up front
+
+Spend first, release afterwards. An entry is on the disk before `spend` returns; if the process dies in between, budget
+is lost, never privacy. What is recorded is stored in the clear: put nothing private into it.
+
+**What holds.** Amounts are (ε, δ) for adding or removing one record of the data, unless an entry says otherwise in its
+detail; the sum then speaks only of pairs of data that are neighbours in the sense of every entry. Entries compose
+by addition. As a *filter* this is valid: all releases together are (ε, δ)-differentially private with the budget's ε
+and δ, even if each release and its cost were chosen after seeing earlier answers (Rogers, Roth, Ullman and Vadhan 2016,
+arXiv:1605.08294), and even if the answers of several mechanisms were asked for in turn (Haney et al. 2023,
+arXiv:2309.05901). As an *odometer*, a claim about what was spent rather than about the budget, the sum is valid if the
+costs and the moment to stop did not depend on answers, or if every δ is 0. docs/ledger.md proves this.
+
+**Amounts** are decimal numbers with up to 60 places: costs are rounded up to them, budgets down, and sums are exact.
+A float counts as the decimal number that it prints as, so that ten times 0.1 is 1; bounds of `tacit.theory` are
+rounded up by more than this changes. `Fraction(x)` counts as the very value of a float `x`.
+"""
+
+from .amounts import PLACES, Amount, Number
+from .database import TIMEOUT
+from .ledger import Ledger
+from .records import SCHEMA, Entry, Note
+from .statement import statement
+
+__all__ = ["PLACES", "SCHEMA", "TIMEOUT", "Amount", "Entry", "Ledger", "Note", "Number", "statement"]

@@ -1,0 +1,175 @@
+"""The records: entries and notes, a chain in which each carries the digest of the one before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from .. import checked
+from ..errors import InputError
+from ..guarantee import decoded, encoded, frozen
+from .amounts import NOTHING, Amount
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Link:
+    """One link of the chain: `digest` is the SHA-256 of everything else in it, `previous` the digest before."""
+
+    id: int
+    time: str
+    detail: Mapping[str, Any] = field(hash=False)
+    previous: str
+    digest: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; amounts as text, since JSON's numbers are not exact."""
+        return {"schema": SCHEMA, **{item.name: _jsonable(getattr(self, item.name)) for item in fields(self)}}
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return _restored, (type(self), {**vars(self), "detail": encoded(self.detail)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry(_Link):
+    """One release: what was run, what it cost, what was spent with it and what remained."""
+
+    what: str
+    epsilon: Decimal
+    delta: Decimal
+    spent: Amount
+    remaining: Amount
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note(_Link):
+    """What was recorded with an entry at no cost; no two notes of an entry have the same number."""
+
+    entry: int
+    number: int
+
+
+def entry_of(record: Mapping[str, Any], budget: Amount) -> Entry:
+    """A record with number 0 as an entry."""
+    spent = spent_in(record)
+    return Entry(
+        id=record["id"],
+        time=record["time"],
+        what=record["what"],
+        epsilon=Decimal(record["epsilon"]),
+        delta=Decimal(record["delta"]),
+        detail=frozen("detail", decoded(record["detail"])),
+        spent=spent,
+        remaining=budget - spent,
+        previous=record["previous"],
+        digest=record["digest"],
+    )
+
+
+def note_of(record: Mapping[str, Any]) -> Note:
+    """Any other record as a note."""
+    names = ("id", "time", "entry", "number", "previous", "digest")
+    return Note(**{name: record[name] for name in names}, detail=frozen("detail", decoded(record["detail"])))
+
+
+def _restored(kind: type[Entry | Note], values: dict[str, Any]) -> Entry | Note:
+    return kind(**{**values, "detail": frozen("detail", decoded(values["detail"]))})
+
+
+def _jsonable(value: object) -> Any:
+    if isinstance(value, Amount):
+        return as_columns(value)
+    return f"{value:f}" if isinstance(value, Decimal) else encoded(value)
+
+
+def as_columns(amount: Amount, *, prefix: str = "") -> dict[str, str]:
+    """An amount as a record holds it, and JSON."""
+    return {f"{prefix}epsilon": f"{amount.epsilon:f}", f"{prefix}delta": f"{amount.delta:f}"}
+
+
+def amount_in(record: Mapping[str, Any]) -> Amount:
+    """What a record costs; of the ledger's row, its budget."""
+    return Amount(Decimal(record["epsilon"]), Decimal(record["delta"]))
+
+
+def spent_in(record: Mapping[str, Any]) -> Amount:
+    """What is spent with it and all before it."""
+    return Amount(Decimal(record["spent_epsilon"]), Decimal(record["spent_delta"]))
+
+
+def checked_what(value: object) -> str:
+    """What is released, in one line."""
+    found = checked.text("what", value, remedy="say what is released, e.g. 'GNMax, 500 answers'")
+    if not found.isprintable():
+        raise InputError("what", value, requirement="must be one printable line", remedy="put the rest into detail")
+    return found
+
+
+def checked_detail(value: object) -> dict[str, Any]:
+    """Plain data that JSON can hold, as it will be read again."""
+    if not isinstance(value, Mapping):
+        raise InputError("detail", value, requirement="must be a dict", remedy="put it into a dict")
+    try:
+        plain: dict[str, Any] = json.loads(canonical(encoded(frozen("detail", value))))
+    except (RecursionError, ValueError) as failure:
+        if isinstance(failure, InputError):
+            raise
+        raise InputError(
+            "detail", value, requirement="must be data that JSON can hold", remedy="leave out what is huge or nested"
+        ) from None
+    return plain
+
+
+def canonical(value: object) -> str:
+    """The one way to write data as JSON, for digests."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest_of(record: Mapping[str, Any]) -> str:
+    """The SHA-256 of everything in a record but its digest."""
+    content = {name: value for name, value in record.items() if name != "digest"}
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def now() -> str:
+    """The time in UTC, as records hold it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def opening(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Record 0, which is the ledger itself: editing its budget breaks the chain."""
+    names = ("schema", "time", "epsilon", "delta")
+    record = {"id": 0, "what": "budget", **{name: state[name] for name in names}}
+    return {**record, "digest": digest_of(record)}
+
+
+def chain(state: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], *, ledger: str) -> list[dict[str, Any]]:
+    """All records in order, once they are found to belong together and to the ledger's row, `state`."""
+    at, spent, records = 0, NOTHING, []
+    try:
+        budget, digest = amount_in(state), opening(state)["digest"]
+        for at, row in enumerate(rows, start=1):
+            record = {**row, "detail": json.loads(row["detail"])}
+            spent += amount_in(record)
+            if (record["id"], record["previous"], record["digest"]) != (at, digest, digest_of(record)):
+                raise ValueError("a digest that does not fit")
+            if spent_in(record) != spent or not budget.covers(spent):
+                raise ValueError("a sum that does not fit")
+            digest = record["digest"]
+            records.append(record)
+        if (state["last"], state["digest"], spent_in(state)) != (len(records), digest, spent):
+            raise ValueError("a ledger that ends elsewhere")
+    except (ArithmeticError, TypeError, ValueError, RecursionError) as failure:
+        raise InputError(
+            f"record {at} of {ledger}",
+            failure,
+            requirement="must be as it was written",
+            remedy="compare the ledger with a copy or an export, and spend nothing",
+        ) from None
+    return records
