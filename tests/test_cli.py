@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from test_report import comparison, report
 
 from tacit import InputError, __version__, cli
+from tacit.cli import delivery
 
 
 def run(*arguments, **options):
@@ -91,7 +92,7 @@ def test_no_arguments_whatever_end_in_a_traceback(arguments, capsys, monkeypatch
 
 
 def deliver(made, json, page, *, quiet=False):
-    with cli._delivery(json, page, quiet=quiet) as hand_over:
+    with delivery.delivery(json, page, quiet=quiet) as hand_over:
         hand_over(made)
 
 
@@ -117,7 +118,7 @@ def test_an_older_file_survives_a_failed_run(tmp_path):
     old = tmp_path / "out.json"
     old.write_text("precious")
     with pytest.raises(InputError, match="must be writable"):
-        _with_full_disk(lambda: cli._write(old, "new" * 100_000))
+        _with_full_disk(lambda: delivery._write(old, "new" * 100_000))
     assert old.read_text() == "precious"
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
 
@@ -140,7 +141,7 @@ def test_links_are_followed_and_modes_kept(tmp_path):
     real.write_text("old")
     real.chmod(0o600)
     link.symlink_to(real)
-    cli._write(link, "new")
+    delivery._write(link, "new")
     assert link.is_symlink()
     assert real.read_text() == "new"
     assert real.stat().st_mode & 0o777 == 0o600
@@ -150,7 +151,7 @@ def test_a_pipe_stays_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["/bin/cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
-        cli._write(pipe, "through")
+        delivery._write(pipe, "through")
         assert reader.communicate(timeout=10)[0] == "through"
     assert pipe.is_fifo()
 
@@ -226,6 +227,6 @@ def test_an_interrupted_run_ends_with_130_and_writes_nothing(tmp_path):
 
 
 def test_results_are_as_readable_as_any_new_file(tmp_path):
-    cli._write(tmp_path / "out.json", "{}")
+    delivery._write(tmp_path / "out.json", "{}")
     (tmp_path / "plain").write_text("")
     assert (tmp_path / "out.json").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -1,0 +1,291 @@
+"""The commands, but for those of `tacit reproduce`: parse, one library call, deliver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .delivery import delivery
+from .options import JsonPath, Quiet, ReportPath, Resume
+from .progress import progress
+
+
+def demo(json: JsonPath = None, report: ReportPath = None, quiet: Quiet = False) -> None:
+    """Release noisy features of digits, prove what nobody can learn from them, and attack them."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        from .. import demo as demonstration
+
+        with progress(demonstration.STEPS, quiet=quiet) as advance:
+            result = demonstration.demo(advance=advance)
+        deliver(result)
+
+
+def bound(
+    model: Annotated[str, typer.Argument(metavar="MODEL.py:FACTORY", help="A function that returns the torch module.")],
+    data: Annotated[Path, typer.Option("--data", metavar="FILE_OR_FOLDER", help="Inputs: .npy, .npz, or images.")],
+    noise: Annotated[
+        str,
+        typer.Option("--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b, uniform:w or quantized:s:gaussian:σ"),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where finished batches are kept.")],
+    weights: Annotated[
+        Path | None, typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option("--method", help="multi-point, two-point, hcr, identify, bayes, several with commas, or all.")
+    ] = "all",
+    basis: Annotated[str, typer.Option("--basis", help="dct (cosine modes of images) or pixel.")] = "dct",
+    limit: Annotated[int | None, typer.Option("--limit", help="Bound only so many inputs one by one.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
+    feature_error: Annotated[
+        float, typer.Option("--feature-error", help="How exact the released features are: 1e-6 for float32.")
+    ] = 1e-13,
+    engine: Annotated[
+        str, typer.Option("--engine", help="Where batches run: local, or dask://HOST:PORT of a cluster.")
+    ] = "local",
+    resume: Resume = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        from .. import bound as study
+
+        task = study.Task(
+            model=model,
+            weights=weights,
+            data=data,
+            noise=noise,
+            methods=study.METHODS if method == "all" else tuple(method.split(",")),
+            basis=basis,
+            out=out,
+            resume=resume,
+            limit=limit,
+            seed=seed,
+            feature_error=feature_error,
+            engine=engine,
+        )
+        with progress(study.steps(task), quiet=quiet) as advance:
+            result = study.bound(task, advance=advance)
+        deliver(result)
+
+
+def learn(
+    private: Annotated[Path, typer.Argument(metavar="PRIVATE", help="Private records: .csv, .parquet or .npz.")],
+    label: Annotated[str, typer.Option("--label", metavar="COLUMN", help="What is to be learned.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
+    delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
+    public: Annotated[
+        Path | None,
+        typer.Option("--public", metavar="FILE", help="Public records, without labels; else labels alone are private."),
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option("--test", metavar="FILE", help="Other labelled records, to test the student on.")
+    ] = None,
+    learner: Annotated[
+        str, typer.Option("--learner", metavar="MODULE:CLASS", help="What teachers are, of an installed package.")
+    ] = "sklearn.linear_model:LogisticRegression",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the learner; repeatable.")
+    ] = None,
+    student: Annotated[
+        str | None, typer.Option("--student", metavar="MODULE:CLASS", help="What is published; else the learner.")
+    ] = None,
+    student_settings: Annotated[
+        list[str] | None, typer.Option("--student-set", metavar="NAME=VALUE", help="A parameter of the student.")
+    ] = None,
+    teachers: Annotated[
+        int | None, typer.Option("--teachers", help="How many; else the root of the number of records.")
+    ] = None,
+    mechanism: Annotated[
+        str,
+        typer.Option("--mechanism", help="auto, svt, svt-faithful, gnmax, confident-gnmax, stable, gate or confirm."),
+    ] = "auto",
+    proposer: Annotated[
+        Path | None,
+        typer.Option("--proposer", metavar="FILE", help="Labelled records that may be known, to propose labels by."),
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option("--queries", help="How many public records are asked about, or all.")
+    ] = None,
+    refusals: Annotated[
+        int | None, typer.Option("--refusals", help="After how many svt, gate or confirm stop.")
+    ] = None,
+    expected: Annotated[
+        float, typer.Option("--expected", help="The share of teachers expected to be right, for the choice.")
+    ] = 0.8,
+    classes: Annotated[
+        str | None, typer.Option("--classes", metavar="A,B,…", help="All labels that may occur; else those that do.")
+    ] = None,
+    ids: Annotated[
+        str | None, typer.Option("--ids", metavar="COLUMN", help="Whose each record is, to protect whole persons.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option("--ledger", metavar="WHERE", help="Where the budget is kept; else in FOLDER.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="Where teachers are trained: local, dask://HOST:PORT or ray://HOST:PORT.")
+    ] = "local",
+    resume: Resume = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn from private records a classifier that may be published, with (ε, δ)-differential privacy."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        from .. import learn as study
+
+        task = study.Task(
+            private=private,
+            label=label,
+            epsilon=epsilon,
+            delta=delta,
+            out=out,
+            public=public,
+            test=test,
+            learner=learner,
+            settings=tuple(settings or ()),
+            student=student,
+            student_settings=tuple(student_settings or ()),
+            teachers=teachers,
+            mechanism=mechanism,
+            proposer=proposer,
+            queries=queries,
+            refusals=refusals,
+            expected=expected,
+            classes=classes,
+            ids=ids,
+            ledger=ledger,
+            engine=engine,
+            resume=resume,
+        )
+        with progress(None, quiet=quiet) as advance:
+            result = study.learn(task, advance=advance)
+        deliver(result)
+        if not quiet:
+            typer.echo(f"to publish: {(out / 'publish').absolute()}", err=True)
+            typer.echo(f"never to publish: {(out / 'private').absolute()}", err=True)
+
+
+def ledger(
+    where: Annotated[
+        str, typer.Argument(metavar="WHERE", help="An SQLite file, or postgresql://USER:PASSWORD@HOST/DATABASE.")
+    ],
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what was spent of a privacy budget, what remains, and that the records are as they were written."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        from ..ledger import statement
+
+        deliver(statement(where))
+
+
+def plan(
+    records: Annotated[int, typer.Option("--records", help="Private labelled records.")],
+    queries: Annotated[int, typer.Option("--queries", help="Public queries to be answered.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
+    delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
+    beta: Annotated[float, typer.Option("--beta", help="The probability with which a promise may fail.")] = 0.05,
+    teachers: Annotated[int | None, typer.Option("--teachers", help="How many; else the least that serve.")] = None,
+    error: Annotated[
+        list[str] | None,
+        typer.Option("--error", metavar="[RECORDS:]ERROR", help="A teacher's error; several make a learning curve."),
+    ] = None,
+    vc_dimension: Annotated[
+        int | None, typer.Option("--vc-dimension", help="Of the teachers' class, instead of an error.")
+    ] = None,
+    best_error: Annotated[float, typer.Option("--best-error", help="Of the best classifier of that class.")] = 0.0,
+    classes: Annotated[int, typer.Option("--classes", help="How many classes there are.")] = 2,
+    proposer_error: Annotated[
+        float | None, typer.Option("--proposer-error", help="The share of wrong proposals, to plan for confirm, too.")
+    ] = None,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a privacy budget buys before any private record is touched, and when it is hopeless."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        from ..plan import report as planned
+
+        deliver(
+            planned(
+                records,
+                queries,
+                epsilon=epsilon,
+                delta=delta,
+                beta=beta,
+                error=error or (),
+                vc_dimension=vc_dimension,
+                best_error=best_error,
+                classes=classes,
+                teachers=teachers,
+                proposer_error=proposer_error,
+            )
+        )
+
+
+def audit(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
+    secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret, a column with two values.")],
+    output: Annotated[
+        list[str], typer.Option("--output", metavar="COLUMN", help="What the adversary sees; repeatable.")
+    ],
+    noise: Annotated[
+        float | None, typer.Option("--noise", help="Standard deviation of the Gaussian noise it is released with.")
+    ] = None,
+    monotone: Annotated[
+        bool, typer.Option("--monotone", help="State that the secret's chance only grows, or only falls, with it.")
+    ] = False,
+    lipschitz: Annotated[
+        float | None,
+        typer.Option(
+            "--lipschitz", metavar="L", help="State that a fair secret's mean, ±1, moves by at most L per unit."
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option("--positive", metavar="VALUE", help="What is to be found; else what sorts last."),
+    ] = None,
+    slices: Annotated[
+        str | None, typer.Option("--slice", metavar="COLUMN", help="Certify each of its values separately, too.")
+    ] = None,
+    delta: Annotated[float, typer.Option("--delta", help="The probability with which certificates may fail.")] = 0.05,
+    require_advantage: Annotated[
+        float | None, typer.Option("--require-advantage", help="Exit with 1 unless every advantage is proven below.")
+    ] = None,
+    attack_rows: Annotated[
+        int, typer.Option("--attack-rows", help="Attack so many rows, drawn at random; 0 for no attacks.")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option("--seed", help="For draws and attacks.")] = 0,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Certify from a table what nobody can learn about a secret from an output, and attack it."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        from .. import audited as study
+
+        task = study.Task(
+            table=table,
+            secret=secret,
+            outputs=tuple(output),
+            noise=noise,
+            monotone=monotone,
+            lipschitz=lipschitz,
+            positive=positive,
+            slices=slices,
+            delta=delta,
+            require_advantage=require_advantage,
+            attack_rows=attack_rows,
+            seed=seed,
+            pictures=report is not None,
+        )
+        with progress(None, quiet=quiet) as advance:
+            result = study.audit(task, advance=advance)
+        deliver(result)

@@ -1,0 +1,31 @@
+"""What is seen of a run while it lasts."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def progress(steps: int | None, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr that is told what begins; without a number of steps it follows words such as "3 of 40 done"."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=steps)
+        begun = 0
+
+        def advance(description: str) -> None:
+            nonlocal begun
+            counted = re.match(r"(\d+) of (\d+) ", description) if steps is None else None
+            if counted:
+                bar.update(task, description=description, completed=int(counted[1]), total=int(counted[2]))
+            else:
+                bar.update(task, description=description, completed=begun, total=steps)
+            begun += 1
+
+        yield advance

@@ -1,0 +1,213 @@
+"""The commands of `tacit reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError, MissingExtraError
+from .delivery import delivery
+from .options import JsonPath, Quiet, ReportPath, Resume
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..report import Report
+
+reproduce = typer.Typer(
+    help="Run a published experiment again, with what goes beyond it beside it.", no_args_is_help=True
+)
+
+_AUDITS = {
+    "figure1": ("rows", "neurons", "restarts", "tables"),
+    "adult": ("data", "records", "resume"),
+    "mnist": ("data", "records", "rows", "shadows", "resume"),
+}
+"""Experiments of `tacit reproduce audit`, and the options that each of them takes."""
+
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
+]
+# Of studies of private learning.
+DataSet = Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")]
+VotesFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")]
+Budgets = Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")]
+TeachersEngine = Annotated[str, typer.Option("--engine", help="local, or dask://… or ray://… for teachers.")]
+
+
+@reproduce.command()
+def hcr(
+    net: Annotated[
+        str, typer.Argument(metavar="NET", help="mnist, cifar10, resnet18, swin-t, squeezenet or resnet50.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where weights, batches and results are kept.")],
+    data: DataFolder = None,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", metavar="FILE", help="torchvision's weights: .pth or .safetensors.")
+    ] = None,
+    images: Annotated[int | None, typer.Option("--images", help="Evaluate so many, drawn at random.")] = None,
+    search_images: Annotated[
+        int | None,
+        typer.Option("--search-images", help="Run the published search on the first so many of them; 0 leaves it out."),
+    ] = None,
+    restarts: Annotated[int, typer.Option("--restarts", help="Random starts of the published search.")] = 25,
+    repetitions: Annotated[int, typer.Option("--repetitions", help="Of its least-squares step.")] = 10,
+    device: Annotated[str | None, typer.Option("--device", help="cuda or cpu; a GPU where there is one.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For training, draws, searches and attacks.")] = 0,
+    resume: Resume = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Reconstruction bounds of arXiv:2404.02866, beside tighter ones, the prior, and attacks."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        study = _study("hcr")
+        task = study.Task(
+            net=net,
+            out=out,
+            data=data,
+            weights=weights,
+            images=images,
+            search_images=search_images,
+            restarts=restarts,
+            repetitions=repetitions,
+            device=device,
+            resume=resume,
+            seed=seed,
+        )
+        deliver(_reproduced(study, task, quiet=quiet))
+
+
+@reproduce.command()
+def mapl(
+    data_set: DataSet,
+    out: VotesFolder,
+    data: DataFolder = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Councils of teachers, each on both splits.")] = 5,
+    epsilon: Budgets = None,
+    mechanism: Annotated[
+        list[str] | None, typer.Option("--mechanism", help="One of those compared, or several; all unless given.")
+    ] = None,
+    engine: TeachersEngine = "local",
+    resume: Resume = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Private answers of arXiv:1803.05101 and of its peers on MNIST and Adult, beside published numbers."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        study = _study("mapl")
+        task = study.Task(
+            name=data_set,
+            out=out,
+            data=data,
+            seeds=seeds,
+            epsilons=tuple(epsilon or study.EPSILONS),
+            mechanisms=tuple(mechanism or study.MECHANISMS),
+            engine=engine,
+            resume=resume,
+        )
+        deliver(_reproduced(study, task, quiet=quiet))
+
+
+@reproduce.command()
+def mechanisms(
+    data_set: DataSet,
+    out: VotesFolder,
+    data: DataFolder = None,
+    councils: Annotated[int, typer.Option("--councils", help="Of each size.")] = 3,
+    teachers: Annotated[list[int] | None, typer.Option("--teachers", help="A size; may be repeated.")] = None,
+    epsilon: Budgets = None,
+    engine: TeachersEngine = "local",
+    resume: Resume = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Every way to answer on the same votes and the same budget: queries answered, labels right, students."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        study = _study("mechanisms")
+        task = study.Task(
+            name=data_set,
+            out=out,
+            data=data,
+            councils=councils,
+            teachers=tuple(teachers or study.TEACHERS),
+            epsilons=tuple(epsilon or study.EPSILONS),
+            engine=engine,
+            resume=resume,
+        )
+        deliver(_reproduced(study, task, quiet=quiet))
+
+
+@reproduce.command("audit")
+def reproduce_audit(
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1, adult or mnist.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results and figures are written.")],
+    data: DataFolder = None,
+    rows: Annotated[
+        int | None, typer.Option("--rows", help="figure1: of each simulated table; mnist: drawn for each audit.")
+    ] = None,
+    neurons: Annotated[int | None, typer.Option("--neurons", help="figure1: of the paper's network.")] = None,
+    restarts: Annotated[
+        int | None, typer.Option("--restarts", help="figure1: networks, of which the best counts.")
+    ] = None,
+    tables: Annotated[int | None, typer.Option("--tables", help="figure1: certify so many, and take medians.")] = None,
+    records: Annotated[
+        int | None, typer.Option("--records", help="adult: people audited; mnist: members, and as many others.")
+    ] = None,
+    shadows: Annotated[int | None, typer.Option("--shadows", help="mnist: shadow models of each model.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For draws, training and attacks.")] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="adult, mnist: go on in a folder that a run left behind.")
+    ] = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Figure 1 of the paper on auditing with finite adversaries; audits of real models, on Adult and MNIST."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        options = {
+            "data": data,
+            "rows": rows,
+            "neurons": neurons,
+            "restarts": restarts,
+            "tables": tables,
+            "records": records,
+            "shadows": shadows,
+            "resume": resume or None,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        if experiment not in _AUDITS:
+            raise InputError(
+                "EXPERIMENT", experiment, requirement=f"must be one of {', '.join(_AUDITS)}", remedy="choose one"
+            )
+        for name, value in given.items():
+            if name not in _AUDITS[experiment]:
+                raise InputError(
+                    f"--{name}",
+                    str(value),
+                    requirement=f"must be left out for {experiment}",
+                    remedy="see tacit reproduce audit --help",
+                )
+        study = _study("finite" if experiment == "figure1" else "audits")
+        task = study.Task(experiment=experiment, out=out, seed=seed, **given)
+        deliver(_reproduced(study, task, quiet=quiet))
+
+
+def _reproduced(study: ModuleType, task: Any, *, quiet: bool) -> Report:
+    with progress(study.steps(task), quiet=quiet) as advance:
+        report: Report = study.reproduce(task, advance=advance)
+    return report
+
+
+def _study(name: str) -> ModuleType:
+    try:
+        from ..reproduction import audits, finite, hcr, mapl, mechanisms
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            "tacit reproduce must have torch, got no such package; pip install 'tacit[learning,torch]'"
+        ) from None
+    return {"audits": audits, "finite": finite, "hcr": hcr, "mapl": mapl, "mechanisms": mechanisms}[name]
