@@ -4,7 +4,6 @@ import ast
 import inspect
 import json
 import os
-import pkgutil
 import re
 import shlex
 import subprocess

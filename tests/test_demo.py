@@ -57,7 +57,7 @@ def test_attacks_come_close_where_they_can(comparisons):
     assert naming.attack.value > 0.9 * naming.guarantee.value
     assert rebuilding.attack.value < 0.6  # 1 is knowing nothing
     assert unbiased.guarantee.value > 100 * anyone.guarantee.value > 0
-    assert private.guarantee.value == demo.EPSILON
+    assert private.guarantee.value == demo.classifier.EPSILON
     assert forest.attack.value > 0.95 * forest.guarantee.value > 0.5
     assert student.guarantee.value < 0.2 < forest.guarantee.value
 
@@ -66,11 +66,11 @@ def test_the_numbers_of_every_picture_are_in_the_json(run):
     detail = run[1]["detail"]
     features, classifier, scores = detail["features"], detail["classifier"], detail["scores"]
     for name in ("accuracy", "identification_upper", "identification_by_attack", "remaining_lower"):
-        assert len(features[name]) == len(demo.SIZES)
+        assert len(features[name]) == len(demo.features.SIZES)
     assert sorted(features["identification_upper"], reverse=True) == features["identification_upper"]
-    assert np.shape(features["bounds"]["multi-point"]) == (demo.BOUNDED, 1, 8, 8)
-    assert len(classifier["accuracies"]) == len(demo.EPSILONS)
-    assert classifier["answers"] == demo.QUERIES
+    assert np.shape(features["bounds"]["multi-point"]) == (demo.features.BOUNDED, 1, 8, 8)
+    assert len(classifier["accuracies"]) == len(demo.classifier.EPSILONS)
+    assert classifier["answers"] == demo.classifier.QUERIES
     assert len(scores["certificate_by_rows"]) == 8
 
 
@@ -95,16 +95,16 @@ def test_the_slider_of_the_page_shows_other_digits(run, browser, folder):
         page.keyboard.press("End")
         after = page.locator(".step:visible p").inner_text()
         assert before != after
-        assert after.startswith(f"With noise of {demo.SIZES[-1]:g} times the features")
-        assert page.locator("tr.current th").inner_text() == f"{demo.SIZES[-1]:g}"
+        assert after.startswith(f"With noise of {demo.features.SIZES[-1]:g} times the features")
+        assert page.locator("tr.current th").inner_text() == f"{demo.features.SIZES[-1]:g}"
 
 
 @pytest.fixture(scope="module")
 def release():
     """The demo's features of 500 private digits, with noise of their own size, and what is proven about naming them."""
-    digits = demo._digits(0)
-    layer, _ = demo._network(digits, 0)
-    candidates = torch.tensor(digits.private[0][: demo.CANDIDATES])
+    digits = demo.digits.drawn(0)
+    layer, _ = demo.features.trained_network(digits, 0)
+    candidates = torch.tensor(digits.private[0][: demo.features.CANDIDATES])
     with torch.no_grad():
         features = layer(candidates).numpy()
     noise = reconstruction.Gaussian(float(np.sqrt(np.mean(features**2))))
@@ -145,7 +145,7 @@ def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_r
     """In full precision the attack contradicts the guarantee, which speaks of real numbers; rounded, it does not."""
     layer, candidates, features, noise, guarantee = release
     generator = np.random.default_rng(11)
-    truth = generator.integers(demo.CANDIDATES, size=1500)
+    truth = generator.integers(demo.features.CANDIDATES, size=1500)
 
     def comparison(noisy):
         hits = int(np.sum(low_bit_attack(features, noise.sigma, noisy) == truth))

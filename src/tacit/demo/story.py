@@ -1,0 +1,54 @@
+"""The story: three parts, one report."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+
+from .. import checked
+from ..errors import MissingExtraError
+from ..report import Report
+from . import classifier, features, scores
+from .digits import PRIVATE, drawn
+
+STEPS = 11
+
+
+def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> Report:
+    """Three releases: bound each, attack it, compare. `advance` hears the name of each of the STEPS as it begins.
+
+    The noise of the second part comes from the operating system's entropy, so its numbers differ from run to run.
+    """
+    from threadpoolctl import threadpool_limits
+
+    seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
+    _require_extras()
+    digits = drawn(seed)
+    with threadpool_limits(1):  # everything is small: more threads would only wait for one another
+        first, first_detail = features.part(digits, seed, advance)
+        second, student, second_detail = classifier.part(digits, advance)
+        third, third_detail = scores.part(digits, student, seed, advance)
+    return Report(
+        command="demo",
+        title="Three releases of handwritten digits: what nobody can learn, and what attackers got",
+        summary=(
+            f"1797 small pictures of digits stand for your data: {PRIVATE} are private, the others are public.",
+            "They are released in three ways. Each part says what nobody can learn, what attackers got, what helps.",
+            "The first and the third release are weak on purpose, as real ones often are before somebody looks.",
+        ),
+        chapters=(first, second, third),
+        detail={
+            "seed": seed,
+            "features": first_detail,
+            "classifier": second_detail,
+            "scores": third_detail,
+        },
+    )
+
+
+def _require_extras() -> None:
+    missing = [name for name in ("torch", "opendp") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"tacit demo must have torch and opendp, got no {' and no '.join(missing)}; pip install 'tacit[demo]'"
+        )
