@@ -1,0 +1,110 @@
+"""What the user gives: inputs and a model from files, the noise from its text."""
+
+from __future__ import annotations
+
+import importlib.util
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checked, kept
+from ..errors import InputError
+
+_Array = NDArray[np.float64]
+
+_IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
+
+
+def inputs_of(path: Path) -> _Array:
+    """Inputs from .npy, .npz, or a folder of images of one size (scaled to [0, 1], channels first)."""
+    remedy = "pass a .npy or .npz file of numbers, or a folder of images"
+    try:
+        if path.is_dir():
+            values = _pictures(path)
+        elif path.suffix == ".npy":
+            values = np.load(path, allow_pickle=False)
+        elif path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                if len(archive.files) != 1:
+                    raise InputError(
+                        "--data", archive.files, requirement="must hold one array", remedy="save the inputs alone"
+                    )
+                values = archive[archive.files[0]]
+        else:
+            raise InputError("--data", str(path), requirement="must be a folder, .npy or .npz", remedy=remedy)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as failure:
+        if isinstance(failure, InputError):
+            raise
+        raise InputError("--data", str(path), requirement="must be a readable file of numbers", remedy=remedy) from None
+    array = checked.array("--data", values, remedy=remedy)
+    if array.ndim < 2 or len(array) < 2:
+        raise InputError("--data", array.shape, requirement="must hold two inputs or more, one a row", remedy=remedy)
+    if array.min() == array.max():
+        raise InputError("--data", float(array.min()), requirement="must not be the same everywhere", remedy=remedy)
+    return array
+
+
+def _pictures(folder: Path) -> _Array:
+    from PIL import Image
+
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _IMAGES)
+    if not paths:
+        raise InputError("--data", str(folder), requirement="must hold images", remedy=f"use {', '.join(_IMAGES)}")
+    images = []
+    for path in paths:
+        with Image.open(path) as picture:
+            images.append(np.asarray(picture.convert("L" if picture.mode in ("1", "L", "I;16") else "RGB")) / 255.0)
+    if len({image.shape for image in images}) > 1:
+        sizes = sorted({image.shape for image in images})
+        raise InputError("the images of --data", sizes, requirement="must be of one size", remedy="resize them first")
+    stacked = np.stack(images)
+    return stacked[:, None] if stacked.ndim == 3 else stacked.transpose(0, 3, 1, 2)
+
+
+def noise_of(text: str, recon: Any) -> Any:
+    """The noise of `tacit.reconstruction` that KIND:SIZE names."""
+    kind, _, size = text.partition(":")
+    kinds = {"gaussian": recon.Gaussian, "laplace": recon.Laplace, "uniform": recon.Uniform}
+    try:
+        if kind == "quantized":
+            step, _, unrounded = size.partition(":")
+            return recon.Quantized(noise_of(unrounded, recon), float(step))
+        return kinds[kind](float(size))
+    except (KeyError, ValueError) as failure:
+        if isinstance(failure, InputError):
+            raise
+        raise InputError(
+            "--noise",
+            text,
+            requirement="must be gaussian:SIGMA, laplace:SCALE, uniform:WIDTH or quantized:STEP:gaussian:SIGMA",
+            remedy="write for example gaussian:1.7",
+        ) from None
+
+
+def model_of(text: str, weights: Path | None) -> Any:
+    """The module that the factory of a Python file returns, in evaluation mode, with its weights."""
+    from torch import nn
+
+    name, _, factory = text.rpartition(":")
+    remedy = "write model.py:factory, a Python file of yours and a function in it that returns the module"
+    if not name or not Path(name).is_file():
+        raise InputError("MODEL", text, requirement="must be FILE.py:FUNCTION, and the file must exist", remedy=remedy)
+    specification = importlib.util.spec_from_file_location("tacit_model", name)
+    if specification is None or specification.loader is None:
+        raise InputError("MODEL", text, requirement="must be a Python file", remedy=remedy)
+    module = importlib.util.module_from_spec(specification)
+    try:
+        specification.loader.exec_module(module)
+        made = getattr(module, factory)()
+    except Exception as failure:  # the caller's own code may raise anything
+        raise InputError(
+            "MODEL", f"{type(failure).__name__}: {failure}", requirement="must run", remedy=f"mend it, or {remedy}"
+        ) from None
+    if not isinstance(made, nn.Module):
+        raise InputError("MODEL", type(made).__name__, requirement="must return a torch module", remedy=remedy)
+    if weights is not None:
+        kept.load_weights(made, weights)
+    return made.eval()
