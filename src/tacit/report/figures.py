@@ -70,8 +70,7 @@ def curves(
         axes.annotate(marked[1], (marked[0], 1.02), color=MUTED, fontsize=8, **place)
         for (label, (values, colour)), (_, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
             axes.plot(x, values, color=colour, linestyle=dashes, marker=marker, label=label)
-        axes.set_xticks(list(x), [f"{value:g}" for value in x])
-        axes.minorticks_off()
+        _set_ticks(axes, x)
         axes.set_ylim(-0.02, 1.02)
         axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
         axes.set_xlabel(x_label)
@@ -98,12 +97,9 @@ def ranges(
         axes.set_yscale("log")
         axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
         axes.axhline(level[0], color=INK, linewidth=1, linestyle=(0, (1, 2)), label=level[1])
-        for (name, values), (colour, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
-            heights = [float("nan") if value is None else value for value in values]
-            axes.plot(x, heights, color=colour, linestyle=dashes, marker=marker, label=name)
-        axes.set_xticks(list(x), [f"{value:g}" for value in x])
-        axes.minorticks_off()
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace(",", " "))
+        _plot(axes, x, lines)
+        _set_ticks(axes, x)
+        axes.yaxis.set_major_formatter(_count)
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         figure.legend(loc="outside upper left", ncols=2)
@@ -127,18 +123,15 @@ def comparison(
         axes = figure.add_subplot()
         axes.set_xscale("log")
         axes.set_yscale("log")
-        for (name, values), (colour, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
-            heights = [float("nan") if value is None else value for value in values]
-            axes.plot(x, heights, color=colour, linestyle=dashes, marker=marker, label=name)
+        _plot(axes, x, lines)
         if level is not None:
             axes.axhline(level[0], color=INK, linewidth=1, linestyle=(0, (1, 2)), label=level[1])
-        axes.set_xticks(list(x), [f"{value:g}" for value in x])
-        axes.minorticks_off()
+        _set_ticks(axes, x)
         if counted:
-            axes.yaxis.set_major_formatter(lambda count, _: f"{count:,.0f}".replace(",", " "))
+            axes.yaxis.set_major_formatter(_count)
         else:
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+            axes.yaxis.set_major_formatter(_percent)
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         figure.legend(loc="outside lower left", ncols=2, fontsize=8)
@@ -162,7 +155,7 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = N
             shares = np.full(len(found), 1 / max(1, len(found)))
             axes.hist(found, bins=edges, weights=shares, histtype="step", color=colour, label=name, linewidth=1.6)
         axes.locator_params(axis="y", steps=[1, 2, 5, 10])
-        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+        axes.yaxis.set_major_formatter(_percent)
         axes.set_xlabel(x_label)
         axes.set_ylabel("share of modes")
         figure.legend(loc="outside upper left", ncols=2)
@@ -170,37 +163,26 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = N
     return _svg(draw, width=4.4, height=3.4)
 
 
-def shares(
-    values: Mapping[str, Any], *, edges: Sequence[float], marked: tuple[float, str], labels: tuple[str, str]
-) -> str:
-    """Shares of values between the edges, one outline a name, with one place marked; `labels` are of x and y."""
+def leads(found: Mapping[str, Any], noise: float) -> str:
+    """Leads of the winning class in shares of all votes, one outline a name, with the size of the noise marked."""
     import numpy as np
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
-        axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
-        for (name, found), colour in zip(values.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
-            weights = np.full(len(found), 1 / max(1, len(found)))
-            inside = np.clip(found, edges[0], edges[-1])
+        axes.axvline(min(1.0, noise), color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label="size of the noise")
+        edges = [place / 20 for place in range(21)]
+        for (name, shares), colour in zip(found.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
+            weights = np.full(len(shares), 1 / max(1, len(shares)))
+            inside = np.clip(shares, 0, 1)
             axes.hist(inside, bins=edges, weights=weights, histtype="step", color=colour, label=name, linewidth=1.6)
-        axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
-        axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g} %")
+        axes.yaxis.set_major_formatter(_percent)
+        axes.xaxis.set_major_formatter(_percent)
         axes.locator_params(axis="x", nbins=5)
-        axes.set_xlabel(labels[0])
-        axes.set_ylabel(labels[1])
+        axes.set_xlabel("lead, as a share of all votes")
+        axes.set_ylabel("share of queries")
         figure.legend(loc="outside upper left", ncols=1)
 
     return _svg(draw, width=4.4, height=3.4)
-
-
-def leads(found: Mapping[str, Any], noise: float) -> str:
-    """Leads of the winning class in shares of all votes, with the size of the noise marked."""
-    return shares(
-        found,
-        edges=[place / 20 for place in range(21)],
-        marked=(min(1.0, noise), "size of the noise"),
-        labels=("lead, as a share of all votes", "share of queries"),
-    )
 
 
 def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
@@ -330,6 +312,27 @@ def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
                 cell.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
 
     return _svg(draw, width=4.4, height=0.95 * len(rows))
+
+
+def _plot(axes: Any, x: Sequence[float], lines: Mapping[str, Sequence[float | None]]) -> None:
+    """Each line in a style of its own; None is a gap."""
+    for (name, values), (colour, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
+        heights = [float("nan") if value is None else value for value in values]
+        axes.plot(x, heights, color=colour, linestyle=dashes, marker=marker, label=name)
+
+
+def _set_ticks(axes: Any, x: Sequence[float]) -> None:
+    """Ticks where the values are, and nowhere else."""
+    axes.set_xticks(list(x), [f"{value:g}" for value in x])
+    axes.minorticks_off()
+
+
+def _percent(share: float, _: object) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _count(value: float, _: object) -> str:
+    return f"{value:,.0f}".replace(",", " ")
 
 
 def light(svg: str) -> str:
