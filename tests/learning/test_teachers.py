@@ -448,6 +448,18 @@ def test_every_engine_gives_the_same_votes(engine, alone, request):
     assert heard[:2] == ["1 of 12 teachers trained", "2 of 12 teachers trained"]
 
 
+def test_progress_counts_teachers_that_need_no_training():
+    """Some chunks hold one class at most: they count as done from the beginning."""
+    heard = []
+    records, labels = np.arange(20.0)[:, None], [0, 1] * 10
+    teachers = Teachers(GaussianNB(), 10, KEY, classes=[0, 1]).fit(records, labels, advance=heard.append)
+    trained = len(heard)
+    assert 0 < trained < 10
+    assert heard == [f"{number} of 10 teachers trained" for number in range(11 - trained, 11)]
+    teachers.votes(records, advance=heard.append)
+    assert heard[-1] == "10 of 10 teachers have voted"
+
+
 @pytest.mark.usefixtures("two_cores")
 @pytest.mark.parametrize("engine", ["local", "dask"])
 def test_a_worker_may_die_in_training_and_in_voting(engine, alone, request, tmp_path):

@@ -123,6 +123,7 @@ class Teachers:
             return self._untrained(key, number), (records, chunk, found) if shared else (records[chunk], None, found)
 
         left = [number for number in taught if number not in trained]
+        done = self.n_teachers - len(left)  # a chunk with one class, or empty, needs no training
         if left:
             with (
                 workers.opened(engine) as crowd,
@@ -140,7 +141,8 @@ class Teachers:
                     if place is not None:
                         stored.write(paths[number], outcome, trusted=self.trusted)
                     trained[number] = outcome
-                    advance(f"{len(trained)} of {len(taught)} teachers trained")
+                    done += 1
+                    advance(f"{done} of {self.n_teachers} teachers trained")
         self._teachers = [(found, trained.get(number)) for number, found in enumerate(present)]
         self._shape = records.shape[1:]
         return self
@@ -176,7 +178,7 @@ class Teachers:
         with workers.opened(engine) as crowd:
             size = math.ceil(len(taught) / (4 * crowd.cores))
             blocks = [taught[start : start + size] for start in range(0, len(taught), size)]
-            teachers, done = self._teachers, 0
+            teachers, done = self._teachers, self.n_teachers - len(taught)
 
             def job(number: int) -> tuple[Any, ...]:
                 return queries, tuple(teachers[member] for member in blocks[number]), finite
@@ -192,7 +194,7 @@ class Teachers:
                         )
                     votes[:, blocks[number]] = outcome
                     done += len(blocks[number])
-                    advance(f"{done} of {len(taught)} teachers have voted")
+                    advance(f"{done} of {self.n_teachers} teachers have voted")
         return votes
 
     def counts(
