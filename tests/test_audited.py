@@ -239,7 +239,11 @@ BAD = {
     "one class": ("s,o\n1,1\n1,2\n", "", "secret must take two values in the table, got [1]"),
     "empty file": ("", "", "TABLE must be a readable table with one record or more, got 'Empty CSV file in t.csv'"),
     "no rows": ("s,o\n", "", "no record in t.csv"),
-    "a missing output": ("s,o\n1,\n0,2\n", "", "column 'o' of TABLE must have no missing entry"),
+    "a missing output": (
+        "s,o\n1,\n0,2\n",
+        "",
+        "column 'o' of TABLE must have no missing entry (empty, NA, NaN, null), got '1 missing among the first 2 rows'",
+    ),
     "a missing word": ("s,o\n1,a\n0,\n", "", "column 'o' of TABLE must have no missing entry"),
     "nan": ("s,o\n1,nan\n0,2.5\n", "", "column 'o' of TABLE must have no missing entry"),
     "a missing secret": ("s,o\n,1\n0,2\n", "", "column 's' of TABLE must have no missing entry"),

@@ -36,7 +36,7 @@ def batches(
     for part, share in (_csv_parts if kind == ".csv" else _parquet_parts)(path, columns, name):
         seen += part.num_rows
         for column in columns:
-            _check_complete(part[column], f"column {column!r} of {name}")
+            _check_complete(part[column], f"column {column!r} of {name}", rows=seen)
         different, counts = _different_rows(part)
         yield {column: _plain(different[column], f"column {column!r} of {name}") for column in columns}, counts, share
     if not seen:
@@ -200,11 +200,12 @@ def _simplified(part: Any, name: str) -> Any:
     return part
 
 
-def _check_complete(values: Any, name: str) -> None:
+def _check_complete(values: Any, name: str, *, rows: int) -> None:
+    """Of the last of so many rows, all before them complete: a file is not read on to count what it lacks."""
     if values.null_count:
         raise InputError(
             name,
-            f"{values.null_count} missing",
+            f"{values.null_count} missing among the first {rows} rows",
             requirement="must have no missing entry (empty, NA, NaN, null)",
             remedy="leave such rows out only if missing is unrelated to the secret, else make it a value of its own",
         )
