@@ -18,6 +18,7 @@ import skops.io
 from pyarrow import parquet
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -497,6 +498,38 @@ def test_labels_that_a_model_of_known_records_proposes_are_confirmed(folder, her
     refused = here(folder, "learn", *columns, *budget, "--proposer", "one.csv", "--out", "refused")
     assert "--proposer must hold records that the student" in refused.stderr
     assert not (folder / "refused").exists()
+
+
+class Faltering(LogisticRegression):
+    """A student that learns so many times, and then no more."""
+
+    left = 0
+
+    def fit(self, X, y):  # noqa: N803
+        Faltering.left -= 1
+        if Faltering.left < 0:
+            raise ArithmeticError("a record was 4711")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("learns", "extra", "remedy"),
+    [
+        (1, QUICK, "add --resume, which costs no privacy"),  # on made-up records
+        (2, ("--teachers", "150", "--mechanism", "confirm", "--proposer", "known.csv"), "costs privacy again"),
+    ],
+)
+def test_a_student_that_fails_once_the_budget_is_spent_is_named(folder, learns, extra, remedy, tmp_path, here):
+    write_csv(folder / "known.csv", mixed(np.random.default_rng(9), 60), HEADER)
+    Faltering.left = learns
+    columns = ("private.csv", "--label", "bought", "--public", "public.csv")
+    student = ("--student", f"{__name__}:Faltering", "--out", tmp_path / "out")
+    refused = here(folder, "learn", *columns, *BUDGET, *extra, *student)
+    assert_one_line_error(refused)
+    assert "the student must learn from public records and answers" in refused.stderr
+    assert remedy in refused.stderr
+    assert "4711" not in refused.stderr
+    assert len(Ledger.open(tmp_path / "out" / "ledger.sqlite").notes()) > 0
 
 
 def test_a_run_that_goes_on_proposes_the_same():

@@ -221,6 +221,19 @@ class Undecided(LogisticRegression):
         return np.where(np.arange(len(X)) % 50 == 49, -1, super().predict(X))
 
 
+class Silent(LogisticRegression):
+    """A student that learns and then cannot be asked."""
+
+    def predict(self, X):  # noqa: N803
+        raise ArithmeticError(f"{len(X)} points are too many")
+
+
+def test_a_student_that_cannot_be_asked_is_not_taken_for_the_proposer():
+    first = Proposer(FIRST, PUBLIC, np.array([0, 1]), Silent())
+    with pytest.raises(InputError, match="the student must be a fitted classifier"):
+        first.proposals([(0, 1), (1, 0)])
+
+
 def test_a_student_that_proposes_no_class_is_refused_before_its_round():
     asked = []
     first = Proposer(FIRST, PUBLIC, np.array([0, 1]), Undecided())

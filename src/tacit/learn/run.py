@@ -66,17 +66,7 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         except TacitError:
             raise
         except Exception as failure:  # of foreign code, whose words may quote records
-            paid = hasattr(classifier, "labels_")
-            raise InputError(
-                "the student" if paid else "PRIVATE",
-                type(failure).__name__,
-                requirement="must learn from public records and answers; the budget is spent, the answers are kept"
-                if paid
-                else "must hold records that teachers can be trained on",
-                remedy="choose another with --student and add --resume, which costs no privacy"
-                if paid
-                else "see that there are more than a few",
-            ) from None
+            raise _blamed(failure, paid=hasattr(classifier, "teachers_"), proposes=proposer is not None) from None
         assumed = [_CHOSEN_BLINDLY, *[_TEST] * (data.test is not None)]
         proven = classifier.guarantee_
         classifier.guarantee_ = dataclasses.replace(proven, assumptions=(*assumed, *proven.assumptions))
@@ -86,6 +76,26 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         advance("writing the owner's page")
         owner.write_page(task, data, classifier, measured, folder / "private")
     return report
+
+
+def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
+    """Before the budget is spent teachers are trained, afterwards students, from public records and answers."""
+    kind = type(failure).__name__
+    if not paid:
+        return InputError(
+            "PRIVATE",
+            kind,
+            requirement="must hold records that teachers can be trained on",
+            remedy="see that there are more than a few",
+        )
+    return InputError(
+        "the student",
+        kind,
+        requirement="must learn from public records and answers; the budget is spent, the answers are kept",
+        remedy="choose another with --student and a new --out, which costs privacy again: it proposes other labels"
+        if proposes
+        else "choose another with --student and add --resume, which costs no privacy",
+    )
 
 
 def _classifier(task: Task, data: records.Records) -> PrivateClassifier:

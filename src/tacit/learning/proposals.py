@@ -30,7 +30,7 @@ class Proposer:
 
     def __init__(self, model: Any, public: NDArray[np.float64], classes: NDArray[Any], student: Any) -> None:
         self._public, self._student, self._classes = public, student, len(classes)
-        labels, chances = _opinion(model, public)
+        labels, chances = _opinion("proposer", model, public)
         numbers = {label: number for number, label in enumerate(classes.tolist())}
         found = [numbers.get(label) for label in labels.tolist()] if labels.shape == (len(public),) else [None]
         if None in found:
@@ -55,7 +55,7 @@ class Proposer:
         for point, answer in done:
             known[point] = students.UNLABELLED if answer is None else answer
         student = students.fitted(clone(self._student), self._public, known)
-        labels, chances = _opinion(student, self._public)
+        labels, chances = _opinion("the student", student, self._public)
         if not np.isin(labels, np.arange(self._classes)).all():
             # Before the round: a query that fails within it would tell that those before it had not ended the session.
             raise InputError(
@@ -97,16 +97,16 @@ def confirmed(
     return found
 
 
-def _opinion(model: Any, points: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+def _opinion(name: str, model: Any, points: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """A label for each point and, if the model tells chances, that of the label."""
     try:
         labels = np.asarray(model.predict(points))
         chances = np.max(model.predict_proba(points), axis=1) if hasattr(model, "predict_proba") else None
-    except Exception as failure:  # what foreign code raises; it has seen public points alone
+    except Exception as failure:  # what foreign code raises; it has seen nothing private but released answers
         raise InputError(
-            "proposer",
+            name,
             f"{type(failure).__name__}: {failure}",
             requirement="must be a fitted classifier of the public points",
-            remedy="fit it to labelled records that are not private",
+            remedy="choose another, fitted to labels that are not private",
         ) from None
     return labels, chances
