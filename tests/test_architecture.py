@@ -172,6 +172,25 @@ def test_the_rooms_form_no_circle():
         left = {name: rooms for name, rooms in left.items() if name not in free}
 
 
+def test_the_architecture_page_says_who_may_import_whom():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, flags=re.MULTILINE))
+    told = {
+        name: set(re.findall(r"`(\w+)`", words)) | ({"__init__"} if "the version number" in words else set())
+        for name, words in rows.items()
+    }
+    assert told == {name: rooms for name, rooms in MAY_IMPORT.items() if not name.startswith("__")}
+    drawn = set(re.findall(r"^  (\w+)(?:\.py|/) ", page, flags=re.MULTILINE))
+    assert drawn == set(MAY_IMPORT) - {"__main__"}
+
+
+def test_no_room_is_allowed_what_it_does_not_need():
+    used = {name: set() for name in MAY_IMPORT}
+    for path in FILES:
+        used[room(path)] |= {other for other, _ in imports(path) if other not in (None, room(path))}
+    assert used == MAY_IMPORT
+
+
 def test_the_core_needs_the_standard_library_alone():
     for name in ("errors", "checked", "cards", "guarantee"):
         foreign = {package for _, package in imports(SOURCE / f"{name}.py") if package}

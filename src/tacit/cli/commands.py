@@ -13,7 +13,7 @@ from .progress import progress
 
 
 def demo(json: JsonPath = None, report: ReportPath = None, quiet: Quiet = False) -> None:
-    """Release noisy features of digits, prove what nobody can learn from them, and attack them."""
+    """Release digits in three ways, prove what nobody can learn from each release, and attack it."""
     with delivery(json, report, quiet=quiet) as deliver:
         from .. import demo as demonstration
 
@@ -113,7 +113,7 @@ def learn(
         str | None, typer.Option("--queries", help="How many public records are asked about, or all.")
     ] = None,
     refusals: Annotated[
-        int | None, typer.Option("--refusals", help="After how many svt, gate or confirm stop.")
+        int | None, typer.Option("--refusals", help="How many refusals end svt, gate or confirm.")
     ] = None,
     expected: Annotated[
         float, typer.Option("--expected", help="The share of teachers expected to be right, for the choice.")
@@ -240,7 +240,7 @@ def audit(
         float | None, typer.Option("--noise", help="Standard deviation of the Gaussian noise it is released with.")
     ] = None,
     monotone: Annotated[
-        bool, typer.Option("--monotone", help="State that the secret's chance only grows, or only falls, with it.")
+        bool, typer.Option("--monotone", help="State that the secret's probability only grows, or only falls, with it.")
     ] = False,
     lipschitz: Annotated[
         float | None,
@@ -257,7 +257,7 @@ def audit(
     ] = None,
     delta: Annotated[float, typer.Option("--delta", help="The probability with which certificates may fail.")] = 0.05,
     require_advantage: Annotated[
-        float | None, typer.Option("--require-advantage", help="Exit with 1 unless every advantage is proven below.")
+        float | None, typer.Option("--require-advantage", help="The ceiling: exit with 1 unless it is proven.")
     ] = None,
     attack_rows: Annotated[
         int, typer.Option("--attack-rows", help="Attack so many rows, drawn at random; 0 for no attacks.")

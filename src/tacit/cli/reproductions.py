@@ -126,7 +126,7 @@ def mechanisms(
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Every way to answer on the same votes and the same budget: queries answered, labels right, students."""
+    """Every mechanism on the same votes and the same budget: queries answered, labels right, students."""
     with delivery(json, report, quiet=quiet) as deliver:
         study = _study("mechanisms")
         task = study.Task(
