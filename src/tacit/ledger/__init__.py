@@ -23,7 +23,7 @@ rounded up by more than this changes. `Fraction(x)` counts as the very value of 
 from .amounts import PLACES, Amount, Number
 from .database import TIMEOUT
 from .ledger import Ledger
+from .page import statement
 from .records import SCHEMA, Entry, Note
-from .statement import statement
 
 __all__ = ["PLACES", "SCHEMA", "TIMEOUT", "Amount", "Entry", "Ledger", "Note", "Number", "statement"]

@@ -1,4 +1,4 @@
-"""The report of `tacit ledger`."""
+"""What `tacit ledger` shows."""
 
 from __future__ import annotations
 
