@@ -59,7 +59,7 @@ def client(engine: str, *, name: str = "--engine") -> Iterator[Any]:
     _reach(engine, where, name)
     # What all jobs share is sent once, on purpose; Dask would warn of its size.
     with (
-        _own_words(),
+        silent("distributed.client"),
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}),
         distributed.Client(where, timeout=TIMEOUT, set_as_default=False) as connected,
     ):
@@ -87,9 +87,9 @@ def _reach(engine: str, address: str, name: str) -> None:
 
 
 @contextlib.contextmanager
-def _own_words() -> Iterator[None]:
-    """Dask's client tells at length what is told here in a line."""
-    logger = logging.getLogger("distributed.client")
+def silent(logger_name: str) -> Iterator[None]:
+    """What a cluster's client says at length is said here in a line."""
+    logger = logging.getLogger(logger_name)
     before = logger.level
     logger.setLevel(logging.CRITICAL)
     try:

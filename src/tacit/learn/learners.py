@@ -8,7 +8,6 @@ import copy
 import importlib
 import io
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..learning.teachers import random_states
 
 
 def learner(option: str, text: str, setting: str, settings: Sequence[str]) -> Any:
@@ -71,8 +71,8 @@ def _value(text: str) -> Any:
 def proposer(untrained: Any, records: NDArray[np.float64], labels: NDArray[Any]) -> Any:
     """A copy of a learner, fitted to labelled records that may be known."""
     model = copy.deepcopy(untrained)
-    for name, value in model.get_params().items():
-        if re.fullmatch(r"(.*__)?random_state", name) and value is None:
+    for name in random_states(model):
+        if model.get_params()[name] is None:
             model.set_params(**{name: 0})  # a run that goes on must propose the same
     try:
         return model.fit(records, labels)
@@ -87,7 +87,7 @@ def proposer(untrained: Any, records: NDArray[np.float64], labels: NDArray[Any])
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Learners' warnings and what they print, here and in the processes that train teachers: it may be private."""
+    """What learners print and warn of goes nowhere, from here and from processes that train: it may be private."""
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
     sys.stdout.flush()

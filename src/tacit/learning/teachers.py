@@ -262,9 +262,13 @@ class Teachers:
         from sklearn.base import clone
 
         estimator = clone(self.estimator)
-        names = sorted(estimator.get_params(deep=True))
-        states = [name for name in names if re.fullmatch(r"(.*__)?random_state", name)]
+        states = random_states(estimator)
         return estimator.set_params(**{name: seed(key, number, place) for place, name in enumerate(states)})
+
+
+def random_states(estimator: Any) -> list[str]:
+    """The parameters that seed an estimator, and what it holds, by their names in order."""
+    return sorted(name for name in estimator.get_params(deep=True) if re.fullmatch(r"(.*__)?random_state", name))
 
 
 def _fitted(estimator: Any, chunk: tuple[NDArray[Any], NDArray[np.int64] | None, NDArray[np.int64]]) -> Any:

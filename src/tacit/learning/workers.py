@@ -7,7 +7,6 @@ kind alone, since its words may quote private records.
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -151,7 +150,7 @@ def _ray(engine: str, host: str, port: int) -> Iterator[None]:
             requirement="must be the only Ray cluster that this process is connected to",
             remedy="call ray.shutdown() first",
         )
-    with _silent("ray.client_builder"), _silent("ray.util.multiprocessing.pool"):
+    with engines.silent("ray.client_builder"), engines.silent("ray.util.multiprocessing.pool"):
         try:
             socket.create_connection((host, port), timeout=engines.TIMEOUT).close()
             ray.init(engine, log_to_driver=False)
@@ -167,15 +166,3 @@ def _ray(engine: str, host: str, port: int) -> Iterator[None]:
             yield
         finally:
             ray.shutdown()
-
-
-@contextlib.contextmanager
-def _silent(name: str) -> Iterator[None]:
-    """What a cluster says at length is said here in a line."""
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
