@@ -232,6 +232,14 @@ def test_every_theorem_states_what_it_claims():
             assert f"`{name}`" in proofs, f"docs/proofs does not prove {module}.{name}"
 
 
+def test_no_module_hides_a_public_name():
+    """One of the name of a function beside it would take its place in the reference."""
+    for path in FILES:
+        if path.name == "__init__.py":
+            room = import_module(".".join(path.relative_to(SOURCE.parent).parts[:-1]))
+            assert not {beside.stem for beside in path.parent.glob("*.py")} & set(getattr(room, "__all__", ())), room
+
+
 def test_everything_public_has_a_docstring():
     paths = [path.relative_to(SOURCE.parent).with_suffix("") for path in FILES if path.name != "__main__.py"]
     modules = [import_module(".".join(part for part in path.parts if part != "__init__")) for path in paths]

@@ -53,6 +53,13 @@ def written(folder):
     return finished.stdout, json.loads((folder / "a.json").read_text()), (folder / "a.html").read_text()
 
 
+def test_pictures_state_the_condition_that_the_certificate_rests_on(folder):
+    found = audit(Task(table=folder / "t.csv", secret="member", outputs=("score",), monotone=True))  # noqa: S106
+    captions = [figure.caption for figure in found.figures if "shaded region" in figure.caption]
+    assert captions
+    assert all(", if " in caption for caption in captions)
+
+
 def test_the_verdict_comes_first(written):
     text, data, _ = written
     paragraph = " ".join(text.split("\n", 3)[3].split())

@@ -211,7 +211,7 @@ def test_the_quotient_is_below_the_true_variance_of_an_unbiased_estimator_at_a_k
 def products(request, monkeypatch):
     """Both ways of multiplying by a Jacobian."""
     if request.param == "matrix-free":
-        monkeypatch.setattr(import_module("tacit.reconstruction.perturbation"), "_CPU_MEMORY", 0.0)
+        monkeypatch.setattr(import_module("tacit.reconstruction.algorithm1"), "_CPU_MEMORY", 0.0)
 
 
 @pytest.mark.usefixtures("products")
@@ -257,7 +257,7 @@ def test_features_at_rest_change_nothing_but_the_work(images, monkeypatch):
     def both_ways():
         yield perturbation(network, points, start, repetitions=3)
         with monkeypatch.context() as patched:
-            patched.setattr(import_module("tacit.reconstruction.perturbation"), "_CPU_MEMORY", 0.0)
+            patched.setattr(import_module("tacit.reconstruction.algorithm1"), "_CPU_MEMORY", 0.0)
             yield perturbation(network, points, start, repetitions=3)
 
     assert len(set((network(points) == 0).sum(dim=1).tolist())) > 1

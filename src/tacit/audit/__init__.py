@@ -4,7 +4,7 @@ from .attacks import Attempt, Rates, attempts
 from .certificate import READINGS, SCOPE, Certificate
 from .certifying import certify, certify_tally
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
-from .membership import Membership, membership
+from .members import Membership, membership
 from .network import certify_network
 from .planning import rows_needed
 from .slices import certify_slices, certify_tallies

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,11 @@ def pictures(task: Task, table: Read, found: Findings) -> tuple[Figure, ...]:
 
 def _roc(found: Findings) -> Figure:
     low, high = safe_text(found.audit.low, toward="down"), safe_text(found.audit.high, toward="up")
-    lines = " Lines: the attacks on rows of their own, which may stray by chance. The diagonal is guessing."
-    return Figure(
+    return replace(
+        found.certificate.plot(found.tried),
         title="Where every attack's ROC curve has to stay",
-        caption="Nobody who sees only this output leaves the shaded region, whatever the method."
-        + lines * bool(found.tried),
         alternative=f"True against false positive rate: the region reaches {high} above the diagonal; attacks reach "
         f"{low} or more.",
-        svg=found.certificate.plot(found.tried).svg,
     )
 
 

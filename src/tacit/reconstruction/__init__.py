@@ -1,5 +1,6 @@
 """How well can anyone rebuild an input from its noisy features? The only room that imports torch."""
 
+from .algorithm1 import perturbation
 from .anyone import TwoPointBounds, identification_bound, two_point_bounds
 from .attacks import (
     gradient_inversion,
@@ -15,9 +16,8 @@ from .dithered import Dithered
 from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform
 from .other_noise import Density, Sampled
-from .perturbation import perturbation
 from .priors import Gallery, Mixture, Prior
-from .twins import Twins, twins
+from .twin_search import Twins, twins
 from .unbiased import (
     UnbiasedBounds,
     hcr_bounds,

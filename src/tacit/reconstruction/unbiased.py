@@ -18,9 +18,9 @@ from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import at_least, down
 from ..theory.estimation import hcr_variance
+from .algorithm1 import perturbation
 from .basis import ROUNDING, Basis, BasisLike, basis_of
 from .noise import Noise
-from .perturbation import perturbation
 from .pictured import mode_card, mode_histogram
 from .quotient import UNIT, multipoint_variance
 from .release import FEATURE_ERROR, Release, as_array, opened
