@@ -99,7 +99,7 @@ MAY_IMPORT = {
     "__main__": {"cli"},
 }
 # Foreign packages that only some rooms may import at all, wherever in a file the import stands.
-APPLIED = {f"tacit.reconstruction.{name}" for name in ("unbiased", "anyone", "twins", "bayes")}
+APPLIED = {f"tacit.reconstruction.{name}" for name in ("unbiased", "anyone", "twin_search", "bayes")}
 """Modules that apply the theorems of others to a model."""
 
 ONLY_IN = {

@@ -17,8 +17,10 @@ from torch import nn
 from tacit import cli
 from tacit.errors import InputError
 from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds
-from tacit.reproduction import Task, collect, hcr, networks, reproduce, steps
+from tacit.reproduction import collect, hcr, networks
 from tacit.reproduction.data import Data, data_of
+from tacit.reproduction.hcr import reproduce, steps
+from tacit.reproduction.hcr_task import SETTINGS, Run, Task
 
 DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 KNOWN, TESTED = 320, 40
@@ -121,7 +123,7 @@ class Killed(BaseException):
 
 def test_a_run_killed_before_every_step_and_resumed_gives_identical_results(finished, digits, tmp_path):
     whole, report, said = finished
-    for number in range(hcr.SETTINGS["mnist"].epochs, len(said)):
+    for number in range(SETTINGS["mnist"].epochs, len(said)):
         doomed = said[number]
 
         def dying(beginning, doomed=doomed):
@@ -154,9 +156,9 @@ def test_a_finished_run_repeats_nothing_and_belongs_to_its_task(finished, digits
 
 def test_a_decoder_rebuilds_digits_that_it_never_saw(digits, tmp_path):
     data = data_of("mnist", digits, images=None, seed=0)
-    run = hcr._Run(
+    run = Run(
         task=task(digits, tmp_path),
-        setting=hcr.SETTINGS["mnist"],
+        setting=SETTINGS["mnist"],
         data=data,
         network=networks.mnist(),
         noise=Gaussian(0.1),
@@ -165,15 +167,15 @@ def test_a_decoder_rebuilds_digits_that_it_never_saw(digits, tmp_path):
     assert found.images == TESTED
     assert 0 < found.attack.value < 1
     assert found.shown.shape == (3, 1, 28, 28)
-    few = hcr._Run(**{**vars(run), "data": data_of("mnist", digits, images=20, seed=0)})
+    few = Run(**{**vars(run), "data": data_of("mnist", digits, images=20, seed=0)})
     assert hcr._rebuilding(few) is None
 
 
 def test_a_decoder_of_very_many_features_looks_where_the_known_images_lie(digits, tmp_path, monkeypatch):
     data = data_of("mnist", digits, images=None, seed=0)
-    run = hcr._Run(
+    run = Run(
         task=task(digits, tmp_path),
-        setting=hcr.SETTINGS["mnist"],
+        setting=SETTINGS["mnist"],
         data=data,
         network=networks.mnist(),
         noise=Gaussian(0.1),

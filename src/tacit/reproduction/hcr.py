@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .. import __version__, checked, kept, readings
+from .. import __version__, checked, kept
 from ..errors import InputError
-from ..guarantee import Attack, Comparison, safe_text
+from ..guarantee import Attack, Comparison
 from ..reconstruction import (
     Gaussian,
     Mixture,
@@ -34,16 +33,17 @@ from ..reconstruction import (
     trained_decoder,
     tried_decoder,
 )
-from ..reconstruction.release import FEATURE_ERROR, as_array, exact, opened
-from ..report import Figure, Report, figures
+from ..reconstruction.release import as_array, exact, opened
+from ..report import Report
 from . import networks
 from .data import Data, data_folder, data_of, pictures_in
+from .hcr_page import report
+from .hcr_task import MULTI_POINT, SETTINGS, SHOWN, Findings, Rebuilding, Run, Setting, Task, device_of
 from .results import table, write_results
 
 _Array = NDArray[np.float64]
 _Advance = Callable[[str], None]
 
-SHOWN = 3
 DITHERS = 10
 """Noisy releases of every image, over which the accuracy with dithering is averaged."""
 GPU_SHARE = 0.6
@@ -52,69 +52,10 @@ LEAST_TRIED = 30
 """Images that a decoder must be tried on, for its error to be worth a number."""
 WIDEST_DECODED = 4096
 """Features that a decoder looks at one by one."""
-MULTI_POINT = "multi-point"
 MOST_FITTED = 8192
 """Entries of an image for which a covariance is fitted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """How the paper treats one network; for the two that it does not treat, as its ImageNet networks.
-
-    `scale` times the root mean square of the features is σ; `sizes` are reciprocals; `accuracies` are the published
-    ones without and with dithering; `batch` is how many images make a file of the output folder.
-    """
-
-    title: str
-    images: int
-    scale: float
-    sizes: tuple[int, int]
-    lowest: int
-    batch: int
-    accuracies: tuple[float, float] | None = None
-    epochs: int = 0
-    weights: str = ""
-
-
-def _imagenet(title: str, *, scale: float, accuracies: tuple[float, float] | None = None, weights: str = "") -> Setting:
-    return Setting(
-        title=title,
-        images=128,
-        scale=scale,
-        sizes=(500, 1000),
-        lowest=32,
-        batch=4,
-        accuracies=accuracies,
-        weights=weights,
-    )
-
-
-SETTINGS = {
-    "mnist": Setting(
-        title="MNIST",
-        images=10_000,
-        scale=1,
-        sizes=(200, 1000),
-        lowest=8,
-        batch=500,
-        accuracies=(0.979, 0.951),
-        epochs=6,
-    ),
-    "cifar10": Setting(
-        title="CIFAR-10",
-        images=2500,
-        scale=5,
-        sizes=(500, 1000),
-        lowest=8,
-        batch=500,
-        accuracies=(0.70, 0.50),
-        epochs=7,
-    ),
-    "resnet18": _imagenet("ResNet-18", scale=2, accuracies=(0.57, 0.54)),
-    "swin-t": _imagenet("Swin-T", scale=3, accuracies=(0.64, 0.54)),
-    "squeezenet": _imagenet("SqueezeNet 1.1", scale=2, weights="squeezenet1_1.safetensors"),
-    "resnet50": _imagenet("ResNet-50", scale=2, weights="resnet50.safetensors"),
-}
 _NETWORKS: dict[str, Callable[..., networks.Network]] = {
     "mnist": networks.mnist,
     "cifar10": networks.cifar10,
@@ -123,49 +64,6 @@ _NETWORKS: dict[str, Callable[..., networks.Network]] = {
     "squeezenet": networks.squeezenet,
     "resnet50": networks.resnet50,
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """Which network, where its data and weights are, and how much of the paper's experiment to run.
-
-    `images` are evaluated (the paper's number unless given); the published search, which is slow, runs on the first
-    `search_images` of them, and not at all where that is 0.
-    """
-
-    net: str
-    out: Path
-    data: Path | None = None
-    weights: Path | None = None
-    images: int | None = None
-    search_images: int | None = None
-    restarts: int = 25
-    repetitions: int = 10
-    device: str | None = None
-    resume: bool = False
-    seed: int = 0
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Run:
-    """A task with everything that its steps need."""
-
-    task: Task
-    setting: Setting
-    data: Data
-    network: networks.Network
-    noise: Gaussian
-
-    @property
-    def features(self) -> nn.Module:
-        return self.network.features
-
-    @property
-    def width(self) -> int:
-        """How many features are released."""
-        with exact():
-            some = torch.tensor(self.data.images[:1], dtype=torch.float32, device=_device(self.task))
-            return int(self.features(some).numel())
 
 
 def steps(task: Task) -> int:
@@ -194,7 +92,7 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     network = _network(task, setting, data, weights, advance)
     advance("measuring the features")
     measured = kept.record(task.out / "features.json", lambda: _measured(network, data, setting, task.seed))
-    run = _Run(task=task, setting=setting, data=data, network=network, noise=Gaussian(measured["sigma"]))
+    run = Run(task=task, setting=setting, data=data, network=network, noise=Gaussian(measured["sigma"]))
     sizes = () if task.search_images == 0 else setting.sizes
     bounds = {f"1/{size}": _searched(run, size, advance) for size in sizes}
     bounds[MULTI_POINT] = _multipoint(run, advance)
@@ -203,11 +101,11 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     advance("what remains for anyone")
     remaining = _remaining(run)
     advance("rebuilding images that were never seen")
-    rebuilding = _rebuilding(run)
-    report = _report(run, measured, bounds, naming, remaining, rebuilding)
-    row = report.detail["row"]
-    write_results(report, task.out, name=task.net, heading=row["net"], first=f"{table([row])}\n")
-    return report
+    found = Findings(measured=measured, bounds=bounds, naming=naming, remaining=remaining, rebuilding=_rebuilding(run))
+    page = report(run, found)
+    row = page.detail["row"]
+    write_results(page, task.out, name=task.net, heading=row["net"], first=f"{table([row])}\n")
+    return page
 
 
 def _setting(task: Task) -> Setting:
@@ -221,15 +119,6 @@ def _images(task: Task, setting: Setting, folder: Path) -> int:
             "--images", task.images, at_least=2, remedy="leave it out to evaluate as many as the paper"
         )
     return setting.images if setting.epochs else min(setting.images, len(pictures_in(folder / "imagenet")))
-
-
-def _device(task: Task) -> torch.device:
-    if task.device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    checked.choice("--device", task.device, ("cpu", "cuda"), remedy="leave it out to use a GPU where there is one")
-    if task.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device", "cuda", requirement="must be there", remedy="use cpu, or a torch built for CUDA")
-    return torch.device(task.device)
 
 
 def _weights(task: Task, setting: Setting, folder: Path) -> Path | None:
@@ -259,7 +148,7 @@ def _mark(task: Task, setting: Setting, data: Data, weights: Path | None) -> dic
         "tacit": __version__,
         "torch": torch.__version__,
         "net": task.net,
-        "device": _device(task).type,
+        "device": device_of(task).type,
         "images": kept.digest(np.ascontiguousarray(data.images).tobytes()),
         "known": kept.digest(np.ascontiguousarray(data.known).tobytes()),
         "weights": None if weights is None else kept.digest(weights.read_bytes()),
@@ -272,7 +161,7 @@ def _mark(task: Task, setting: Setting, data: Data, weights: Path | None) -> dic
 
 def _network(task: Task, setting: Setting, data: Data, weights: Path | None, advance: _Advance) -> networks.Network:
     """In evaluation mode on the device: with the weights given, as kept by an earlier run, or trained."""
-    device, make = _device(task), _NETWORKS[task.net]
+    device, make = device_of(task), _NETWORKS[task.net]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(task.seed)
         network = make(partial(kept.load_weights, path=weights)) if weights is not None else make()
@@ -322,7 +211,7 @@ def _batches(count: int, batch: int) -> Iterator[slice]:
     return (slice(first, min(first + batch, count)) for first in range(0, count, batch))
 
 
-def _searched(run: _Run, size: int, advance: _Advance) -> _Array:
+def _searched(run: Run, size: int, advance: _Advance) -> _Array:
     """The published search: Algorithm 1, the greatest bound over the restarts."""
     task, images = run.task, run.data.images[: run.task.search_images]
     at_once = run.setting.batch * task.restarts
@@ -337,7 +226,7 @@ def _searched(run: _Run, size: int, advance: _Advance) -> _Array:
             restarts=task.restarts,
             # Each batch has a stream of its own, so that a run that was interrupted draws what it would have drawn.
             seed=task.seed + rows.start,
-            rows=at_once if _device(task).type == "cuda" else min(at_once, 1024),
+            rows=at_once if device_of(task).type == "cuda" else min(at_once, 1024),
         ).std
 
     parts = []
@@ -348,8 +237,8 @@ def _searched(run: _Run, size: int, advance: _Advance) -> _Array:
     return np.concatenate(parts)
 
 
-def _multipoint(run: _Run, advance: _Advance) -> _Array:
-    images, device = run.data.images, _device(run.task)
+def _multipoint(run: Run, advance: _Advance) -> _Array:
+    images, device = run.data.images, device_of(run.task)
     memory = GPU_SHARE * torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else 4e9
     parts = []
     for rows in _batches(len(images), run.setting.batch):
@@ -360,7 +249,7 @@ def _multipoint(run: _Run, advance: _Advance) -> _Array:
     return np.concatenate(parts)
 
 
-def _naming(run: _Run) -> Comparison:
+def _naming(run: Run) -> Comparison:
     """Which of the evaluated images was released: the limit for anyone, and the nearest candidate."""
     draws = min(20_000, 200_000_000 // run.width)
     seed, images = run.task.seed, run.data.images
@@ -369,7 +258,7 @@ def _naming(run: _Run) -> Comparison:
     return Comparison(guarantee=guarantee, attack=attack)
 
 
-def _remaining(run: _Run) -> Comparison | None:
+def _remaining(run: Run) -> Comparison | None:
     """What remains for anyone if images are drawn from a Gaussian fitted to the training set; None for large images."""
     if run.data.images[0].size > MOST_FITTED:
         return None
@@ -383,16 +272,7 @@ def _remaining(run: _Run) -> Comparison | None:
     return Comparison.from_dict(kept.record(run.task.out / "remaining.json", compared))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Rebuilding:
-    """What a decoder achieved on images that it never saw, how many they were, and what it made of the first."""
-
-    attack: Attack
-    images: int
-    shown: _Array
-
-
-def _rebuilding(run: _Run) -> _Rebuilding | None:
+def _rebuilding(run: Run) -> Rebuilding | None:
     """Learned from the training set and tried on the evaluated images; None where these are too few to try it on."""
     known, unseen = _split(run.data)
     if len(unseen) < LEAST_TRIED:
@@ -413,7 +293,7 @@ def _rebuilding(run: _Run) -> _Rebuilding | None:
         return as_array(decoder()(noisy))
 
     folder = run.task.out
-    return _Rebuilding(
+    return Rebuilding(
         attack=Attack.from_dict(kept.record(folder / "decoder.json", attack)),
         images=len(unseen),
         shown=kept.array(folder / "decoder.npy", unseen[:SHOWN].shape, shown),
@@ -429,7 +309,7 @@ def _split(data: Data) -> tuple[_Array, _Array]:
     return np.concatenate([known, data.images[first:]]), data.images[:first]
 
 
-def _decoded(run: _Run, known: _Array) -> nn.Module:
+def _decoded(run: Run, known: _Array) -> nn.Module:
     """What the decoder looks at: all features or, of very many, their part in the span of those of the known images.
 
     The linear decoder that it starts from looks nowhere else, and the noise of that part is the same.
@@ -442,182 +322,3 @@ def _decoded(run: _Run, known: _Array) -> nn.Module:
     part = nn.Linear(len(directions), len(known), bias=False, dtype=torch.float64, device=clean.device)
     part.weight = nn.Parameter(directions.T.contiguous(), requires_grad=False)
     return nn.Sequential(run.features, part)
-
-
-def _report(
-    run: _Run,
-    measured: dict[str, float],
-    bounds: dict[str, _Array],
-    naming: Comparison,
-    remaining: Comparison | None,
-    rebuilding: _Rebuilding | None,
-) -> Report:
-    task, setting, spread = run.task, run.setting, readings.prior_std(run.data.images)
-    medians = [
-        readings.median_guarantee(
-            MULTI_POINT if method == MULTI_POINT else "hcr",
-            values,
-            spread=spread,
-            noise=run.noise,
-            feature_error=FEATURE_ERROR,
-            how="" if method == MULTI_POINT else f", size {method}",
-        )
-        for method, values in bounds.items()
-    ]
-    searched = [values for method, values in bounds.items() if method != MULTI_POINT]
-    common = len(searched[0]) if searched else 0
-    row = {
-        "net": setting.title,
-        "images": len(run.data.images),
-        "search_images": common,
-        "inputs": int(run.data.images[0].size),
-        "features": run.width,
-        "sigma": measured["sigma"],
-        "accuracy": measured["accuracy"],
-        "dithered": measured["dithered"],
-        "published_accuracy": None if setting.accuracies is None else setting.accuracies[0],
-        "published_dithered": None if setting.accuracies is None else setting.accuracies[1],
-        "prior_std": spread,
-        "median": {method: median.value for method, median in zip(bounds, medians, strict=True)},
-        "median_lowest": {
-            method: float(np.median(values[..., : setting.lowest, : setting.lowest]))
-            for method, values in bounds.items()
-        },
-        "least_gain": _least_ratio(bounds[MULTI_POINT][:common], np.maximum(*searched)) if searched else None,
-        "naming_limit": naming.guarantee.value,
-        "naming_attack": None if naming.attack is None else naming.attack.value,
-        "remaining": None if remaining is None else remaining.guarantee.value,
-        "remaining_attack": None if remaining is None or remaining.attack is None else remaining.attack.value,
-        "decoder": None if rebuilding is None else rebuilding.attack.value,
-        "decoder_images": None if rebuilding is None else rebuilding.images,
-    }
-    shown = _figures(run, bounds, spread, rebuilding)
-    return Report(
-        command=f"reproduce hcr {task.net}",
-        title=f"The published bounds on {setting.title}, and what lies beyond them",
-        summary=_summary(run, row, naming, rebuilding),
-        comparisons=(
-            *(Comparison(guarantee=median) for median in medians),
-            naming,
-            *([] if remaining is None else [remaining]),
-        ),
-        figures=tuple(shown.values()),
-        detail={
-            "row": row,
-            "figures": list(shown),
-            "decoder": None if rebuilding is None else rebuilding.attack.to_dict(),
-            "restarts": task.restarts,
-            "repetitions": task.repetitions,
-            "seed": task.seed,
-            "device": _device(task).type,
-            "folder": str(task.out),
-        },
-    )
-
-
-def _least_ratio(some: _Array, others: _Array) -> float:
-    """The least of some/others over all entries where the others are positive and finite."""
-    there = (others > 0) & np.isfinite(others)
-    return float(np.min(some[there] / others[there])) if there.any() else math.inf
-
-
-def _summary(run: _Run, row: dict[str, Any], naming: Comparison, rebuilding: _Rebuilding | None) -> tuple[str, ...]:
-    setting = run.setting
-    published = ""
-    if setting.accuracies is not None:
-        published = " (published: {:.1f} % and {:.1f} %)".format(*(100 * share for share in setting.accuracies))
-    searched = ""
-    if row["search_images"]:
-        median = row["median"][f"1/{setting.sizes[0]}"]
-        searched = f"{safe_text(median, toward='down')} or more by the published search, and by "
-    sentences = [
-        (
-            f"{row['images']} images of {row['inputs']} numbers, released as {row['features']} features with Gaussian "
-            f"noise of {setting.scale:g} times their root mean square, σ = {row['sigma']:.3g}."
-        ),
-        (
-            f"The network classifies {100 * row['accuracy']:.1f} % of them without the noise and "
-            f"{100 * row['dithered']:.1f} % with it{published}."
-        ),
-        (
-            f"Unbiased estimates of half of the modes scatter by {searched}"
-            f"{safe_text(row['median'][MULTI_POINT], toward='down')} or more by the multi-point bound, where the "
-            f"images themselves vary by {row['prior_std']:.2g}. That says nothing of attackers with prior knowledge, "
-            "who are biased."
-        ),
-        (
-            "An adversary who holds these images names the released one with probability "
-            f"{safe_text(naming.guarantee.value, toward='up')} at most."
-        ),
-    ]
-    if row["remaining"] is not None:
-        sentences.append(
-            "If images were drawn from a Gaussian with the mean and covariance of the training set, "
-            f"{safe_text(row['remaining'], toward='down', digits=2)} of their variance would remain, at least, whoever "
-            f"rebuilds them; the best linear decoder leaves {row['remaining_attack']:.2g}."
-        )
-    if rebuilding is not None:
-        share = safe_text(rebuilding.attack.value, toward="nearest", digits=2)
-        sentences.append(
-            f"A decoder ({rebuilding.attack.method}) rebuilds {rebuilding.images} images that it never saw with a mean "
-            f"squared error of {share} of their variance."
-        )
-    return tuple(sentences)
-
-
-def _figures(run: _Run, bounds: dict[str, _Array], spread: float, rebuilding: _Rebuilding | None) -> dict[str, Figure]:
-    """Each by the name of its file."""
-    setting = run.setting
-    searched = {f"published search, {name}": values for name, values in bounds.items() if name != MULTI_POINT}
-    lowest = {name: values[..., : setting.lowest, : setting.lowest] for name, values in searched.items()}
-    beside = {**dict(list(searched.items())[:1]), MULTI_POINT: bounds[MULTI_POINT]}
-    block = f"the {setting.lowest} × {setting.lowest} lowest modes"
-    found = {"multi-point": _histogram("The multi-point bound, all modes", beside, spread)}
-    if searched:
-        found = {
-            "published": _histogram("The published search, all modes", searched, spread),
-            "lowest": _histogram(f"The published search, {block}", lowest, spread),
-            "multi-point": _histogram("The same beside the multi-point bound, all modes", beside, spread),
-        }
-    return {**found, "images": _pictures(run, bounds, rebuilding)}
-
-
-def _histogram(title: str, bounds: dict[str, _Array], spread: float) -> Figure:
-    most = 1e9 * spread
-    beyond = "; what exceeds it a billion times is counted there" if max(map(np.max, bounds.values())) > most else ""
-    return Figure(
-        title=title,
-        caption="Standard deviation that unbiased estimates of a mode must have, at least, over all modes and images. "
-        f"The dashed line is the images' own spread{beyond}.",
-        alternative="; ".join(
-            f"{name}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
-            for name, values in bounds.items()
-        ),
-        svg=figures.histogram(
-            {name: np.minimum(values, most) for name, values in bounds.items()},
-            marked=(spread, "spread of the images"),
-            x_label="bound, per mode",
-        ),
-    )
-
-
-def _pictures(run: _Run, bounds: dict[str, _Array], rebuilding: _Rebuilding | None) -> Figure:
-    count = min(SHOWN, *(len(values) for values in bounds.values()))
-    images = run.data.images[:count]
-    rows = {"original": images}
-    for method, values in bounds.items():
-        name = method if method == MULTI_POINT else f"published search, {method}"
-        rows[f"moved by the bound: {name}"] = readings.moved_by(values[:count], images, basis="dct", seed=run.task.seed)
-    caption = (
-        "Every cosine mode moved up or down by the toss of a coin, as far as an unbiased estimate of it must scatter, "
-        "and cut off at black and white."
-    )
-    if rebuilding is not None:
-        rows["rebuilt by a decoder that never saw it"] = rebuilding.shown[:count]
-        caption += " Real attackers are biased: the last row is what one of them makes of the noisy features."
-    return Figure(
-        title="What the bounds mean for an image",
-        caption=caption,
-        alternative=f"Rows of images: {', '.join(rows)}.",
-        svg=figures.image_rows({name: run.data.pictures(values) for name, values in rows.items()}),
-    )
