@@ -134,8 +134,8 @@ def test_text_labels_and_models_without_chances():
 @pytest.mark.parametrize(
     ("proposer", "message"),
     [
-        (LogisticRegression(), "must be a fitted classifier of the public points"),
-        (LogisticRegression().fit(ELSEWHERE[:, :1], OTHERS), "must be a fitted classifier of the public points"),
+        (LogisticRegression(), "must be a fitted classifier of the public records"),
+        (LogisticRegression().fit(ELSEWHERE[:, :1], OTHERS), "must be a fitted classifier of the public records"),
         (DummyClassifier(strategy="constant", constant=7).fit(ELSEWHERE, OTHERS + 6), "must name one of 2 classes"),
         (DummyClassifier().fit(ELSEWHERE, np.stack([OTHERS, OTHERS], axis=1)), "must"),
         (None, "must be given for mechanism='confirm'"),

@@ -114,7 +114,7 @@ def _classifier(task: Task, data: records.Records) -> PrivateClassifier:
         refusals=task.refusals,
         classes=None if task.classes is None else data.classes,
         engine=task.engine,
-        random_state=0,  # of clusters of public points: a run that goes on must ask the same
+        random_state=0,  # of clusters of public records: a run that goes on must ask the same
     )
 
 

@@ -1,4 +1,4 @@
-"""Public points put to a mechanism: each answer is noted before anything depends on it, and none is drawn twice."""
+"""Public records put to a mechanism: each answer is noted before anything depends on it, and none is drawn twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def answers(
             "the queries",
             "others than were answered before",
             requirement="must be those of the run that was interrupted",
-            remedy="pass the same random_state, and public points in the same order",
+            remedy="pass the same random_state, and public records in the same order",
         )
     notes.resume(session)
     reached = len(done)
@@ -73,7 +73,7 @@ def answers(
 
 
 def labels_and_counts(found: Answers, *, points: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """A class number for every public point or −1, and the noisy counts, if released."""
+    """A class number for every public record or −1, and the noisy counts, if released."""
     labels = np.full(points, students.UNLABELLED, dtype=np.int64)
     released: NDArray[np.int64] | None = None
     for point, answer in found:

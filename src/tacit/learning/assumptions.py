@@ -16,7 +16,7 @@ SIZE_PUBLIC = Assumption(
     checked_by="caller",
 )
 EACH_ALONE = Assumption(
-    text="features= turns each record into numbers on its own, by a rule that public points alone decide",
+    text="features= turns each record into numbers on its own, by a rule that public records alone decide",
     checked_by="caller",
 )
 PROPOSER_PUBLIC = Assumption(

@@ -123,7 +123,7 @@ def choice(
         expected_answers=best.expected[0],
         expected_right=best.expected[1],
         reason=f"{best.name}, queries = {best.queries}{', ' * bool(shown)}{shown}: with expected votes of {teachers} "
-        f"teachers on {points} public points, answers that name their winner less four for another are {worths}; no "
+        f"teachers on {points} public records, answers that name their winner less four for another are {worths}; no "
         "private vote was looked at",
     )
 
@@ -214,6 +214,6 @@ def _mechanism(best: _Candidate, epsilon: float, delta: float, teachers: int, *,
 def _steps(first: int, last: int) -> list[int]:
     """first, 2·first, 4·first … and last."""
     if last < 1:
-        raise InputError("queries", last, requirement="must be at least 1", remedy="give public points")
+        raise InputError("queries", last, requirement="must be at least 1", remedy="give public records")
     found = [first * 2**power for power in range(40) if first * 2**power < last]
     return [*found, last]

@@ -1,4 +1,4 @@
-"""A classifier that may be published: teachers vote on public points, a mechanism answers, a student learns from that.
+"""A classifier that may be published: teachers vote on public records, a mechanism answers, a student learns from that.
 
 The paper's Algorithm 3, with any of the mechanisms, as a scikit-learn classifier.
 """
@@ -51,9 +51,9 @@ _FAILURE = 0.05
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """A scikit-learn classifier whose every output is (ε, δ)-differentially private for its training records.
 
-    `fit(X, y, X_public)` trains teachers on disjoint chunks of the private records, answers queries about public points
-    by a mechanism, and fits a student to public points and answers. Without `X_public` it is *label-private*: the
-    records are split by a keyed hash of their features, half of them lose their labels and become the public points.
+    `fit(X, y, X_public)` trains teachers on disjoint chunks of the private records, answers queries about public ones
+    by a mechanism, and fits a student to those and the answers. Without `X_public` it is *label-private*: the records
+    are split by a keyed hash of their features, half of them lose their labels and become the public records.
 
     estimator     what teachers are clones of; logistic regression unless given
     epsilon       the whole cost of one `fit`; fitting again costs again, whether or not there is a ledger
@@ -64,9 +64,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     student       any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer,
                   others only points with one; one whose `fit` takes `counts` (`students.Propagated`) gets noisy counts
                   from GNMax at the same cost
-    features      a transformer, fitted to the public points alone, in whose space teachers learn and queries are
+    features      a transformer, fitted to the public records alone, in whose space teachers learn and queries are
                   chosen; the student gets the points as they are
-    queries       "all" public points, or so many of them, medoids of clusters; None leaves it to the choice
+    queries       "all" public records, or so many of them, medoids of clusters; None leaves it to the choice
     expected      for the choice: the share of teachers expected to be right, or counts of public or made-up votes
     refusals      the T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate
     error_share   the share of ε for the paper's Remark 1: a private estimate of the teachers' error, on a fifth of the
@@ -78,7 +78,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     engine        where teachers are trained, as for `Teachers`
     random_state  of the clusters; privacy noise takes no seed
 
-    After `fit`: `guarantee_`; `labels_`, for each public point the number of its class in `classes_`, −1 where refused
+    After `fit`: `guarantee_`; `labels_`, for each public record the number of its class in `classes_`, −1 where refused
     or not asked; `answered_` and `refused_`, the places of those points; `noisy_counts_`, if released; `student_`;
     `choice_`; `error_`, the estimate; without `X_public`, `public_`, the places of the records that became public.
     `teachers_` is private and must not be published: pickles and copies leave it out, and `published()` returns what
@@ -137,7 +137,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
 
         `proposer` is a fitted classifier that owes nothing to these records. "confirm" needs it, "auto" then considers
-        it: it proposes labels of public points, the surest first, and students of what was confirmed go on.
+        it: it proposes labels of public records, the surest first, and students of what was confirmed go on.
 
         With a folder, which must be as private as the records, teachers are stored as `Teachers` does it (`trusted`),
         and a later call for the same task goes on where another stopped. With a ledger too it is then the same
@@ -169,7 +169,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 "the records",
                 f"n_samples = {len(X)}",
                 requirement="must be enough to train teachers and to ask about some",
-                remedy="pass more of them, or public points as X_public",
+                remedy="pass more of them, or public records as X_public",
             )
         teachers = self._teachers(int(private.sum()))
         student = clone(self._student())

@@ -21,7 +21,7 @@ from .chunks import KEY_BYTES
 from .mechanisms import Answer, Session
 
 Answers = list[tuple[int, Answer]]
-"""Public points that were asked about, by their places, and their answers, in order."""
+"""Public records that were asked about, by their places, and their answers, in order."""
 
 UNSEEN = Assumption(
     text="the run was interrupted at a moment that does not depend on answers that were not yet noted in the ledger",

@@ -28,7 +28,7 @@ def membership_attack(
 ) -> Attack:
     """The privacy loss that a student shows about random canaries, with a confidence interval.
 
-    A canary is a public point, which the student may be asked about, with a random label. Each of `runs` on either side
+    A canary is a public record, which the student may be asked about, with a random label. Each of `runs` either side
     fits a clone of the classifier, with a canary among the records or without it, and scores the chance that the
     student gives to the canary's label. Half of the runs choose the threshold and the direction, the others measure.
     Every fit spends the budget of the guarantee afresh: attack records that may be spent, never with a ledger.

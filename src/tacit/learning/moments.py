@@ -1,4 +1,4 @@
-"""One noisy release instead of teachers: sums of features by class, solved with the covariance of public points.
+"""One noisy release instead of teachers: sums of features by class, solved with the covariance of public records.
 
 Not model-agnostic: the classifier is linear in public features. Where these are good it needs far less privacy than
 answers of teachers do.
@@ -39,10 +39,10 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     """Ridge regression on public features whose only private part, the sums of features by class, is noisy.
 
     `fit(X, y, X_public)` scales every record's features to a length of at most 1, rounds them to whole numbers, adds
-    them up by class, and adds discrete Gaussian noise to each sum. The rest is computed from public points.
+    them up by class, and adds discrete Gaussian noise to each sum. The rest is computed from public records.
 
     epsilon, delta  the whole cost of one `fit`; fitting again costs again
-    features        a transformer, fitted to the public points alone; the points as they are unless given
+    features        a transformer, fitted to the public records alone; the points as they are unless given
     ridge           added to the covariance of the public features, as a multiple of its mean eigenvalue
     classes         all labels that may occur; None treats those in `y` as public
 

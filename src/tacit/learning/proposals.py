@@ -1,6 +1,6 @@
 """Labels proposed for teachers to confirm: by a model that was there before, then by students of what was confirmed.
 
-A proposal depends on public points, on a model that owes nothing to the private records, and on answers that were
+A proposal depends on public records, on a model that owes nothing to the private records, and on answers that were
 released already. So do the order of the questions and the rounds: what they cost is what the confirmations cost.
 """
 
@@ -23,7 +23,7 @@ _FIRST_ROUND = 32
 
 
 class Proposer:
-    """The labels that a model proposes for public points, and those of students once some were confirmed.
+    """The labels that a model proposes for public records, and those of students once some were confirmed.
 
     `error` is the share of wrong ones by its own account, 1 less its mean chance; without chances a fifth is assumed.
     """
@@ -37,7 +37,7 @@ class Proposer:
             raise InputError(
                 "proposer",
                 type(model).__name__,
-                requirement=f"must name one of {len(classes)} classes for every public point",
+                requirement=f"must name one of {len(classes)} classes for every public record",
                 remedy="fit it to the same labels",
             )
         self.labels = np.array(found, dtype=np.int64)
@@ -45,7 +45,7 @@ class Proposer:
         self.error = 0.2 if chances is None else float(np.clip(1 - chances.mean(), 0.0, 1.0))
 
     def proposals(self, done: Answers) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """For every public point a class number and how sure it is, once these points were confirmed or denied.
+        """For every public record a class number and how sure it is, once these points were confirmed or denied.
 
         A student learns from what was confirmed, and from the first proposals where nobody has asked yet.
         """
@@ -61,7 +61,7 @@ class Proposer:
             raise InputError(
                 "the student",
                 type(student).__name__,
-                requirement=f"must propose one of {self._classes} classes, by its number, for every public point",
+                requirement=f"must propose one of {self._classes} classes, by its number, for every public record",
                 remedy="choose another student, which costs no privacy",
             )
         return labels.astype(np.int64), np.zeros(len(labels)) if chances is None else chances
@@ -106,7 +106,7 @@ def _opinion(name: str, model: Any, points: NDArray[np.float64]) -> tuple[NDArra
         raise InputError(
             name,
             f"{type(failure).__name__}: {failure}",
-            requirement="must be a fitted classifier of the public points",
+            requirement="must be a fitted classifier of the public records",
             remedy="choose another, fitted to labels that are not private",
         ) from None
     return labels, chances

@@ -1,4 +1,4 @@
-"""Which public points to ask about: all of them, or one for each cluster. Public data alone decides, so it is free."""
+"""Which public records to ask about: all of them, or one for each cluster. Public data alone decides, so it is free."""
 
 from __future__ import annotations
 

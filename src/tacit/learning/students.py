@@ -1,6 +1,6 @@
-"""Students: classifiers of public points, from the answers alone.
+"""Students: classifiers of public records, from the answers alone.
 
-A student costs no privacy, whatever it does: it sees public points and released answers. It gets class numbers, and
+A student costs no privacy, whatever it does: it sees public records and released answers. It gets class numbers, and
 −1 for points without an answer if it can use them (`takes_unlabelled`), as scikit-learn's semi-supervised learners do.
 """
 

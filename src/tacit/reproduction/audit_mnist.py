@@ -142,7 +142,7 @@ def _by_heart(images: Array, labels: Array, *, seed: int) -> Any:
 
 
 class _Chances:
-    """A private classifier with chances: its fitted values, of the size that they have on public points, by softmax."""
+    """A private classifier with chances: its fitted values, as large as they are on public records, by softmax."""
 
     def __init__(self, epsilon: float, inputs: Array, labels: Array, public: Array) -> None:
         model = MomentClassifier(epsilon=epsilon, delta=PRIVATE_DELTA, ridge=0.5, classes=range(10))

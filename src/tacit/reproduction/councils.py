@@ -25,7 +25,7 @@ SPLITS = ("last", "first")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Data:
-    """One split: private records, public points and tested points, and the features that teachers see."""
+    """One split: private records, public records and tested records, and the features that teachers see."""
 
     private: _Array
     labels: _Array
@@ -47,7 +47,7 @@ class Data:
 
 
 def vote_counts(data: Data, estimator: Any, teachers: int, *, council: int, path: Path, engine: str) -> _Array:
-    """Counts of the votes of one council on every public point; kept in a file."""
+    """Counts of the votes of one council on every public record; kept in a file."""
 
     def counted() -> _Array:
         key = hashlib.blake2b(f"tacit reproduce mapl {council}".encode(), digest_size=32).digest()
@@ -59,7 +59,7 @@ def vote_counts(data: Data, estimator: Any, teachers: int, *, council: int, path
 
 
 def answers(mechanism: Mechanism, counts: _Array, places: Iterable[int]) -> dict[str, list[Any]]:
-    """The public points that were asked about until the mechanism stopped, and its answers; None is a refusal."""
+    """The public records that were asked about until the mechanism stopped, and its answers; None is a refusal."""
     mechanism.guarantee()
     points: list[int] = []
     found: list[Any] = []
@@ -73,7 +73,7 @@ def answers(mechanism: Mechanism, counts: _Array, places: Iterable[int]) -> dict
 
 
 def _splits(count: int, tested: int) -> dict[str, tuple[slice, slice]]:
-    """The public part of a test file of so many points, and the part kept for testing."""
+    """The public part of a test file of so many records, and the part kept for testing."""
     return {
         "last": (slice(0, count - tested), slice(count - tested, count)),
         "first": (slice(tested, count), slice(0, tested)),

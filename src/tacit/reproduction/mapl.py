@@ -171,7 +171,7 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     rows: list[_Row] = []
     for split, data in run.data.items():
         for seed in range(task.seeds):
-            where = f"{split} points tested, council {seed + 1} of {task.seeds}"
+            where = f"{split} records tested, council {seed + 1} of {task.seeds}"
             advance(f"{where}: {setting.teachers} teachers vote")
             votes = vote_counts(
                 data,
@@ -235,7 +235,7 @@ def _result(setting: Setting, data: Data, votes: _Array, name: str, epsilon: flo
 
 
 def _released(setting: Setting, data: Data, votes: _Array, name: str, epsilon: float) -> dict[str, list[Any]]:
-    """The public points that were asked about, and the answers: noisy counts, a class, or nothing."""
+    """The public records that were asked about, and the answers: noisy counts, a class, or nothing."""
     if name == RECIPE:
         mechanism: Mechanism = GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True)
         queries = setting.queries
@@ -256,7 +256,7 @@ def _released(setting: Setting, data: Data, votes: _Array, name: str, epsilon: f
 
 @cache
 def _asked(data: Data, queries: int) -> _Array:
-    """The public points that a number of queries asks about: medoids of their features, the same for all mechanisms."""
+    """The public records that so many queries ask about: medoids of their features, the same for all mechanisms."""
     return medoids(data.public_features, clusters=queries, random_state=0)
 
 
@@ -310,15 +310,15 @@ def _report(run: _Run, rows: list[_Row]) -> Report:
 def _summary(run: _Run, means: list[_Row]) -> tuple[str, ...]:
     setting, data = run.setting, run.data[SPLITS[0]]
     sizes = (
-        f"{len(data.private)} private records, {setting.teachers} teachers, {len(data.public)} public points, "
-        f"{len(data.tested)} points to test the student on; δ = {DELTA:g}, accounting that does not look at the data."
+        f"{len(data.private)} private records, {setting.teachers} teachers, {len(data.public)} public records, "
+        f"{len(data.tested)} records to test the student on; δ = {DELTA:g}, accounting that does not look at the data."
     )
     runs = (
-        f"Means of {run.task.seeds} councils of teachers on each of two splits: the last and the first points of the "
+        f"Means of {run.task.seeds} councils of teachers on each of two splits: the last and the first records of the "
         "test file are kept for testing, in turn."
     )
     students = (
-        f"At ε = {row['epsilon']:g} the recipe's student is right on {_percent(row['accuracy'])} of the tested points "
+        f"At ε = {row['epsilon']:g} the recipe's student is right on {_percent(row['accuracy'])} of the tested records "
         f"(last {_percent(row['last'])}, first {_percent(row['first'])}; the worst run {_percent(row['least'])})."
         for row in means
         if row["mechanism"] == RECIPE and row["accuracy"] is not None
@@ -340,7 +340,7 @@ def _table(run: _Run, means: list[_Row]) -> Table:
             for row in means
         ),
         note="Means over councils and splits. Asked and answered are numbers of queries; labels right is the share of "
-        "answers that are true; student is its accuracy on tested points, over runs with an answer at least. Plain "
+        "answers that are true; student is its accuracy on tested records, over runs with an answer at least. Plain "
         "composition pays for every query; the recipe's student learns from noisy counts; one noisy release of moments "
         "serves linear learners alone, and is what one might choose instead. Except for the recipe, queries and "
         f"constants were chosen by votes expected of teachers of whom a share of {run.setting.expected:g} is right, "
@@ -360,14 +360,14 @@ def _figure(setting: Setting, means: list[_Row]) -> Figure:
     least = wrong.get((NOT_PRIVATE, 0.0))
     return Figure(
         title="The student's errors",
-        caption=f"Share of tested points that the student gets wrong on {setting.title}, against the privacy loss ε; "
+        caption=f"Share of tested records that the student gets wrong on {setting.title}, against the privacy loss ε; "
         "nothing where no query was answered.",
         alternative="; ".join(f"{label}: {_read(epsilons, values)}" for label, values in shown.items()),
         svg=figures.comparison(
             epsilons,
             shown,
             x_label="privacy loss ε",
-            y_label="wrong on tested points",
+            y_label="wrong on tested records",
             level=None if least is None else (least, MECHANISMS[NOT_PRIVATE]),
         ),
     )

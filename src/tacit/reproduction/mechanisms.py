@@ -1,7 +1,7 @@
-"""`tacit reproduce mechanisms`: every way to answer, on the same votes and the same budget, for councils of four sizes.
+"""`tacit reproduce mechanisms`: every mechanism on the same votes and the same budget, for councils of four sizes.
 
 Constants of a mechanism are chosen by votes that are expected, never by those that are there; queries are the public
-points in the order of their file, the same for all. The student is one more learner of the teachers' kind, fitted on
+records in the order of their file, the same for all. The student is one more learner of the teachers' kind, fitted on
 the answers alone, so that it shows what the answers are worth and nothing else.
 """
 
@@ -175,7 +175,7 @@ def _report(task: Task, setting: Setting, data: Data, rows: list[_Row]) -> Repor
     ]
     return Report(
         command=f"reproduce mechanisms {task.name}",
-        title=f"Ways to answer, on {setting.title}",
+        title=f"Mechanisms on the same votes, on {setting.title}",
         summary=_summary(task, data, means),
         comparisons=tuple(Comparison(guarantee=guarantee) for guarantee in guarantees),
         figures=tuple(shown.values()),
@@ -195,8 +195,8 @@ def _report(task: Task, setting: Setting, data: Data, rows: list[_Row]) -> Repor
 
 def _summary(task: Task, data: Data, means: list[_Row]) -> tuple[str, ...]:
     first = (
-        f"{len(data.private)} private records; {len(data.public)} public points, asked about in the order of their "
-        f"file; {len(data.tested)} points to test the student on; δ = {DELTA:g}, accounting that does not look at the "
+        f"{len(data.private)} private records; {len(data.public)} public records, asked about in the order of their "
+        f"file; {len(data.tested)} records to test the student on; δ = {DELTA:g}, accounting that does not look at the "
         f"data; means of {task.councils} councils of each size."
     )
     found = {(row["teachers"], row["epsilon"], row["mechanism"]): row for row in means}
@@ -279,9 +279,9 @@ def _figure(setting: Setting, task: Task, means: list[_Row], teachers: int) -> F
     plurality = next(row["plurality"] for row in means if row["teachers"] == teachers)
     return Figure(
         title=f"Right answers of {teachers} teachers",
-        caption=f"Public points of {setting.title} that were answered with their true class, against the privacy loss "
+        caption=f"Public records of {setting.title} that were answered with their true class, against the privacy loss "
         f"ε; nothing where no query was answered. The winner of {teachers} teachers' votes is true on "
-        f"{_percent(plurality)} of all points.",
+        f"{_percent(plurality)} of all records.",
         alternative="; ".join(
             f"{label}: "
             + ", ".join(f"{value or 0:.0f} at {at:g}" for at, value in zip(task.epsilons, values, strict=True))
