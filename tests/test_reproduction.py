@@ -92,6 +92,10 @@ def test_a_small_run_reports_everything(finished, digits):
     }
     assert all(path.stat().st_size < 300_000 for path in out.glob("*.svg"))
     assert "| MNIST | 3 (2) |" in (out / "results.md").read_text()
+    said = " ".join(report.summary)
+    assert "by the published search on the first 2 images, and by" in said
+    assert "On no mode of the first 2 images is the latter less than" in said
+    assert "with a standard error of up to 28.9 points." in said
 
 
 def test_the_published_search_can_be_left_out_and_made_up_for(digits, finished, tmp_path):
@@ -103,6 +107,29 @@ def test_the_published_search_can_be_left_out_and_made_up_for(digits, finished, 
     assert {path.name for path in (tmp_path / "run").glob("*.svg")} == {"mnist-multi-point.svg", "mnist-images.svg"}
     later = reproduce(task(digits, tmp_path / "run", resume=True))
     assert later.detail["row"] == finished[1].detail["row"]
+
+
+@pytest.mark.parametrize(("net", "images", "share"), [("resnet18", 5, 3 / 5), ("mnist", 2, 1)])
+def test_networks_that_come_trained_are_tried_on_all_images(net, images, share, tmp_path):
+    units = np.eye(3)[:, :, None, None]
+    data = Data(
+        images=units[:2],
+        labels=np.array([0, 1]),
+        known=units[[2, 0, 1]].astype(np.float32),
+        known_labels=np.array([2, 2, 2]),
+        mean=np.zeros(1),
+        std=np.ones(1),
+    )
+    network = networks.Network(nn.Sequential(nn.Flatten(), nn.Linear(3, 3, bias=False)), nn.Identity())
+    network.features[1].weight.data = torch.eye(3)
+    run = Run(
+        task=Task(net=net, out=tmp_path, device="cpu"),
+        setting=SETTINGS[net],
+        data=data,
+        network=network,
+        noise=Gaussian(1e-9),
+    )
+    assert hcr._accuracy(run) == {"images": images, "accuracy": share, "dithered": share}
 
 
 def test_sigma_is_the_root_mean_square_of_the_features(finished, digits):
@@ -145,7 +172,7 @@ def never(*_, **__):
 
 def test_a_finished_run_repeats_nothing_and_belongs_to_its_task(finished, digits, tmp_path, monkeypatch):
     shutil.copytree(finished[0], tmp_path / "out")
-    for name in ("_train", "_measured", "hcr_bounds", "multipoint_bounds", "identification_bound"):
+    for name in ("_train", "_sigma", "_accuracy", "hcr_bounds", "multipoint_bounds", "identification_bound"):
         monkeypatch.setattr(hcr, name, never)
     assert reproduce(task(digits, tmp_path / "out", resume=True)).comparisons == finished[1].comparisons
     with pytest.raises(InputError, match="must be new without --resume"):

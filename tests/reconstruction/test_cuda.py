@@ -45,4 +45,4 @@ def test_the_published_search(networks, points):
     here, there = networks
     options = {"size": 1 / 200, "repetitions": 3, "restarts": 5, "seed": 0}
     found = hcr_bounds(there.float(), points.cuda(), NOISE, **options).std
-    np.testing.assert_allclose(found, hcr_bounds(here.float(), points, NOISE, **options).std, rtol=1e-3)
+    np.testing.assert_allclose(found, hcr_bounds(here.float(), points, NOISE, **options).std, rtol=1e-2)

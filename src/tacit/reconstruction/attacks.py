@@ -314,7 +314,7 @@ def _rebuilding(
         high=max(greatest, mean) / trial.variance,
         confidence=sure,
         adversary=trial.adversary,
-        method=method if inside else f"{method} (interval approximate, Student's)",
+        method=method if inside else f"{method}; interval approximate, Student's",
     )
 
 

@@ -37,7 +37,7 @@ _PICTURES = (".webp", ".png", ".jpg", ".jpeg")
 class Data:
     """Evaluated images with their labels, and images that an adversary may learn from; all normalised.
 
-    `mean` and `std` undo the normalisation. `known` is in float32; its labels are there where a network is trained.
+    `mean` and `std` undo the normalisation. `known` is in float32.
     """
 
     images: _Array
@@ -175,12 +175,13 @@ def _imagenet(folder: Path, images: int | None, seed: int) -> Data:
     chosen = _chosen(len(paths), images, seed)
     mean, std = (np.array(values)[:, None, None] for values in (IMAGENET_MEAN, IMAGENET_STD))
     everything = (np.stack([_picture(path) for path in paths]) - mean) / std
+    labels = np.array([int(re.match(r"\d+", path.name)[0]) for path in paths])  # type: ignore[index]
     rest = np.setdiff1d(np.arange(len(paths)), chosen)
     return Data(
         images=everything[chosen],
-        labels=np.array([int(re.match(r"\d+", paths[index].name)[0]) for index in chosen]),  # type: ignore[index]
+        labels=labels[chosen],
         known=everything[rest].astype(np.float32),
-        known_labels=np.zeros(0, np.int64),
+        known_labels=labels[rest],
         mean=mean,
         std=std,
     )

@@ -19,7 +19,7 @@ _Array = NDArray[np.float64]
 
 def report(run: Run, found: Findings) -> Report:
     """All of it: the row of the table of results, sentences, guarantees and figures."""
-    measured, bounds, naming = found.measured, found.bounds, found.naming
+    accuracy, bounds, naming = found.accuracy, found.bounds, found.naming
     remaining, rebuilding = found.remaining, found.rebuilding
     task, setting, spread = run.task, run.setting, readings.prior_std(run.data.images)
     medians = [
@@ -41,9 +41,11 @@ def report(run: Run, found: Findings) -> Report:
         "search_images": common,
         "inputs": int(run.data.images[0].size),
         "features": run.width,
-        "sigma": measured["sigma"],
-        "accuracy": measured["accuracy"],
-        "dithered": measured["dithered"],
+        "sigma": run.noise.size,
+        "accuracy": accuracy["accuracy"],
+        "dithered": accuracy["dithered"],
+        "accuracy_images": accuracy["images"],
+        "accuracy_error": 0.5 / math.sqrt(accuracy["images"]),
         "published_accuracy": None if setting.accuracies is None else setting.accuracies[0],
         "published_dithered": None if setting.accuracies is None else setting.accuracies[1],
         "prior_std": spread,
@@ -92,21 +94,24 @@ def _least_ratio(some: _Array, others: _Array) -> float:
 
 def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebuilding | None) -> tuple[str, ...]:
     setting = run.setting
+    classified = "them" if setting.epochs else f"{row['accuracy_images']} images, which it may have been trained on,"
     published = ""
     if setting.accuracies is not None:
         published = " (published: {:.1f} % and {:.1f} %)".format(*(100 * share for share in setting.accuracies))
+    common = "these" if row["search_images"] == row["images"] else f"the first {row['search_images']}"
     searched = ""
     if row["search_images"]:
         median = row["median"][f"1/{setting.sizes[0]}"]
-        searched = f"{safe_text(median, toward='down')} or more by the published search, and by "
+        searched = f"{safe_text(median, toward='down')} or more by the published search on {common} images, and by "
     sentences = [
         (
             f"{row['images']} images of {row['inputs']} numbers, released as {row['features']} features with Gaussian "
             f"noise of {setting.scale:g} times their root mean square, σ = {row['sigma']:.3g}."
         ),
         (
-            f"The network classifies {100 * row['accuracy']:.1f} % of them without the noise and "
-            f"{100 * row['dithered']:.1f} % with it{published}."
+            f"The network classifies {100 * row['accuracy']:.1f} % of {classified} without the noise and "
+            f"{100 * row['dithered']:.1f} % with it{published}, with a standard error of up to "
+            f"{100 * row['accuracy_error']:.1f} points."
         ),
         (
             f"Unbiased estimates of half of the modes scatter by {searched}"
@@ -122,8 +127,8 @@ def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebu
     if row["least_gain"] is not None:
         sentences.insert(
             3,
-            f"On no mode of these images is it less than {safe_text(row['least_gain'], toward='down')} times the "
-            "published one.",
+            f"On no mode of {common} images is the latter less than {safe_text(row['least_gain'], toward='down')} "
+            "times the former.",
         )
     if row["remaining"] is not None:
         sentences.append(

@@ -149,9 +149,9 @@ class Rebuilding:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Findings:
-    """σ and accuracies, bounds by the method, and what was found about anyone."""
+    """Accuracies and on how many images, bounds by the method, and what was found about anyone."""
 
-    measured: dict[str, float]
+    accuracy: dict[str, float]
     bounds: dict[str, _Array]
     naming: Comparison
     remaining: Comparison | None

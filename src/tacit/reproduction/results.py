@@ -17,7 +17,7 @@ _COLUMNS = {
     "network": "",
     "images": "evaluated; in brackets those of the published search where they are fewer",
     "σ": "of the Gaussian noise",
-    "accuracy": "without → with dithering; in brackets the published numbers",
+    "accuracy": "without → with dithering, ± the standard error at most; in brackets the published numbers",
     "published search": "median standard deviation of unbiased estimates per mode, at the two perturbation sizes",
     "multi-point": "the same, by the multi-point bound",
     "prior": "standard deviation of the images themselves",
@@ -88,7 +88,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     searched = "" if row["search_images"] in (0, row["images"]) else f" ({row['search_images']})"
-    accuracy = f"{_percent(row['accuracy'])} → {_percent(row['dithered'])} %"
+    accuracy = f"{_percent(row['accuracy'])} → {_percent(row['dithered'])} % ± {_percent(row['accuracy_error'])}"
     if row["published_accuracy"] is not None:
         accuracy += f" ({_percent(row['published_accuracy'])} → {_percent(row['published_dithered'])})"
     sizes = [size for size in row["median"] if "/" in size]
