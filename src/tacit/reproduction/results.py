@@ -13,11 +13,13 @@ from ..files import write_whole
 from ..guarantee import decoded, safe_text
 from ..report import Report
 
+_NO_BREAK = "\u00a0"
+
 _COLUMNS = {
     "network": "",
     "images": "evaluated; in brackets those of the published search where they are fewer",
     "σ": "of the Gaussian noise",
-    "accuracy": "without → with dithering, ± the standard error at most; in brackets the published numbers",
+    "accuracy": "percent, without → with dithering, ± the standard error at most; in brackets the published numbers",
     "published search": "median standard deviation of unbiased estimates per mode, at the two perturbation sizes",
     "multi-point": "the same, by the multi-point bound",
     "prior": "standard deviation of the images themselves",
@@ -88,18 +90,17 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     searched = "" if row["search_images"] in (0, row["images"]) else f" ({row['search_images']})"
-    accuracy = f"{_percent(row['accuracy'])} → {_percent(row['dithered'])} % ± {_percent(row['accuracy_error'])}"
+    accuracy = [f"{_percent(row['accuracy'])} → {_percent(row['dithered'])}", f"± {_percent(row['accuracy_error'])}"]
     if row["published_accuracy"] is not None:
-        accuracy += f" ({_percent(row['published_accuracy'])} → {_percent(row['published_dithered'])})"
+        accuracy.append(f"({_percent(row['published_accuracy'])} → {_percent(row['published_dithered'])})")
     sizes = [size for size in row["median"] if "/" in size]
     named = safe_text(row["naming_limit"], toward="up")
     return [
         row["net"],
         f"{row['images']}{searched}",
         f"{row['sigma']:.3g}",
-        accuracy,
-        ", ".join(f"{safe_text(row['median'][size], toward='down', digits=2)} (at {size})" for size in sizes)
-        or "not run",
+        _lines(accuracy),
+        _lines([f"{safe_text(row['median'][size], toward='down', digits=2)} at {size}" for size in sizes]) or "not run",
         safe_text(row["median"]["multi-point"], toward="down", digits=2),
         f"{row['prior_std']:.2g}",
         f"{named} ({row['naming_attack']:.3g})",
@@ -108,6 +109,11 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         else f"{safe_text(row['remaining'], toward='down', digits=2)} ({row['remaining_attack']:.2g})",
         "" if row["decoder"] is None else f"{row['decoder']:.2g}",
     ]
+
+
+def _lines(parts: Sequence[str]) -> str:
+    """Parts of a cell, which is broken between them alone."""
+    return " ".join(part.replace(" ", _NO_BREAK) for part in parts)
 
 
 def _percent(share: float) -> str:
