@@ -7,9 +7,8 @@ Rates        how often a rule hit and how often it gave a false alarm, with exac
 
 from __future__ import annotations
 
-import importlib.util
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +17,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from .. import checked
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError
 from ..guarantee import Attack
 from ..numerics import down, up
 from ..theory.confidence import binomial_lower, binomial_upper
 from .certificate import Certificate
 from .columns import column, output_columns
+from .learners import LEARNERS, fitting, roc_counts
 
 METHODS = {
     "threshold": "threshold on one column",
@@ -36,16 +36,11 @@ FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 LEAST_ROWS = 30
 """Of each class: with fewer, no part of the table is large enough to show anything."""
 
-_NEURONS, _RESTARTS, _STEPS, _BATCH = 64, 8, 400, 1024
-_MOST_BINS = 64  # of a column of numbers in a histogram
-_MOST_CATEGORIES = 250  # that gradient boosting takes; rarer ones become one
-_MOST_INDICATORS = 32  # of a column of text in a network
 _MOST_POINTS = 200  # of a ROC curve that is drawn
 _OWN_STREAM = 0x7AC17  # noise must not repeat the draws of a table that was simulated with the same seed
 _FIT, _CHOICE = 1 / 3, 1 / 6  # of the rows; the other half tests
 
 _Floats = NDArray[np.float64]
-_Score = Callable[[list[NDArray[Any]]], _Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +177,7 @@ def attempts(
     if noise is not None:
         scale = checked.number("noise", noise, above=0, remedy="use None for no noise")
         columns = [one + scale * rng.standard_normal(len(one)) for one in columns]
-    chosen = _fitting(columns) if methods is None else tuple(methods)
+    chosen = fitting(columns) if methods is None else tuple(methods)
     for method in chosen:
         checked.choice("method", method, tuple(METHODS), remedy="leave methods out for all that fit")
     parts = _parts(labels, rng)
@@ -190,12 +185,6 @@ def attempts(
         _attempt(method, columns, labels, parts, certificate, failure / max(1, len(chosen)), seed) for method in chosen
     ]
     return tuple(sorted(found, key=lambda attempt: -attempt.attack.low))
-
-
-def _fitting(columns: list[NDArray[Any]]) -> tuple[str, ...]:
-    numeric = any(one.dtype.kind != "U" for one in columns)
-    torch = importlib.util.find_spec("torch") is not None
-    return ("threshold",) * numeric + ("histogram", "boosting") + ("network",) * torch
 
 
 def _parts(labels: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray[np.int64], ...]:
@@ -219,10 +208,9 @@ def _attempt(
     seed: int,
 ) -> Attempt:
     fit, choice, test = parts
-    learner = {"threshold": _threshold, "histogram": _histogram, "boosting": _boosting, "network": _network}[method]
-    score = learner([one[fit] for one in columns], labels[fit], seed)
+    score = LEARNERS[method]([one[fit] for one in columns], labels[fit], seed)
     chosen, tested = (score([one[rows] for one in columns]) for rows in (choice, test))
-    thresholds, hits, alarms = _curve(chosen, labels[choice])
+    thresholds, hits, alarms = roc_counts(chosen, labels[choice])
     positives, negatives = int(hits[-1]), int(alarms[-1])
 
     def measured(place: int, share: float) -> Rates:
@@ -265,19 +253,6 @@ def _attempt(
     )
 
 
-def _curve(scores: _Floats, labels: NDArray[np.bool_]) -> tuple[_Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """Thresholds from the top, and how many positives and negatives reach each; ties are never torn apart."""
-    values, places = np.unique(scores, return_inverse=True)
-    positives = np.bincount(places[labels], minlength=len(values))[::-1]
-    negatives = np.bincount(places[~labels], minlength=len(values))[::-1]
-    start = np.zeros(1, dtype=np.int64)
-    return (
-        np.concatenate([[np.inf], values[::-1]]),
-        np.concatenate([start, np.cumsum(positives)]),
-        np.concatenate([start, np.cumsum(negatives)]),
-    )
-
-
 def _loudest(hits: NDArray[np.int64], alarms: NDArray[np.int64], failure: float) -> int:
     """The threshold whose limit for ε is largest on the rows that choose."""
     positives, negatives = int(hits[-1]), int(alarms[-1])
@@ -293,7 +268,7 @@ def _loudest(hits: NDArray[np.int64], alarms: NDArray[np.int64], failure: float)
 
 
 def _roc(scores: _Floats, labels: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
-    _, hits, alarms = _curve(scores, labels)
+    _, hits, alarms = roc_counts(scores, labels)
     places = np.unique(np.linspace(0, len(hits) - 1, _MOST_POINTS).astype(int))
     return tuple(zip((alarms[places] / alarms[-1]).tolist(), (hits[places] / hits[-1]).tolist(), strict=True))
 
@@ -330,159 +305,3 @@ def _limits(count: int, total: int, failure: float) -> tuple[float, float]:
         binomial_lower(count, trials=total, failure_probability=failure),
         binomial_upper(count, trials=total, failure_probability=failure),
     )
-
-
-# Each learner takes columns and labels to fit to, and returns a score that is larger where the secret looks positive;
-# all but the threshold's are guesses of its probability where both classes are equally likely.
-
-
-def _threshold(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: int) -> _Score:
-    """The column of numbers, and the direction, with the largest area under its ROC curve."""
-    best = (-1.0, 0, 1.0)
-    for place, one in enumerate(columns):
-        if one.dtype.kind == "U":
-            continue
-        _, hits, alarms = _curve(_finite(one), labels)
-        # Trapezoids: ties count half.
-        area = float((np.diff(alarms) * (hits[1:] + hits[:-1])).sum() / (2 * hits[-1] * alarms[-1]))
-        best = max(best, (area, place, 1.0), (1 - area, place, -1.0))
-    if best[0] < 0:
-        raise InputError(
-            "methods", "threshold", requirement="must have a column of numbers", remedy="use 'histogram' for categories"
-        )
-    _, place, sign = best
-    return lambda seen: sign * _finite(seen[place])
-
-
-def _histogram(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: int) -> _Score:
-    """The share of positives among rows with the same output; numbers with many values are cut into bins first."""
-    cuts = [_cuts(one) for one in columns]
-
-    def cells(seen: list[NDArray[Any]]) -> list[tuple[Any, ...]]:
-        coarse = [
-            one if cut is None else np.searchsorted(cut, one, side="right") for one, cut in zip(seen, cuts, strict=True)
-        ]
-        return list(zip(*(one.tolist() for one in coarse), strict=True))
-
-    counts: dict[tuple[Any, ...], list[int]] = {}
-    for cell, label in zip(cells(columns), labels.tolist(), strict=True):
-        counts.setdefault(cell, [0, 0])[label] += 1
-    positives, negatives = int(labels.sum()), int((~labels).sum())
-    guesses = {}
-    for cell, (no, yes) in counts.items():
-        likely, unlikely = (yes + 0.5) / (positives + 1), (no + 0.5) / (negatives + 1)
-        guesses[cell] = likely / (likely + unlikely)
-    return lambda seen: np.array([guesses.get(cell, 0.5) for cell in cells(seen)])
-
-
-def _finite(one: NDArray[Any]) -> _Floats:
-    """As numbers, infinite ones brought within reach of arithmetic."""
-    return np.clip(one.astype(np.float64), -1e150, 1e150)
-
-
-def _cuts(one: NDArray[Any]) -> _Floats | None:
-    if one.dtype.kind != "f" or len(np.unique(one)) <= _MOST_BINS:
-        return None
-    return np.unique(np.quantile(_finite(one), np.linspace(0, 1, _MOST_BINS + 1)[1:-1]))
-
-
-def _boosting(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) -> _Score:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    categories = [_common(one, _MOST_CATEGORIES) if one.dtype.kind == "U" else None for one in columns]
-
-    def features(seen: list[NDArray[Any]]) -> _Floats:
-        return np.stack(
-            [
-                _finite(one) if known is None else _codes(one, known)
-                for one, known in zip(seen, categories, strict=True)
-            ],
-            axis=1,
-        )
-
-    model = HistGradientBoostingClassifier(
-        max_iter=100,
-        max_leaf_nodes=15,
-        learning_rate=0.1,
-        early_stopping=len(labels) >= 200,
-        class_weight="balanced",
-        categorical_features=[known is not None for known in categories],
-        random_state=seed,
-    ).fit(features(columns), labels)
-    return lambda seen: np.asarray(model.predict_proba(features(seen))[:, 1], dtype=np.float64)
-
-
-def _common(one: NDArray[Any], most: int) -> NDArray[Any]:
-    values, counts = np.unique(one, return_counts=True)
-    return np.sort(values[np.argsort(-counts, kind="stable")[:most]])
-
-
-def _codes(one: NDArray[Any], known: NDArray[Any]) -> _Floats:
-    """The position of each text among the known ones, and one more for all others."""
-    places = np.minimum(np.searchsorted(known, one), len(known) - 1)
-    return np.where(known[places] == one, places, len(known)).astype(np.float64)
-
-
-def _network(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) -> _Score:
-    """The paper's adversary: Σ aⱼ tanh(wⱼ·x + bⱼ) + a₀ for E[S|T], by squared loss, the best of several starts."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError(
-            "the attack by a network must have torch, got no such package; pip install 'tacit[torch]'"
-        ) from None
-    known = [_common(one, _MOST_INDICATORS) if one.dtype.kind == "U" else None for one in columns]
-    spread = [(0.0, 1.0) if one.dtype.kind == "U" else _spread(one) for one in columns]
-
-    def features(seen: list[NDArray[Any]]) -> Any:
-        parts = []
-        for one, words, (middle, scale) in zip(seen, known, spread, strict=True):
-            if words is None:
-                parts.append(np.clip((_finite(one)[:, None] - middle) / scale, -10, 10))
-            else:
-                parts.append((one[:, None] == words[None, :]).astype(np.float64))
-        return torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32))
-
-    inputs = features(columns)
-    signs = torch.from_numpy(np.where(labels, 1.0, -1.0).astype(np.float32))
-    weights = torch.from_numpy(np.where(labels, 0.5 / labels.sum(), 0.5 / (~labels).sum()).astype(np.float32))
-    weights = weights * len(labels)
-    generator = torch.Generator().manual_seed(seed)
-
-    def start(*shape: int, scale: float) -> Any:
-        return (scale * torch.randn(*shape, generator=generator)).requires_grad_()
-
-    inner, offset = start(_RESTARTS, inputs.shape[1], _NEURONS, scale=2.0), start(_RESTARTS, 1, _NEURONS, scale=2.0)
-    outer, level = start(_RESTARTS, _NEURONS, 1, scale=0.01), start(_RESTARTS, 1, 1, scale=0.01)
-    parameters = [inner, offset, outer, level]
-    optimiser = torch.optim.Adam(parameters, lr=0.01)
-
-    def guesses(rows: Any) -> Any:
-        return (torch.tanh(rows @ inner + offset) @ outer + level)[..., 0]
-
-    def losses(rows: Any, truth: Any, share: Any) -> Any:
-        return (share * (guesses(rows) - truth) ** 2).mean(dim=1)
-
-    for step in range(_STEPS):
-        for group in optimiser.param_groups:
-            group["lr"] = 0.01 * (1 - step / _STEPS)
-        rows = torch.randint(len(labels), (min(_BATCH, len(labels)),), generator=generator)
-        optimiser.zero_grad()
-        losses(inputs[rows], signs[rows], weights[rows]).sum().backward()
-        optimiser.step()
-    with torch.no_grad():
-        rows = torch.randperm(len(labels), generator=generator)[:20_000]
-        best = int(losses(inputs[rows], signs[rows], weights[rows]).argmin())
-    kept = [one.detach()[best] for one in parameters]
-
-    def score(seen: list[NDArray[Any]]) -> _Floats:
-        with torch.no_grad():
-            guess = torch.tanh(features(seen) @ kept[0] + kept[1]) @ kept[2] + kept[3]
-        return np.clip((1 + np.asarray(guess[:, 0], dtype=np.float64)) / 2, 0, 1)
-
-    return score
-
-
-def _spread(one: NDArray[Any]) -> tuple[float, float]:
-    values = _finite(one)
-    return float(values.mean()), float(values.std()) or 1.0
