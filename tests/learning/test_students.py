@@ -263,8 +263,11 @@ def test_the_noise_of_moments_is_what_the_guarantee_says():
 
 
 def test_moments_refuse_labels_that_were_not_listed():
-    with pytest.raises(InputError, match="classes must list every label"):
+    with pytest.raises(InputError, match="y must hold labels among classes alone") as refusal:
         MomentClassifier(classes=[0, 1]).fit(X[:50], Y[:50], X)
+    assert not any(str(label) in str(refusal.value) for label in range(10))
+    with pytest.raises(InputError, match="classes must not be empty"):
+        MomentClassifier(classes=[]).fit(X[:50], Y[:50], X)
 
 
 @pytest.mark.parametrize("delta", [1e-5, 5e-324])

@@ -147,7 +147,7 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
         "identification_upper": limits,
         "identification_by_attack": [attack.value for attack in named],
         "remaining_lower": chosen.remaining_lower.tolist(),
-        "spread_of_the_images": spread,
+        "prior_std": spread,
         "bounds": {"multi-point": unbiased.std.tolist(), "two-point": anyone.rmse.tolist()},
         "twins": {"telling_apart_upper": told, "root_mean_square_difference": twins.difference.tolist()},
     }

@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from .. import checked, kept
@@ -35,6 +34,7 @@ from .choice import Choice, choice, given, margins
 from .chunks import checked_key
 from .gate import Confirm, Gate
 from .held_out import ErrorEstimate, private_error
+from .labels import numbered
 from .mechanisms import Mechanism
 from .owners import owners, parts
 from .proposals import Proposer
@@ -149,7 +149,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self._forget()
         self._checked_options(proposer)
         X, y = self._checked(X, y, ensure_min_samples=2)  # noqa: N806
-        self.classes_, numbers = self._encoded(y)
+        self.classes_, numbers = numbered(y, self.classes)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
         run = interrupted.run(place, self.key)
         key = run.key
@@ -330,27 +330,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                         requirement=f"must be a number ≤ {name} = {getattr(self, name):g}",
                         remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
                     )
-
-    def _encoded(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """All classes in order, and the number of each label's."""
-        check_classification_targets(y)
-        if self.classes is None:
-            found, numbers = np.unique(y, return_inverse=True)
-            return found, numbers.astype(np.int64)
-        classes = np.unique(np.asarray(self.classes))
-        if not len(classes):
-            raise InputError(
-                "classes", self.classes, requirement="must not be empty", remedy="list every label that may occur"
-            )
-        places = np.searchsorted(classes, y)
-        if not np.array_equal(classes[np.minimum(places, len(classes) - 1)], y):
-            raise InputError(
-                "y",
-                "some label that is none of them",  # but not which, as labels are private
-                requirement="must hold labels among classes alone",
-                remedy="list every label that may occur",
-            )
-        return classes, places.astype(np.int64)
 
     def _teachers(self, records: int) -> int:
         if self.n_teachers == "auto":

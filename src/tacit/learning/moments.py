@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import checked, entropy
-from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE
+from .labels import numbered
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
@@ -70,17 +69,12 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         checked.number("epsilon", self.epsilon, at_least=_LEAST_EPSILON, at_most=1e4, remedy="use about 1")
         sigma = accounting.lattice_sigma(self.epsilon, self.delta, sensitivity=_LENGTH)
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
-        check_classification_targets(y)
         public = validate_data(self, X_public, dtype=np.float64, reset=False)
-        self.classes_ = np.unique(y if self.classes is None else np.asarray(self.classes))
-        if not np.isin(y, self.classes_).all():
-            raise InputError(
-                "classes", self.classes, requirement="must list every label that occurs", remedy="add those missing"
-            )
+        self.classes_, numbers = numbered(y, self.classes)
         self.features_ = None if self.features is None else clone(self.features).fit(public)
         whole = _whole(self._rows(X))
         sums = np.zeros((len(self.classes_), whole.shape[1]), dtype=np.int64)
-        np.add.at(sums, np.searchsorted(self.classes_, y), whole)
+        np.add.at(sums, numbers, whole)
         noisy = sums + entropy.discrete_gaussian(sigma, size=sums.size).reshape(sums.shape)
         rows = self._rows(public)
         covariance = rows.T @ rows / len(rows)
