@@ -67,19 +67,59 @@ def test_all_methods_on_one_command(folder):
     data = json.loads((folder / "out.json").read_text())
     comparisons = [Comparison.from_dict(item) for item in data["comparisons"]]
     assert [comparison.guarantee.adversary.kind for comparison in comparisons] == [
-        "unbiased",
+        "prior",
+        "prior",
         "any",
         "unbiased",
-        "prior",
-        "prior",
+        "unbiased",
     ]
     assert not any(comparison.contradicted for comparison in comparisons)
-    multi, _, published, naming, _ = comparisons
+    naming, _, _, multi, published = comparisons
     assert multi.guarantee.value > published.guarantee.value > 0
     assert naming.attack.value > 0.9 * naming.guarantee.value
     page = (folder / "out.html").read_text()
     assert page.count("data:image/svg+xml") == 3
     assert len(list((folder / "out").glob("multi-point-*.npy"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("noise", "first"),
+    [
+        ("gaussian:0.01", "Most inputs are given away. Whoever holds these 10 inputs names"),
+        ("quantized:50:gaussian:0.01", "It is not ruled out that most inputs are given away. Whoever"),
+        ("gaussian:5", "Whoever holds these 10 inputs names the one released with probability at most 0."),
+    ],
+)
+def test_the_report_begins_with_what_attackers_do_and_says_when_it_is_weak(run_here, noise, first):
+    finished = run_here("--limit", "1", "--method", "multi-point, identify", noise=noise)
+    assert finished.returncode == 0, finished.stderr
+    said = " ".join(finished.stdout.split("=\n\n")[1].split())
+    assert said.startswith(first)
+    assert "guessing gets 0.100. Do not decide by this: unbiased estimates" in said
+
+
+def test_all_is_what_the_noise_allows_and_the_rest_is_said_to_be_left_out(run_here):
+    finished = run_here("--limit", "1", noise="laplace:0.5")
+    assert finished.returncode == 0, finished.stderr
+    assert "Not asked: how often somebody who holds a list of inputs names the one released" in " ".join(
+        finished.stdout.split()
+    )
+
+
+def test_vectors_are_bounded_entry_by_entry(folder, run_here):
+    (folder / "model.py").write_text("from torch import nn\n\ndef features():\n    return nn.Identity()\n")
+    save_file({}, folder / "nothing.safetensors")
+    np.save(folder / "vectors.npy", np.random.default_rng(0).normal(size=(20, 6)))
+    options = {"weights": "nothing.safetensors", "data": "vectors.npy"}
+    finished = run_here("--limit", "2", "--json", "v.json", "--report", "v.html", **options)
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads((folder / "v.json").read_text())["detail"]["basis"] == "pixel"
+    assert_one_line(run_here("--basis", "dct", **options), "--basis must be pixel for vectors")
+
+
+def test_a_folder_in_which_nothing_was_finished_may_be_used_again(run_here):
+    assert_one_line(run_here("--method", "hcr", "--seed", "-1"), "seed must be")
+    assert run_here("--method", "multi-point", "--limit", "1").returncode == 0
 
 
 def test_weights_of_torch_and_a_folder_of_images_will_do(folder, run_here):
@@ -90,7 +130,7 @@ def test_weights_of_torch_and_a_folder_of_images_will_do(folder, run_here):
         Image.fromarray(image).save(folder / "images" / f"{number}.png")
     finished = run_here("--method", "multi-point,identify", "--limit", "2", weights="weights.pt", data="images")
     assert finished.returncode == 0, finished.stderr
-    assert "2 inputs of shape (1, 10, 10)" in finished.stdout
+    assert "2 of 5 inputs of shape (1, 10, 10)" in " ".join(finished.stdout.split())
     assert "over 5 equally likely inputs" in " ".join(finished.stdout.split())
 
 
@@ -195,7 +235,7 @@ def test_rounded_noise_is_named_by_its_step(folder, run_here):
         ({"data": "one.npy"}, "two inputs or more"),
         ({"data": "flat.npy"}, "must not be the same everywhere"),
         ({"data": "empty"}, "must hold images"),
-        ({"data": "wide.npy"}, "features must accept a batch"),
+        ({"data": "wide.npy"}, "must take a batch of the inputs of --data, floats of shape (1, 7, 7)"),
         ({"noise": "gaussian"}, "--noise must be gaussian:SIGMA"),
         ({"noise": "cauchy:1"}, "--noise must be gaussian:SIGMA"),
         ({"noise": "gaussian:-1"}, "sigma must be a finite number > 0"),
@@ -226,7 +266,7 @@ def test_unusable_files_and_options_are_one_line(folder, run_here, options, matc
         (("--limit", "0"), "--limit must be a whole number"),
         (("--seed", "-1", "--method", "hcr"), "seed must be a whole number"),
         (("--out", "model.py"), "--out must be a folder"),
-        (("--method", "multi-point", "--noise", "laplace:1"), "must have Gaussian noise"),
+        (("--method", "multi-point", "--noise", "laplace:1"), "--method multi-point must have Gaussian noise"),
     ],
 )
 def test_unusable_options_are_one_line(run_here, extra, match):

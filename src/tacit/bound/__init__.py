@@ -4,7 +4,8 @@ Every finished batch is a file of the output folder, written whole or not at all
 stopped, and gives the same numbers as one that was not.
 """
 
+from .given import methods_of
 from .run import bound, steps
-from .task import METHODS, Task
+from .task import Task
 
-__all__ = ["METHODS", "Task", "bound", "steps"]
+__all__ = ["Task", "bound", "methods_of", "steps"]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checked, kept
-from ..errors import InputError
+from ..errors import InputError, NoTheoremError
+from .task import GAUSSIAN_ONLY, METHODS
 
 _Array = NDArray[np.float64]
 
@@ -84,6 +85,38 @@ def noise_of(text: str, recon: Any) -> Any:
         ) from None
 
 
+def methods_of(text: str, noise: str) -> tuple[str, ...]:
+    """The methods that a text with commas names; `all` are those that have a theorem for this noise."""
+    if text == "all":
+        kind = noise.rpartition(":")[0].rpartition(":")[2]
+        return tuple(method for method in METHODS if kind == "gaussian" or method not in GAUSSIAN_ONLY)
+    named = [method.strip() for method in text.split(",")]
+    for method in named:
+        checked.choice("--method", method, METHODS, remedy="or use all")
+    return tuple(method for method in METHODS if method in named)
+
+
+def check_noise(methods: tuple[str, ...], noise: Any, recon: Any) -> None:
+    """Refuses methods that have no theorem for this noise, before any work begins."""
+    unrounded = noise.noise if isinstance(noise, recon.Quantized) else noise
+    for method in methods:
+        if method in GAUSSIAN_ONLY and not isinstance(unrounded, recon.Gaussian):
+            raise NoTheoremError(
+                f"--method {method} must have Gaussian noise, got {noise!r}; use --method two-point,hcr, or release "
+                "with gaussian:SIGMA"
+            )
+
+
+def basis_of(text: str, inputs: _Array) -> str:
+    """The basis that is asked for; for auto, cosine modes of images and single entries of vectors."""
+    checked.choice("--basis", text, ("auto", "dct", "pixel"), remedy="leave it out")
+    if text == "auto":
+        return "dct" if inputs.ndim > 2 else "pixel"
+    if text == "dct" and inputs.ndim < 3:
+        raise InputError("--basis", text, requirement="must be pixel for vectors", remedy="leave it out")
+    return text
+
+
 def model_of(text: str, weights: Path | None) -> Any:
     """The module that the factory of a Python file returns, in evaluation mode, with its weights."""
     from torch import nn
@@ -108,3 +141,21 @@ def model_of(text: str, weights: Path | None) -> Any:
     if weights is not None:
         kept.load_weights(made, weights)
     return made.eval()
+
+
+def check_fit(model: Any, inputs: _Array) -> None:
+    """Refuses a model that does not take the inputs, before any work begins."""
+    import torch
+
+    dtype = next((tensor.dtype for tensor in model.parameters()), torch.float64)
+    try:
+        with torch.no_grad():
+            model(torch.tensor(inputs[:1], dtype=dtype))
+    except Exception as failure:  # the caller's own code may raise anything
+        raise InputError(
+            "MODEL",
+            f"{type(failure).__name__}: {failure}",
+            requirement=f"must take a batch of the inputs of --data, floats of shape {inputs.shape[1:]}",
+            remedy="change one of them; of a text model give the embeddings as --data, and a MODEL that returns "
+            "torch.nn.Identity()",
+        ) from None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import readings
-from ..guarantee import Comparison, safe_text
+from ..guarantee import Comparison, Guarantee, safe_text
 from ..report import Figure, figures
 from .task import Data, Task
 
@@ -19,23 +19,70 @@ SHOWN = 4
 LOWEST = 8
 
 
-def summary(bounds: dict[str, _Array], comparisons: Sequence[Comparison], data: Data, noise: Any) -> tuple[str, ...]:
-    """The reading in words."""
-    inputs, extent = data.inputs, data.box[1] - data.box[0]
-    sentences = [f"{len(inputs)} inputs of shape {inputs.shape[1:]}, released as features with noise {noise!r}."]
-    if "multi-point" in bounds:
-        median = float(np.median(bounds["multi-point"]))
-        ratio = min(median / extent, 1e9)
-        times = f"more than {int(ratio)} times the inputs' range" if ratio > 1 else "less than the inputs' range"
+def summary(
+    comparisons: Mapping[str, Comparison], data: Data, noise: Any, task: Task, *, candidates: int
+) -> tuple[str, ...]:
+    """The reading in words: first what speaks about real attackers, last what does not."""
+    mode = "mode (one cosine wave of the image)" if task.basis == "dct" else "mode (one entry of the input)"
+    sentences = []
+    if "identify" in comparisons:
+        sentences.append(_naming(comparisons["identify"], candidates))
+    if "bayes" in comparisons:
+        sentences.append(_rebuilding(comparisons["bayes"], candidates))
+    if "two-point" in comparisons:
         sentences.append(
-            f"Unbiased estimates of a mode scatter by {times} for half of the modes, where the inputs themselves vary "
-            f"by {data.spread:.2g}. That says nothing of attackers with prior knowledge, who are biased."
+            "To each input there is another, which may look like nothing in the data, so that every estimate of a "
+            f"{mode} is off by {comparisons['two-point'].guarantee.bound_text} on one of the two, for half of all "
+            "modes. On the other it may be right."
         )
-    for comparison in comparisons:
-        if comparison.guarantee.adversary.kind == "prior":
-            attack = "" if comparison.attack is None else f" An attack reached {comparison.attack.value_text}."
-            sentences.append(f"The {comparison.guarantee}.{attack}")
+    unbiased = [comparisons[method].guarantee.bound_text for method in ("multi-point", "hcr") if method in comparisons]
+    if unbiased:
+        sentences.append(
+            f"Do not decide by this: unbiased estimates of a {mode}, which use no knowledge of what inputs look like, "
+            f"scatter by {', by the published search '.join(unbiased)}, for half of all modes; the inputs themselves "
+            f"vary by {data.spread:.2g}. Real attackers have such knowledge."
+        )
+    if "identify" not in comparisons:
+        sentences.append(
+            "Not asked: how often somebody who holds a list of inputs names the one released. --method identify asks "
+            "it, for Gaussian noise."
+        )
+    sentences.append(
+        f"Bounded one by one: {len(data.inputs)} of {candidates} inputs of shape {data.inputs.shape[1:]}, released as "
+        f"features with noise {noise!r}."
+    )
     return tuple(sentences)
+
+
+def _naming(comparison: Comparison, candidates: int) -> str:
+    guarantee, low, reached = _of(comparison)
+    verdict = ""
+    if low > 0.5:
+        verdict = "Most inputs are given away. "
+    elif guarantee.value > 0.5:
+        verdict = "It is not ruled out that most inputs are given away. "
+    return (
+        f"{verdict}Whoever holds these {candidates} inputs names the one released with probability "
+        f"{guarantee.bound_text} ({guarantee.chance_text}). An attack reached {reached}; guessing gets "
+        f"{safe_text(1 / candidates, toward='nearest')}."
+    )
+
+
+def _rebuilding(comparison: Comparison, candidates: int) -> str:
+    guarantee, _, reached = _of(comparison)
+    verdict = "Hardly anything is proven to stay hidden. " if guarantee.value < 0.1 else ""
+    return (
+        f"{verdict}Whoever holds these {candidates} inputs rebuilds the one released with an error of "
+        f"{guarantee.bound_text} of their variance ({guarantee.chance_text}): 0 is the input itself, 1 the average of "
+        f"all. A linear decoder, which others may beat, left {reached}."
+    )
+
+
+def _of(comparison: Comparison) -> tuple[Guarantee, float, str]:
+    """A guarantee, the least that the attack beside it got, and what it got in words."""
+    if comparison.attack is None:
+        raise ValueError("only methods that are attacked are read like this")
+    return comparison.guarantee, comparison.attack.low, safe_text(comparison.attack.value, toward="nearest")
 
 
 def figures_of(

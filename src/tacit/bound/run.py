@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 
 from .. import checked, readings
 from ..engine import opened
+from ..errors import TacitError
 from ..guarantee import Comparison
 from ..report import Report
-from .batches import BATCH, bounds_per_input, claim_folder, reconstruction
-from .given import inputs_of, model_of, noise_of
+from .batches import BATCH, bounds_per_input, claim_folder, reconstruction, unclaim_folder
+from .given import basis_of, check_fit, check_noise, inputs_of, model_of, noise_of
 from .page import figures_of, summary
-from .task import METHODS, PER_INPUT, Data, Task
+from .task import PER_INPUT, Data, Task
 
 _Array = NDArray[np.float64]
 
@@ -33,38 +35,34 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     """Run what is left of the task, and report on all of it. `advance` hears what begins."""
     recon = reconstruction()
     noise = noise_of(task.noise, recon)
-    for method in task.methods:
-        checked.choice("--method", method, METHODS, remedy="or use all")
-    checked.choice("--basis", task.basis, ("pixel", "dct"), remedy="use dct for images")
+    check_noise(task.methods, noise, recon)
     gallery = inputs_of(task.data)
+    task = replace(task, basis=basis_of(task.basis, gallery))
     data = Data(
         inputs=gallery[: task.limit],
         spread=readings.prior_std(gallery),
         box=(float(gallery.min()), float(gallery.max())),
     )
     features = model_of(task.model, task.weights)
+    check_fit(features, gallery)
     with opened(task.engine) as outcomes:
         claim_folder(task, data, features)
-        bounds = bounds_per_input(task, features, data, noise, outcomes, advance)
-    comparisons: list[Comparison] = []
-    for method in task.methods:
-        if method in bounds:
-            guarantee = readings.median_guarantee(
-                method,
-                bounds[method],
-                spread=data.spread,
-                noise=noise,
-                feature_error=task.feature_error,
-            )
-            comparisons.append(Comparison(guarantee=guarantee))
-        else:
-            advance({"identify": "naming the input", "bayes": "rebuilding the input"}[method])
-            comparisons.append(_gallery(recon, method, features, gallery, noise, task))
+        try:
+            bounds = bounds_per_input(task, features, data, noise, outcomes, advance)
+            found = {method: _median(method, values, data, noise, task) for method, values in bounds.items()}
+            for method, begins in (("identify", "naming the input"), ("bayes", "rebuilding the input")):
+                if method in task.methods:
+                    advance(begins)
+                    found[method] = _gallery(recon, method, features, gallery, noise, task)
+        except TacitError:
+            unclaim_folder(task)
+            raise
+    comparisons = {method: found[method] for method in task.methods}
     return Report(
         command="bound",
-        title="What nobody can rebuild from these features",
-        summary=summary(bounds, comparisons, data, noise),
-        comparisons=tuple(comparisons),
+        title="How well anyone can rebuild the inputs from these features",
+        summary=summary(comparisons, data, noise, task, candidates=len(gallery)),
+        comparisons=tuple(comparisons.values()),
         figures=figures_of(recon, features, bounds, data, noise, task),
         detail={
             "inputs": list(data.inputs.shape),
@@ -77,6 +75,12 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     )
 
 
+def _median(method: str, values: _Array, data: Data, noise: Any, task: Task) -> Comparison:
+    error = task.feature_error
+    guarantee = readings.median_guarantee(method, values, spread=data.spread, noise=noise, feature_error=error)
+    return Comparison(guarantee=guarantee)
+
+
 def _gallery(recon: Any, method: str, features: Any, inputs: _Array, noise: Any, task: Task) -> Comparison:
     import torch
 
@@ -87,6 +91,6 @@ def _gallery(recon: Any, method: str, features: Any, inputs: _Array, noise: Any,
         attack = recon.nearest_candidate(features, rows, noise, guarantee, seed=seed + 1)
     else:
         prior = recon.Gallery(rows)
-        guarantee = recon.bayes_bound(features, prior, noise, **options).guarantee()
+        guarantee = recon.bayes_bound(features, prior, noise, basis=task.basis, **options).guarantee()
         attack = recon.linear_decoder(features, rows, prior, noise, tries=4096, seed=seed + 1)
     return Comparison(guarantee=guarantee, attack=attack)

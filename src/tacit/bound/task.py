@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-METHODS = ("multi-point", "two-point", "hcr", "identify", "bayes")
-PER_INPUT = ("multi-point", "two-point", "hcr")
+METHODS = ("identify", "bayes", "two-point", "multi-point", "hcr")
+"""In the order of the report: what speaks about real attackers comes first."""
+PER_INPUT = ("two-point", "multi-point", "hcr")
 """Methods that bound input by input; the others take all inputs together."""
+GAUSSIAN_ONLY = ("identify", "bayes", "multi-point")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +20,7 @@ class Task:
     """What to bound: a model, its inputs, the noise, and how.
 
     `limit` is how many inputs are bounded one by one; the methods over a gallery (identify, bayes) use all of them.
+    `basis` "auto" takes images in cosine modes and vectors entry by entry.
     """
 
     model: str

@@ -34,9 +34,11 @@ def bound(
         Path | None, typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file.")
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", help="multi-point, two-point, hcr, identify, bayes, several with commas, or all.")
+        str, typer.Option("--method", help="identify, bayes, two-point, multi-point, hcr, several with commas, or all.")
     ] = "all",
-    basis: Annotated[str, typer.Option("--basis", help="dct (cosine modes of images) or pixel.")] = "dct",
+    basis: Annotated[
+        str, typer.Option("--basis", help="dct (cosine modes of images), pixel (single entries), or auto.")
+    ] = "auto",
     limit: Annotated[int | None, typer.Option("--limit", help="Bound only so many inputs one by one.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
     feature_error: Annotated[
@@ -59,7 +61,7 @@ def bound(
             weights=weights,
             data=data,
             noise=noise,
-            methods=study.METHODS if method == "all" else tuple(method.split(",")),
+            methods=study.methods_of(method, noise),
             basis=basis,
             out=out,
             resume=resume,
