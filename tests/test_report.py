@@ -1,7 +1,9 @@
 import json
+import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, InputError
@@ -151,6 +153,12 @@ def test_the_page_needs_nothing_but_itself():
     assert "prefers-color-scheme: dark" in source
     assert "@media print" in source
     assert 'name="viewport"' in source
+
+
+def test_histograms_write_few_plain_numbers_over_a_short_axis():
+    written = re.findall(r"<!-- ([\d.]+) -->", figures.histogram({"a": np.array([0.03, 0.05, 0.17])}, x_label="x"))
+    assert {"0.05", "0.1"} <= set(written)
+    assert not {"0.04", "0.06"} & set(written)
 
 
 def test_figures_are_xml_in_the_colours_of_both_schemes_and_the_same_every_time():

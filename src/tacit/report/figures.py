@@ -7,6 +7,7 @@ Figures are narrow, so that their letters stay readable on a phone.
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -142,6 +143,7 @@ def comparison(
 def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = None, x_label: str) -> str:
     """Shares of positive values over a logarithmic axis, one outline a name, with one place marked if given."""
     import numpy as np
+    from matplotlib import ticker
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -149,6 +151,11 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = N
         everything = np.concatenate([*positive.values(), [marked[0]] if marked else []])
         edges = np.geomspace(everything.min() * 0.9, everything.max() * 1.1, 60)
         axes.set_xscale("log")
+        decades = math.log10(edges[-1] / edges[0])
+        if decades < 2:  # matplotlib writes powers of ten beside one another, and over one another
+            axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if decades > 0.4 else range(1, 10)))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter("")
         if marked:
             axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
         for (name, found), colour in zip(positive.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
