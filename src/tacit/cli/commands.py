@@ -42,8 +42,8 @@ def bound(
     limit: Annotated[int | None, typer.Option("--limit", help="Bound only so many inputs one by one.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
     feature_error: Annotated[
-        float, typer.Option("--feature-error", help="How exact the released features are: 1e-6 for float32.")
-    ] = 1e-13,
+        float, typer.Option("--feature-error", help="How exact the released features are: 1e-6 float32, 1e-13 float64.")
+    ] = 1e-6,
     engine: Annotated[
         str, typer.Option("--engine", help="Where batches run: local, or dask://HOST:PORT of a cluster.")
     ] = "local",
