@@ -170,6 +170,18 @@ def test_a_release_in_float32_has_smaller_bounds_and_says_so(folder, run_here):
     assert 0 < medians["1e-6"] < medians["1e-13"]
 
 
+def test_a_log_hears_how_far_a_long_run_is(run_here, monkeypatch):
+    quick = ("--method", "multi-point", "--limit", "8")
+    assert run_here(*quick).stderr == ""
+    monkeypatch.setattr("tacit.cli.progress.LINE_EVERY", 0.0)
+    finished = run_here(*quick, "--resume")
+    assert finished.stderr.splitlines() == [
+        "multi-point, inputs 1 to 4 of 8 (step 1 of 2)",
+        "multi-point, inputs 5 to 8 of 8 (step 2 of 2)",
+    ]
+    assert run_here(*quick, "--resume", "--quiet").stderr == ""
+
+
 def test_finished_batches_are_not_repeated(folder, run_here):
     assert run_here("--method", "multi-point").returncode == 0
     marked = folder / "out" / "multi-point-00001.npy"

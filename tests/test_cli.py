@@ -215,7 +215,7 @@ def fit(*arguments):
 
 RandomForestClassifier.fit = fit
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
-cli.main(["demo", "--json", "out.json"])
+cli.main(["demo", "--json", "out.json", "--quiet"])
 """
 
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 from collections.abc import Callable, Iterator
+
+import typer
+
+LINE_EVERY = 20.0
+"""Seconds between lines where there is no terminal to draw a bar on."""
 
 
 @contextlib.contextmanager
 def progress(steps: int | None, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr that is told what begins; without a number of steps it follows words such as "3 of 40 done"."""
+    """A bar on stderr that is told what begins; without a number of steps it follows words such as "3 of 40 done".
+
+    In a log or a pipe it is a line now and then.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -17,10 +26,13 @@ def progress(steps: int | None, *, quiet: bool) -> Iterator[Callable[[str], None
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
         task = bar.add_task("", total=steps)
-        begun = 0
+        begun, said = 0, time.monotonic()
 
         def advance(description: str) -> None:
-            nonlocal begun
+            nonlocal begun, said
+            if bar.disable and not quiet and time.monotonic() - said >= LINE_EVERY:
+                said = time.monotonic()
+                typer.echo(description if steps is None else f"{description} (step {begun + 1} of {steps})", err=True)
             counted = re.match(r"(\d+) of (\d+) ", description) if steps is None else None
             if counted:
                 bar.update(task, description=description, completed=int(counted[1]), total=int(counted[2]))
