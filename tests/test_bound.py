@@ -130,7 +130,10 @@ def test_weights_of_torch_and_a_folder_of_images_will_do(folder, run_here):
         Image.fromarray(image).save(folder / "images" / f"{number}.png")
     finished = run_here("--method", "multi-point,identify", "--limit", "2", weights="weights.pt", data="images")
     assert finished.returncode == 0, finished.stderr
-    assert "2 of 5 inputs of shape (1, 10, 10)" in " ".join(finished.stdout.split())
+    said = " ".join(finished.stdout.split())
+    assert (
+        "5 inputs of shape (1, 10, 10), released as features with noise Gaussian(0.5), of which 2 were bounded" in said
+    )
     assert "over 5 equally likely inputs" in " ".join(finished.stdout.split())
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import readings
 from ..guarantee import Comparison, Guarantee, safe_text
 from ..report import Figure, figures
-from .task import Data, Task
+from .task import PER_INPUT, Data, Task
 
 _Array = NDArray[np.float64]
 
@@ -47,9 +47,9 @@ def summary(
             "Not asked: how often somebody who holds a list of inputs names the one released. --method identify asks "
             "it, for Gaussian noise."
         )
+    alone = f", of which {len(data.inputs)} were bounded one by one" if set(comparisons) & set(PER_INPUT) else ""
     sentences.append(
-        f"Bounded one by one: {len(data.inputs)} of {candidates} inputs of shape {data.inputs.shape[1:]}, released as "
-        f"features with noise {noise!r}."
+        f"{candidates} inputs of shape {data.inputs.shape[1:]}, released as features with noise {noise!r}{alone}."
     )
     return tuple(sentences)
 
