@@ -77,6 +77,7 @@ def test_an_error_of_the_shift_is_paid_for(noise):
         lambda: Gaussian(covariance=[[1.0, 0.5], [0.0, 1.0]]),
         lambda: Gaussian(covariance=np.diag([1.0, 1e-14])),
         lambda: Gaussian(covariance=(np.ones((3, 1)), np.ones(2))),
+        lambda: Gaussian(covariance=(np.ones((3, 1)), np.ones(3), np.ones(3))),
         lambda: Laplace(0.0),
         lambda: Uniform(-1.0),
         lambda: Quantized(Gaussian(1.0), 1e-6),

@@ -76,6 +76,8 @@ def test_rounding_that_would_swamp_the_density_is_refused():
     ("change", "match"),
     [
         ({"spread": 0.0}, "spread must be"),
+        ({"spread": "wide"}, "spread must be"),
+        ({"shape": 4}, "shape must be a tuple"),
         ({"spread": np.zeros((4, 4))}, "lower triangular"),
         ({"spread": np.ones((4, 4))}, "lower triangular"),
         ({"spread": np.eye(3)}, "the shape of spread"),

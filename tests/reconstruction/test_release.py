@@ -7,9 +7,20 @@ from scipy.fft import dctn
 from torch import nn
 
 from tacit import InputError
-from tacit.reconstruction import Gaussian, multipoint_bounds, single_mode_bounds
+from tacit.reconstruction import (
+    Gallery,
+    Gaussian,
+    bayes_bound,
+    hcr_bounds,
+    identification_bound,
+    local_limit,
+    multipoint_bounds,
+    single_mode_bounds,
+    twins,
+    two_point_bounds,
+)
 from tacit.reconstruction.basis import basis_of
-from tacit.reconstruction.release import opened
+from tacit.reconstruction.release import FEATURE_ERROR, opened
 
 
 def refused(features, inputs, match):
@@ -182,3 +193,81 @@ def test_bases_that_are_none_are_refused(basis, images):
 def test_flat_inputs_have_no_cosine_modes():
     with pytest.raises(InputError, match="use basis='pixel'"):
         multipoint_bounds(nn.Identity(), torch.rand(2, 5), Gaussian(1.0))
+
+
+@pytest.mark.parametrize("arrays", [True, False])
+def test_features_in_less_than_float64_are_paid_for(arrays):
+    """The identity: the release itself is unbiased with deviation σ, and no bound may exceed it."""
+    inputs = torch.rand(3, 4, dtype=torch.float64)
+    if arrays:  # a list of Python floats is float64, whatever torch would make of it
+        found = multipoint_bounds(lambda x: x.tolist(), inputs.numpy(), Gaussian(0.5), basis="pixel")
+        assert found.feature_error == FEATURE_ERROR
+    else:
+        found = multipoint_bounds(lambda x: x.float(), inputs, Gaussian(0.5), basis="pixel")
+        assert found.feature_error >= torch.finfo(torch.float32).eps
+    assert 0.4 < found.std.max() <= 0.5
+
+
+def test_a_callable_in_float32_is_let_in_where_that_is_said(images):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 300), nn.Linear(300, 20)).eval()
+
+    def single(x):
+        return network(x.float())
+
+    exact_ones = multipoint_bounds(network, images, Gaussian(1.0), feature_error=1e-6).std
+    refused(single, images.double(), "feature_error=1e-6 for float32")
+    found = multipoint_bounds(single, images.double(), Gaussian(1.0), feature_error=1e-6).std
+    np.testing.assert_allclose(found, exact_ones, rtol=1e-2)
+    refused(lambda x: x.flatten(1) - 1e-3 * x.flatten(1).mean(dim=0), images.double(), "treat every input by itself")
+    with pytest.raises(InputError, match="treat every input by itself"):
+        opened(lambda x: x.flatten(1) - 1e-3 * x.flatten(1).mean(dim=0), images.double(), feature_error=1e-6)
+
+
+def test_differences_in_large_batches_that_are_not_paid_for_are_refused(images):
+    def crowded(x):
+        return x.flatten(1) * (1.0 if len(x) <= 6 else 1 + 1e-10)
+
+    with pytest.raises(InputError, match="treat every input by itself"):
+        multipoint_bounds(crowded, images.double(), Gaussian(1.0))
+    multipoint_bounds(crowded, images.double(), Gaussian(1.0), feature_error=1e-10)
+
+
+def test_models_that_know_only_the_candidates_will_do():
+    names = {float(number): [float(number == other) for other in range(5)] for number in range(5)}
+    candidates = np.arange(5.0)[:, None]
+
+    def looked_up(rows):
+        return np.array([names[float(row[0])] for row in rows])
+
+    assert identification_bound(looked_up, candidates, Gaussian(0.1)).value == pytest.approx(1.0)
+    assert bayes_bound(looked_up, Gallery(candidates), Gaussian(10.0), basis="pixel").remaining > 0.9
+    refused(looked_up, candidates, "KeyError")
+
+
+@pytest.mark.parametrize("bound", [multipoint_bounds, single_mode_bounds, hcr_bounds, two_point_bounds, local_limit])
+@pytest.mark.parametrize("noise", [0.5, None, Gaussian])
+def test_noise_that_is_none_is_refused(bound, noise, images):
+    with pytest.raises(InputError, match="noise must be a noise of this room"):
+        bound(nn.Flatten(), images, noise)
+
+
+@pytest.mark.parametrize("search", [hcr_bounds, local_limit, twins])
+def test_models_without_derivatives_are_refused_where_these_are_needed(search, images):
+    with pytest.raises(InputError, match="the derivative of features must exist"):
+        search(lambda x: np.tanh(x.reshape(len(x), -1)), images.double().numpy(), Gaussian(1.0))
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        (lambda rows: rows.sign() * rows.abs() ** (1 / 3), lambda rows: rows),  # would make small changes large
+        (lambda rows: rows, lambda rows: rows**3),
+        (lambda rows: rows.float().double(), lambda rows: rows),
+        (lambda rows: rows[:, :, :2], lambda rows: rows),
+        (print, print),
+    ],
+)
+def test_callables_that_are_no_basis_are_refused(basis, images):
+    with pytest.raises(InputError, match="basis must"):
+        hcr_bounds(nn.Flatten(), images, Gaussian(1.0), basis=basis)

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -47,3 +49,10 @@ def test_the_guarantee_of_a_twin(images):
 def test_only_gaussian_noise_has_twins(images):
     with pytest.raises(NoTheoremError, match="must have Gaussian noise"):
         twins(nn.Flatten(), images, Laplace(1.0))
+
+
+@pytest.mark.parametrize("box", [None, (0.0, math.inf), (-math.inf, math.inf)])
+def test_a_single_number_has_a_twin_in_any_box(box):
+    found = twins(nn.Linear(1, 1).eval(), torch.full((1, 1), 0.5), Gaussian(1.0), box=box, steps=50)
+    assert found.difference[0] > 0
+    assert box is None or found.inputs.min() >= box[0]

@@ -309,6 +309,10 @@ def test_a_model_that_rounds_has_bounds_but_no_derivative(images):
 
     with pytest.raises(InputError, match="the model rounds somewhere"):
         local_limit(rounding, images.double(), NOISE)
+    with pytest.raises(InputError, match="the model rounds somewhere"):
+        hcr_bounds(rounding, images.double(), NOISE, restarts=2)
+    still = hcr_bounds(lambda x: 0 * x.flatten(1), images.double(), NOISE, restarts=2)
+    assert np.all(still.std == 0)  # nothing to search along, and nothing hidden
     assert np.all(multipoint_bounds(rounding, images.double(), NOISE, steps=(0.5,)).std > 0)
 
 

@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 from .. import checked
 from ..errors import InputError
 from .lsqr import LARGEST_CONDITION, Product, Products, minimum_norm_solutions
-from .release import plain_attention
+from .release import derivatives
 
 _CPU_MEMORY = 1e9
 _GPU_SHARE = 0.4
@@ -50,7 +50,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
         return features(rows.reshape(len(rows), *inputs.shape[1:]).clone()).reshape(len(rows), -1)
 
     point = inputs.flatten(1)
-    with plain_attention():
+    with derivatives():
         moving = _moving(flat, point)
         kept = _kept(point, moving.shape[1])
         groups = zip(*(rows.split(kept or len(point)) for rows in (point, starts, moving)), strict=True)

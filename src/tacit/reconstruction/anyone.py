@@ -19,7 +19,7 @@ from ..numerics import at_least, at_most, down, up
 from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import gallery_identification, two_point_bayes_mse, two_point_mse
 from .basis import BasisLike, basis_of
-from .noise import Noise, gaussian_of, required_gaussian
+from .noise import Noise, checked_noise, gaussian_of, required_gaussian
 from .pictured import mode_card, mode_histogram
 from .priors import gallery_description
 from .release import FEATURE_ERROR, Release, as_array, opened
@@ -91,6 +91,7 @@ def two_point_bounds(
     `box` gives the least and the greatest value of a valid input's entries: changed inputs are cut off there, so that
     the bound holds for an adversary who knows the box.
     """
+    checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     largest = checked.number("largest", largest, above=0, remedy="use the greatest change that makes sense")
@@ -207,7 +208,7 @@ class GalleryRelease:
         features: Callable[[Any], Any], candidates: object, noise: Noise, feature_error: float
     ) -> GalleryRelease:
         gaussian = required_gaussian(noise, "bounds over a gallery")
-        release = opened(features, candidates, feature_error=feature_error)
+        release = opened(features, candidates, feature_error=feature_error, only_these=True)
         clean = release.features(release.inputs)
         whitened = gaussian.whitened(clean)
         moved = release.error * clean.norm(dim=1) / gaussian.size + gaussian.rounding * whitened.norm(dim=1)

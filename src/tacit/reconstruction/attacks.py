@@ -22,7 +22,7 @@ from ..theory.confidence import binomial_lower, binomial_upper, bounded_mean_low
 from .bayes import REMAINING
 from .noise import Noise, required_gaussian
 from .priors import Gallery, Mixture
-from .release import Release, as_array, loaded, opened, plain_attention
+from .release import Release, as_array, derivatives, loaded, opened
 
 _CONFIDENCE = "use 0.999"
 
@@ -38,7 +38,7 @@ def nearest_candidate(
     seed: int = 0,
 ) -> Attack:
     """Names the candidate whose features lie closest to a noisy release; against `identification_bound`."""
-    release = opened(features, candidates)
+    release = opened(features, candidates, only_these=True)
     truth, noisy, clean = _draws(release.features(release.inputs), noise, draws, seed)
     clean, noisy = noise.whitened(clean), noise.whitened(noisy)
     hits = 0
@@ -150,6 +150,8 @@ def gradient_inversion(
     the attack is compared with `bayes_bound`. `advance` hears how many held-out inputs are done.
     """
     gaussian = required_gaussian(noise, "gradient inversion")
+    if not isinstance(prior, Mixture):
+        raise InputError("prior", prior, requirement="must be a Mixture", remedy="write Mixture.fitted(public)")
     steps = checked.whole("steps", steps, at_least=1, remedy="use 300")
     release = opened(features, prior.sample(8, seed=seed))
     trial = _held_out(release, held_out, tries, seed)
@@ -164,12 +166,12 @@ def gradient_inversion(
             optimiser = torch.optim.Adam([guess], lr=rate)
             schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
             for _ in range(steps):
-                with plain_attention():
+                with derivatives():
                     ours = release.function(guess.reshape(-1, *release.shape)).flatten(1)
-                distance = (gaussian.whitened(ours) - target).square().sum(dim=1) / 2
-                loss = (distance - prior.log_density(guess)).sum()
-                optimiser.zero_grad()
-                loss.backward()
+                    distance = (gaussian.whitened(ours) - target).square().sum(dim=1) / 2
+                    loss = (distance - prior.log_density(guess)).sum()
+                    optimiser.zero_grad()
+                    loss.backward()
                 optimiser.step()
                 schedule.step()
             found.append(guess.detach())

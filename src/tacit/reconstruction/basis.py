@@ -46,26 +46,37 @@ def basis_of(basis: BasisLike, shape: tuple[int, ...], device: torch.device) -> 
         return _pixel(shape) if basis == "pixel" else _cosine(shape, device)
     if isinstance(basis, tuple) and len(basis) == 2 and all(callable(part) for part in basis):
         found = Basis(name="given", to_modes=basis[0], from_modes=basis[1], shape=shape)
-    else:
-        matrix = torch.tensor(
-            checked.array("basis", basis, dimensions=2, remedy="pass one mode a row"),
-            dtype=torch.float64,
-            device=device,
-        )
-        size = math.prod(shape)
-        if matrix.shape != (size, size):
+        try:
+            _check_orthonormal(found, device)
+        except InputError:
+            raise
+        except Exception as failure:  # the caller's own code may raise anything
             raise InputError(
-                "the shape of basis",
-                tuple(matrix.shape),
-                requirement=f"must be ({size}, {size})",
-                remedy="pass one mode a row",
-            )
-        found = Basis(
-            name="given",
-            to_modes=lambda rows: (rows.reshape(len(rows), size) @ matrix.T).reshape(rows.shape),
-            from_modes=lambda rows: (rows.reshape(len(rows), size) @ matrix).reshape(rows.shape),
-            shape=shape,
+                "basis",
+                f"{type(failure).__name__}: {failure}",
+                requirement="must map tensors of shape (rows, *shape of an input) to such tensors",
+                remedy="check both callables on zeros",
+            ) from None
+        return found
+    matrix = torch.tensor(
+        checked.array("basis", basis, dimensions=2, remedy="pass one mode a row"),
+        dtype=torch.float64,
+        device=device,
+    )
+    size = math.prod(shape)
+    if matrix.shape != (size, size):
+        raise InputError(
+            "the shape of basis",
+            tuple(matrix.shape),
+            requirement=f"must be ({size}, {size})",
+            remedy="pass one mode a row",
         )
+    found = Basis(
+        name="given",
+        to_modes=lambda rows: (rows.reshape(len(rows), size) @ matrix.T).reshape(rows.shape),
+        from_modes=lambda rows: (rows.reshape(len(rows), size) @ matrix).reshape(rows.shape),
+        shape=shape,
+    )
     _check_orthonormal(found, device)
     return found
 
@@ -109,11 +120,25 @@ def _check_orthonormal(basis: Basis, device: torch.device) -> None:
     gram = vectors @ vectors.T - torch.eye(len(modes), dtype=torch.float64, device=device)
     back = basis.to_modes(vectors.reshape(-1, *basis.shape)).reshape(len(modes), -1)
     units = torch.nn.functional.one_hot(modes, basis.size).double()
-    worst = max(float(gram.abs().max()), float((back - units).abs().max()))
+    worst = max(float(gram.abs().max()), float((back - units).abs().max()), _nonlinearity(basis, modes, vectors))
     if not worst <= ROUNDING:
         raise InputError(
             "basis",
             f"an error of {worst:.2g}",
-            requirement=f"must be orthonormal to {ROUNDING:g}, and its second callable the inverse of its first",
+            requirement=f"must be linear and orthonormal to {ROUNDING:g}, its second callable the inverse of its first",
             remedy="orthonormalise it in float64, e.g. with a QR decomposition",
         )
+
+
+def _nonlinearity(basis: Basis, modes: Tensor, vectors: Tensor) -> float:
+    """How far both maps are from linear, on sums of all these modes of two very different lengths."""
+    generator = torch.Generator().manual_seed(0)
+    shares = torch.randn(2, len(modes), generator=generator, dtype=torch.float64).to(vectors.device)
+    shares = shares / shares.norm(dim=1, keepdim=True) * torch.tensor([[1.0], [1e-3]]).to(shares)
+    units = torch.zeros(2, basis.size, dtype=torch.float64, device=vectors.device)
+    units[:, modes] = shares
+    summed = shares @ vectors
+    back = basis.to_modes(summed.reshape(2, *basis.shape)).reshape(2, -1) - units
+    there = basis.from_modes(units.reshape(2, *basis.shape)).reshape(2, -1) - summed
+    wrong = torch.stack([back.norm(dim=1), there.norm(dim=1)]) / shares.norm(dim=1)
+    return float(wrong.max()) / math.sqrt(len(modes))

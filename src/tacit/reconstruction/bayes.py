@@ -20,7 +20,7 @@ from ..theory.confidence import sampled_mean_lower
 from ..theory.estimation import gallery_coordinate_mse, gallery_mse, two_point_bayes_error, two_point_error
 from .anyone import GalleryRelease
 from .basis import Basis, BasisLike, basis_of
-from .noise import Noise, gaussian_of
+from .noise import Noise, checked_noise, gaussian_of
 from .priors import Gallery, Mixture, Prior
 from .release import FEATURE_ERROR, Release, as_array, opened
 from .unbiased import mode_error, release_assumptions, shift_error
@@ -120,11 +120,13 @@ def bayes_bound(
         raise InputError(
             "prior", prior, requirement="must be a Gallery or a Mixture", remedy="write Mixture.fitted(public)"
         )
+    checked_noise(noise)
     draws = checked.whole("draws", draws, at_least=100, remedy="use 20000")
     mode_draws = checked.whole("mode_draws", mode_draws, at_least=0, remedy="use 0, or 2000")
     failure = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
     seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
-    release = opened(features, prior.sample(8, seed=seed), feature_error=feature_error)
+    only_these = isinstance(prior, Gallery)
+    release = opened(features, prior.sample(8, seed=seed), feature_error=feature_error, only_these=only_these)
     modes = basis_of(basis, prior.shape, release.inputs.device)
     share = failure / 2 if mode_draws else failure
     if isinstance(prior, Gallery):

@@ -116,7 +116,7 @@ def calibrate(
     goal, value = _goal(target)
     failure = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
     seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
-    release = opened(features, inputs, feature_error=feature_error)
+    release = opened(features, inputs, feature_error=feature_error, only_these=True)
     clean = release.features(release.inputs)
     truth = _labels(labels, clean)
     refinements = REFINEMENTS if sigmas is None else 0

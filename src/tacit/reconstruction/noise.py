@@ -100,6 +100,13 @@ class Gaussian:
         if sigma is not None:
             self.sigma = checked.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
         elif isinstance(covariance, tuple):
+            if len(covariance) != 2:
+                raise InputError(
+                    "the parts of covariance",
+                    len(covariance),
+                    requirement="must be 2",
+                    remedy="pass (factor, diagonal), or one array",
+                )
             self._set_factor(*covariance)
         else:
             values = checked.array("covariance", covariance, remedy="pass the diagonal, or the whole matrix")
@@ -381,6 +388,24 @@ def _skew(matrix: _Array) -> float:
     return float(np.abs(matrix - matrix.T).max() / max(np.abs(matrix).max(), 1e-300))
 
 
+_ASKED = (
+    "rounding",
+    "failure_probability",
+    "assumptions",
+    "chi_square",
+    "total_variation",
+    "sample",
+    "whitened",
+    "size",
+)
+
+
+def checked_noise(noise: object) -> None:
+    """A noise of this room, or an object that does what the bounds ask of one."""
+    if isinstance(noise, type) or not all(hasattr(noise, name) for name in _ASKED):
+        raise InputError("noise", noise, requirement="must be a noise of this room", remedy="use Gaussian(sigma)")
+
+
 def gaussian_of(noise: Noise) -> Gaussian | None:
     """The Gaussian noise whose bounds hold for this one: itself, or the one that is then rounded."""
     unrounded = noise.noise if isinstance(noise, Quantized) else noise
@@ -389,6 +414,7 @@ def gaussian_of(noise: Noise) -> Gaussian | None:
 
 def required_gaussian(noise: Noise, purpose: str) -> Gaussian:
     """The Gaussian noise of a release; for any other no theorem here covers the purpose."""
+    checked_noise(noise)
     gaussian = gaussian_of(noise)
     if gaussian is not None:
         return gaussian

@@ -52,6 +52,10 @@ class Mixture:
         self, means: object, spread: Any, *, weights: object = None, shape: tuple[int, ...], description: str
     ) -> None:
         self.means = torch.tensor(checked.array("means", means, dimensions=2, remedy="pass one component a row"))
+        if not isinstance(shape, tuple) or not all(isinstance(size, int) for size in shape):
+            raise InputError(
+                "shape", shape, requirement="must be a tuple of whole numbers", remedy="pass an input's shape"
+            )
         self.shape = shape
         words = checked.text("description", description, remedy="say where the prior comes from")
         count, entries = self.means.shape
@@ -62,15 +66,16 @@ class Mixture:
         if len(shares) != count or abs(shares.sum() - 1) > 1e-9:
             raise InputError("weights", shares.sum(), requirement=f"must be {count} that sum to 1", remedy="scale them")
         self._log_weights = torch.log(torch.tensor(shares / shares.sum()))
+        spread = checked.array("spread", spread, remedy="pass a number or triangular factors")
         self.description = f"{words} ({fingerprint(self.means, torch.tensor(spread), self._log_weights)})"
         self._jitter: float | None = None
         if np.ndim(spread) == 0:
-            self._jitter = checked.number("spread", spread, above=0, remedy="give a standard deviation")
+            self._jitter = checked.number("spread", float(spread), above=0, remedy="give a standard deviation")
         else:
             self._set_factors(spread, count, entries)
 
-    def _set_factors(self, spread: Any, count: int, entries: int) -> None:
-        factors = torch.tensor(checked.array("spread", spread, remedy="pass a number or triangular factors"))
+    def _set_factors(self, spread: _Array, count: int, entries: int) -> None:
+        factors = torch.tensor(spread)
         factors = factors[None] if factors.ndim == 2 else factors
         diagonal = torch.diagonal(factors, dim1=-2, dim2=-1)
         if factors.ndim != 3 or factors.shape[1:] != (entries, entries) or len(factors) not in (1, count):

@@ -23,7 +23,8 @@ from .. import checked
 from ..errors import InputError
 
 _COUPLING = 1e-9
-"""Relative difference allowed between the features of an input alone and in a batch, in float64; it is paid for."""
+"""Relative difference allowed between the features of an input alone and in a batch, unless the caller allows more; it
+is paid for."""
 
 
 FEATURE_ERROR = 1e-13
@@ -62,6 +63,17 @@ class Release:
                     raise
                 rows //= 2
 
+    def check_at_rest(self, points: Tensor) -> None:
+        """The Jacobian was found to vanish at these points: refused where the features change farther away."""
+        around = torch.stack([self.features(points + step) for step in (0.0, 1.0, -1.0)])
+        if bool((around != around[:1]).any()):
+            raise InputError(
+                "the Jacobian of features",
+                0.0,
+                requirement="must not vanish while the features change",
+                remedy="the model rounds somewhere: use multipoint_bounds, which needs no derivative",
+            )
+
     def _checked(self, chunk: Tensor) -> Tensor:
         """The features of a chunk, finite, and for one row in the middle the same as alone."""
         found = _rows(self.function(chunk), len(chunk))
@@ -71,7 +83,8 @@ class Release:
             )
         if len(chunk) > 8:
             middle = len(chunk) // 2
-            _check_same(found[middle : middle + 1], _rows(self.function(chunk[middle : middle + 1]), 1))
+            alone = _rows(self.function(chunk[middle : middle + 1]), 1)
+            _check_same(found[middle : middle + 1], alone, 2 * self.error)  # each may be off by what is paid for
         return found
 
 
@@ -88,6 +101,23 @@ def plain_attention() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def derivatives() -> Iterator[None]:
+    """Plain attention; a model that cannot be differentiated is refused in its own words."""
+    try:
+        with plain_attention():
+            yield
+    except torch.cuda.OutOfMemoryError:
+        raise
+    except (RuntimeError, TypeError) as failure:
+        raise InputError(
+            "the derivative of features",
+            f"{type(failure).__name__}: {failure}",
+            requirement="must exist: they must be a torch module, or a function of tensors",
+            remedy="use multipoint_bounds, which needs no derivative",
+        ) from None
+
+
+@contextlib.contextmanager
 def exact() -> Iterator[None]:
     """No gradients, no TF32, plain attention."""
     before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
@@ -99,8 +129,17 @@ def exact() -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
-def opened(features: Callable[[Any], Any], inputs: object, *, feature_error: float = FEATURE_ERROR) -> Release:
-    """What the bounds work with, once it is known to be fit for them."""
+def opened(
+    features: Callable[[Any], Any],
+    inputs: object,
+    *,
+    feature_error: float = FEATURE_ERROR,
+    only_these: bool = False,
+) -> Release:
+    """What the bounds work with, once it is known to be fit for them.
+
+    `only_these` says that the model will see no other inputs, and may know no others, as of categories or texts.
+    """
     error = checked.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
     if not callable(features):
         raise InputError("features", features, requirement="must be a module or a callable", remedy="pass the model")
@@ -116,11 +155,12 @@ def opened(features: Callable[[Any], Any], inputs: object, *, feature_error: flo
             precision=torch.float32,
         )
     else:
-        function = _of_copies(features if isinstance(inputs, Tensor) else _of_arrays(features))
+        function = _of_copies(_of_tensors(features) if isinstance(inputs, Tensor) else _of_arrays(features))
         release = Release(
             inputs=_inputs(inputs, _device(inputs)), function=function, search=function, precision=torch.float64
         )
-    measured = _check_rows(release)
+    release = dataclasses.replace(release, error=error)
+    measured = _check_rows(release, only_these=only_these)
     if isinstance(features, nn.Module) and any(part.training for part in features.modules()):
         _check_evaluation(features, release)
     return dataclasses.replace(release, error=max(error, 4 * measured))
@@ -144,8 +184,18 @@ def _of_copies(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tenso
 
 
 def _of_arrays(features: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
-    """A callable that takes and returns NumPy arrays, as one of tensors."""
-    return lambda rows: torch.as_tensor(features(rows.numpy()))
+    """A callable that takes NumPy arrays and returns them, or lists, as one of tensors."""
+    return lambda rows: torch.as_tensor(np.asarray(features(rows.numpy())))
+
+
+def _of_tensors(features: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
+    """A callable that takes tensors; NumPy arrays, which it may return, become tensors."""
+
+    def function(rows: Tensor) -> Tensor:
+        found = features(rows)
+        return torch.as_tensor(found) if isinstance(found, np.ndarray) else found
+
+    return function
 
 
 def loaded(name: str, inputs: object) -> object:
@@ -218,17 +268,22 @@ def _check_evaluation(features: nn.Module, release: Release) -> None:
         raise _train_mode("features")
 
 
-def _check_rows(release: Release) -> float:
-    """Repeatable, and the same whether an input stands alone or beside others: how far from it, relatively."""
-    some = release.inputs[:3]
-    batch = torch.cat([some, some.flip(0) + 0.5])
+def _check_rows(release: Release, *, only_these: bool) -> float:
+    """Repeatable, and the same whether an input stands alone or beside others: how far from it, relatively.
+
+    What comes in less than float64 was rounded to that, and is this far from the model's features at the least.
+    """
+    some = release.inputs[: 6 if only_these else 3]
+    batch = some if only_these else torch.cat([some, some.flip(0) + 0.5])
     try:
         together = release.features(batch)
         again = release.features(batch)
         alone = torch.cat([release.features(row[None]) for row in batch])
-    except (RuntimeError, TypeError, ValueError) as failure:
-        if isinstance(failure, InputError):
-            raise
+        with exact():
+            rounded = torch.finfo(release.function(batch[:1]).dtype).eps
+    except InputError:
+        raise
+    except Exception as failure:  # the caller's own code may raise anything
         raise InputError(
             "features",
             f"{type(failure).__name__}: {failure}",
@@ -236,24 +291,26 @@ def _check_rows(release: Release) -> float:
             remedy="pass the module itself, or a callable that computes in float64",
         ) from None
     repeated = _difference(together, again)
-    if repeated > _COUPLING:
+    if repeated > max(_COUPLING, release.error):
         raise InputError(
             "features",
             f"a relative difference of {repeated:.2g} between two calls",
             requirement="must return the same features every time",
             remedy="switch off dropout and other randomness; the noise is added by tacit",
         )
-    return max(repeated, _check_same(together, alone))
+    measured = max(repeated, _check_same(together, alone, max(_COUPLING, release.error)))
+    return max(measured, rounded / 4) if rounded > torch.finfo(torch.float64).eps else measured
 
 
-def _check_same(together: Tensor, alone: Tensor) -> float:
+def _check_same(together: Tensor, alone: Tensor, most: float) -> float:
     difference = _difference(together, alone)
-    if difference > _COUPLING:
+    if difference > most:
         raise InputError(
             "features",
             f"a relative difference of {difference:.2g} between an input alone and in a batch",
             requirement="must treat every input by itself, in float64",
-            remedy="use evaluation mode and running statistics, and compute in float64",
+            remedy="use evaluation mode and running statistics, and compute in float64, or say how exact features are: "
+            "feature_error=1e-6 for float32",
         )
     return difference
 

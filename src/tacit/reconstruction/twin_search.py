@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
 from .anyone import Box, checked_box
 from .noise import Gaussian, Noise, required_gaussian
-from .release import FEATURE_ERROR, Release, as_array, opened, plain_attention
+from .release import FEATURE_ERROR, Release, as_array, derivatives, opened
 from .unbiased import release_assumptions, shift_error
 
 _Array = NDArray[np.float64]
@@ -74,11 +75,12 @@ def twins(
     limits = checked_box(box, release)
     generator = torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
     base = gaussian.whitened(release.features(release.inputs))
-    spread = (limits[1] - limits[0]) / 4 if box is not None else float(release.inputs.std()) or 1.0
+    finite = math.isfinite(limits[1] - limits[0])
+    spread = (limits[1] - limits[0]) / 4 if finite else float(release.inputs.std(correction=0)) or 1.0
     start = torch.randn(release.inputs.shape, generator=generator, dtype=torch.float64).to(release.inputs)
     change = (0.1 * spread * start).requires_grad_()
     optimiser = torch.optim.Adam([change], lr=0.05 * spread)
-    with plain_attention():
+    with derivatives():
         for _ in range(steps):
             moved = (release.inputs + change).clamp(*limits)
             far = (moved - release.inputs).flatten(1).norm(dim=1)

@@ -20,7 +20,7 @@ from ..numerics import at_least, down
 from ..theory.estimation import hcr_variance
 from .algorithm1 import perturbation
 from .basis import ROUNDING, Basis, BasisLike, basis_of
-from .noise import Noise
+from .noise import Noise, checked_noise
 from .pictured import mode_card, mode_histogram
 from .quotient import UNIT, multipoint_variance
 from .release import FEATURE_ERROR, Release, as_array, opened
@@ -126,6 +126,7 @@ def multipoint_bounds(
     is always finished, and a block that has begun. Every result is a bound; how large it is depends on the time.
     `advance` then hears of the first pass.
     """
+    checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps if steps is not None else (1e-3,) if release.error < 1e-10 else (0.01, 0.1, 1.0))
@@ -181,6 +182,7 @@ def single_mode_bounds(
     feature_error: float = FEATURE_ERROR,
 ) -> UnbiasedBounds:
     """One mode at a time, for any noise: the change of that mode alone, at the best of `steps`."""
+    checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps)
@@ -217,8 +219,10 @@ def hcr_bounds(
 
     Searches in float32 where the model is a module, certifies every perturbation with one float64 forward pass.
     Each start is noise times size/√n, as published. For most models `multipoint_bounds` is far larger and far faster.
-    `rows` examples times restarts are worked on at once.
+    `rows` examples times restarts are worked on at once. A model that hides its derivative everywhere, as rounding
+    does, is refused.
     """
+    checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     size = checked.number("size", size, above=0, remedy="use 1/200")
@@ -227,6 +231,7 @@ def hcr_bounds(
     rows = checked.whole("rows", rows, at_least=1, remedy="use 1024")
     generator = torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
     variance = np.zeros((len(release.inputs), modes.size))
+    changed = False
     at_once = max(1, rows // restarts)
     for first in range(0, len(release.inputs), at_once):
         chosen = release.inputs[first : first + at_once]
@@ -239,6 +244,7 @@ def hcr_bounds(
             start.to(release.precision).reshape(len(chosen), restarts, -1),
             repetitions=repetitions,
         )
+        changed = changed or bool(found.any())
         moved = repeated + found.to(torch.float64).flatten(0, 1)
         shifts = release.features(moved) - base
         changes = np.abs(as_array(modes.to_modes(moved - repeated).reshape(len(moved), -1)))
@@ -248,6 +254,8 @@ def hcr_bounds(
         )
         variance[first : first + len(chosen)] = certified.reshape(len(chosen), restarts, -1).max(axis=1)
         advance(first + len(chosen))
+    if not changed:
+        release.check_at_rest(release.inputs[:3])
     return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, Algorithm 1 of arXiv:2404.02866v3")
 
 
