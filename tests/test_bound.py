@@ -15,9 +15,11 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from tacit import Comparison
+from tacit import Comparison, InputError
+from tacit.bound.given import inputs_of
 
 MODEL = """
+import torch
 from torch import nn
 
 def features():
@@ -31,6 +33,35 @@ def number():
 
 def unseeded():
     return features()
+
+def brain():
+    return features().bfloat16()
+
+def flat():
+    return nn.Linear(5, 4)
+
+def dead():
+    network = nn.Sequential(features(), nn.ReLU())
+    network[0][3].bias.data.fill_(-1000.0)
+    return network
+
+class Rounded(nn.Module):
+    def forward(self, x):
+        return (4 * x).round().flatten(1)
+
+def rounded():
+    return Rounded()
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.rand(1), persistent=False)
+
+    def forward(self, x):
+        return self.scale * x.flatten(1)
+
+def scaled():
+    return Scaled()
 """
 
 
@@ -47,7 +78,7 @@ def folder(tmp_path):
 
 def command(*extra, model="model.py:features", weights="weights.safetensors", data="data.npz", noise=None):
     return [
-        *(sys.executable, "-m", "tacit", "bound", model, "--weights", weights, "--data", data),
+        *(sys.executable, "-m", "tacit", "bound", model, *(("--weights", weights) if weights else ()), "--data", data),
         *("--noise", noise or "gaussian:0.5", *(() if "--out" in extra else ("--out", "out")), *extra),
     ]
 
@@ -137,6 +168,61 @@ def test_weights_of_torch_and_a_folder_of_images_will_do(folder, run_here):
     assert "over 5 equally likely inputs" in " ".join(finished.stdout.split())
 
 
+def test_images_keep_their_16_bits(folder):
+    from PIL import Image
+
+    (folder / "deep").mkdir()
+    entries = np.random.default_rng(0).integers(0, 2**16, size=(2, 5, 5), dtype=np.uint16)
+    for number, image in enumerate(entries):
+        Image.fromarray(image).save(folder / "deep" / f"{number}.png")
+    np.testing.assert_allclose(inputs_of(folder / "deep")[:, 0], entries / 65535, rtol=1e-15)
+    Image.fromarray(np.zeros((5, 5, 3), dtype=np.uint8)).save(folder / "deep" / "colour.png")
+    with pytest.raises(InputError, match="all grey or all in colour"):
+        inputs_of(folder / "deep")
+    (folder / "deep" / "half.png").write_bytes((folder / "deep" / "0.png").read_bytes()[:60])
+    with pytest.raises(InputError, match=r"half\.png"):
+        inputs_of(folder / "deep")
+
+
+def test_weights_in_bfloat16_will_do(run_here):
+    finished = run_here("--method", "identify", model="model.py:brain", weights=None)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_flat_inputs_have_every_method_in_pixels(folder, run_here):
+    np.save(folder / "rows.npy", np.random.default_rng(0).normal(size=(6, 5)))
+    finished = run_here("--basis", "pixel", model="model.py:flat", weights=None, data="rows.npy")
+    assert finished.returncode == 0, finished.stderr
+    assert all(f"\n{number}. " in finished.stdout for number in range(1, 6))
+
+
+@pytest.mark.parametrize("noise", ["laplace:1", "uniform:5"])
+def test_of_all_methods_those_run_that_hold_for_the_noise(folder, run_here, noise):
+    finished = run_here("--limit", "2", "--json", "l.json", "--report", "l.html", noise=noise)
+    assert finished.returncode == 0, finished.stderr
+    words = " ".join(finished.stdout.split())
+    assert "only Gaussian noise has a theorem for that" in words
+    assert ("The hcr bounds are 0 for half of all modes or more, and say nothing: with uniform" in words) == (
+        noise == "uniform:5"
+    )
+    assert len(json.loads((folder / "l.json").read_text())["comparisons"]) == 2
+
+
+def test_bounds_that_are_all_infinite_or_0_are_told_and_not_drawn(folder, run_here):
+    finished = run_here(
+        "--method", "multi-point", "--limit", "2", "--report", "d.html", model="model.py:dead", weights=None
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "no adversary of this class exists" in " ".join(finished.stdout.split())
+    page = (folder / "d.html").read_text()
+    assert "Bounds over all modes" not in page
+    assert "What this means for an image" in page
+
+
+def test_a_model_that_hides_its_derivative_is_refused_by_the_published_search(run_here):
+    assert_one_line(run_here("--method", "hcr", model="model.py:rounded", weights=None), "the model rounds somewhere")
+
+
 def test_one_input_alone_is_seen_against_all(folder, run_here):
     finished = run_here(
         "--method", "multi-point,two-point", "--limit", "1", "--report", "one.html", "--json", "one.json"
@@ -211,8 +297,9 @@ def test_a_folder_of_another_run_is_refused(folder, run_here):
     assert_one_line(run_here(*quick, "--resume"), "delete the file")
 
 
-def test_a_model_that_is_another_every_time_is_not_resumed(folder):
-    start = [*(sys.executable, "-m", "tacit", "bound", "model.py:unseeded", "--data", "data.npz", "--out", "random")]
+@pytest.mark.parametrize("factory", ["unseeded", "scaled"])
+def test_a_model_that_is_another_every_time_is_not_resumed(folder, factory):
+    start = [*(sys.executable, "-m", "tacit", "bound", f"model.py:{factory}", "--data", "data.npz", "--out", "random")]
     start += ["--noise", "gaussian:1", "--method", "multi-point", "--limit", "2"]
     first = subprocess.run(start, cwd=folder, capture_output=True, text=True, check=False)
     assert first.returncode == 0, first.stderr

@@ -35,9 +35,11 @@ def reconstruction() -> Any:
 
 def claim_folder(task: Task, data: Data, features: Any) -> None:
     """Make the output folder, or make sure that it belongs to this very task."""
+    import torch
+
     state = hashlib.sha256()
-    for name, tensor in features.state_dict().items():
-        state.update(name.encode() + tensor.cpu().numpy().tobytes())
+    for name, tensor in (*features.named_parameters(), *features.named_buffers()):
+        state.update(name.encode() + tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
     mark = {
         **_versions(),
         "model": kept.digest(Path(task.model.rpartition(":")[0]).read_bytes()),

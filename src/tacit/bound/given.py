@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import checked, kept
 from ..errors import InputError, NoTheoremError
-from .task import GAUSSIAN_ONLY, METHODS
+from .task import GAUSSIAN_ONLY, METHODS, is_gaussian
 
 _Array = NDArray[np.float64]
 
@@ -56,13 +56,29 @@ def _pictures(folder: Path) -> _Array:
         raise InputError("--data", str(folder), requirement="must hold images", remedy=f"use {', '.join(_IMAGES)}")
     images = []
     for path in paths:
-        with Image.open(path) as picture:
-            images.append(np.asarray(picture.convert("L" if picture.mode in ("1", "L", "I;16") else "RGB")) / 255.0)
+        try:
+            with Image.open(path) as picture:
+                images.append(_picture(picture))
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as failure:
+            raise InputError(
+                "an image of --data",
+                f"{path}: {failure}",
+                requirement="must be readable",
+                remedy="mend it, or take it away",
+            ) from None
     if len({image.shape for image in images}) > 1:
         sizes = sorted({image.shape for image in images})
-        raise InputError("the images of --data", sizes, requirement="must be of one size", remedy="resize them first")
+        requirement = "must be of one size, all grey or all in colour"
+        raise InputError("the images of --data", sizes, requirement=requirement, remedy="convert them first")
     stacked = np.stack(images)
     return stacked[:, None] if stacked.ndim == 3 else stacked.transpose(0, 3, 1, 2)
+
+
+def _picture(picture: Any) -> _Array:
+    """Entries from 0 to 1: (high, wide) of a grey picture, whose 16 bits are kept, else (high, wide, 3)."""
+    if picture.mode.startswith("I"):
+        return np.asarray(picture, dtype=np.float64) / 65535.0
+    return np.asarray(picture.convert("L" if picture.mode in ("1", "L") else "RGB")) / 255.0
 
 
 def noise_of(text: str, recon: Any) -> Any:
@@ -88,21 +104,19 @@ def noise_of(text: str, recon: Any) -> Any:
 def methods_of(text: str, noise: str) -> tuple[str, ...]:
     """The methods that a text with commas names; `all` are those that have a theorem for this noise."""
     if text == "all":
-        kind = noise.rpartition(":")[0].rpartition(":")[2]
-        return tuple(method for method in METHODS if kind == "gaussian" or method not in GAUSSIAN_ONLY)
+        return tuple(method for method in METHODS if is_gaussian(noise) or method not in GAUSSIAN_ONLY)
     named = [method.strip() for method in text.split(",")]
     for method in named:
         checked.choice("--method", method, METHODS, remedy="or use all")
     return tuple(method for method in METHODS if method in named)
 
 
-def check_noise(methods: tuple[str, ...], noise: Any, recon: Any) -> None:
+def check_noise(methods: tuple[str, ...], noise: str) -> None:
     """Refuses methods that have no theorem for this noise, before any work begins."""
-    unrounded = noise.noise if isinstance(noise, recon.Quantized) else noise
     for method in methods:
-        if method in GAUSSIAN_ONLY and not isinstance(unrounded, recon.Gaussian):
+        if method in GAUSSIAN_ONLY and not is_gaussian(noise):
             raise NoTheoremError(
-                f"--method {method} must have Gaussian noise, got {noise!r}; use --method two-point,hcr, or release "
+                f"--method {method} must have Gaussian noise, got {noise}; use --method two-point,hcr, or release "
                 "with gaussian:SIGMA"
             )
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import readings
 from ..guarantee import Comparison, Guarantee, safe_text
 from ..report import Figure, figures
-from .task import PER_INPUT, Data, Task
+from .task import PER_INPUT, Data, Task, is_gaussian
 
 _Array = NDArray[np.float64]
 
@@ -29,29 +29,41 @@ def summary(
         sentences.append(_naming(comparisons["identify"], candidates))
     if "bayes" in comparisons:
         sentences.append(_rebuilding(comparisons["bayes"], candidates))
-    if "two-point" in comparisons:
+    silent = [method for method in PER_INPUT if method in comparisons and not comparisons[method].guarantee.value]
+    if "two-point" in comparisons and "two-point" not in silent:
         sentences.append(
             "To each input there is another, which may look like nothing in the data, so that every estimate of a "
             f"{mode} is off by {comparisons['two-point'].guarantee.bound_text} on one of the two, for half of all "
             "modes. On the other it may be right."
         )
-    unbiased = [comparisons[method].guarantee.bound_text for method in ("multi-point", "hcr") if method in comparisons]
+    unbiased = [
+        f"{_scatter(comparisons[method].guarantee, data)}{how}"
+        for method, how in (("multi-point", ""), ("hcr", " by the published search"))
+        if method in comparisons and method not in silent
+    ]
     if unbiased:
         sentences.append(
             f"Do not decide by this: unbiased estimates of a {mode}, which use no knowledge of what inputs look like, "
-            f"scatter by {', by the published search '.join(unbiased)}, for half of all modes; the inputs themselves "
-            f"vary by {data.spread:.2g}. Real attackers have such knowledge."
+            f"scatter by {', '.join(unbiased)}, for half of all modes; the inputs themselves vary by "
+            f"{data.spread:.2g}. Real attackers have such knowledge."
         )
+    uniform = type(noise).__name__ == "Uniform"
+    for method in silent:
+        why = ": with uniform noise some releases rule other inputs out" if uniform and method == "hcr" else ""
+        sentences.append(f"The {method} bounds are 0 for half of all modes or more, and say nothing{why}.")
     if "identify" not in comparisons:
-        sentences.append(
-            "Not asked: how often somebody who holds a list of inputs names the one released. --method identify asks "
-            "it, for Gaussian noise."
-        )
+        how = "--method identify asks it" if is_gaussian(task.noise) else "only Gaussian noise has a theorem for that"
+        sentences.append(f"Not asked: how often somebody who holds a list of inputs names the one released; {how}.")
     alone = f", of which {len(data.inputs)} were bounded one by one" if set(comparisons) & set(PER_INPUT) else ""
     sentences.append(
         f"{candidates} inputs of shape {data.inputs.shape[1:]}, released as features with noise {noise!r}{alone}."
     )
     return tuple(sentences)
+
+
+def _scatter(guarantee: Guarantee, data: Data) -> str:
+    times = min(guarantee.value / (data.box[1] - data.box[0]), 1e9)
+    return f"more than {int(times)} times the inputs' range" if times > 1 else guarantee.bound_text
 
 
 def _naming(comparison: Comparison, candidates: int) -> str:
@@ -90,32 +102,41 @@ def figures_of(
 ) -> tuple[Figure, ...]:
     """Histograms of the bounds, and for images what they mean."""
     made, inputs = [], data.inputs
-    if bounds:
-        made.append(_histogram("Bounds over all modes and inputs", bounds, data.spread))
-        if task.basis == "dct" and min(inputs.shape[-2:]) > LOWEST:
-            lowest = {method: values[..., :LOWEST, :LOWEST] for method, values in bounds.items()}
-            made.append(_histogram(f"The same for the {LOWEST} × {LOWEST} lowest modes", lowest, data.spread))
-    unbiased = next((bounds[method] for method in ("hcr", "multi-point") if method in bounds), None)
+    made += _histograms("Bounds over all modes and inputs", bounds, data.spread)
+    if task.basis == "dct" and min(inputs.shape[-2:]) > LOWEST:
+        lowest = {method: values[..., :LOWEST, :LOWEST] for method, values in bounds.items()}
+        made += _histograms(f"The same for the {LOWEST} × {LOWEST} lowest modes", lowest, data.spread)
+    unbiased = next((method for method in ("hcr", "multi-point") if method in bounds and bounds[method].any()), None)
     if unbiased is not None and inputs.ndim == 4 and inputs.shape[1] in (1, 3):
-        moved = readings.moved_by(unbiased[:SHOWN], inputs[:SHOWN], basis=task.basis, seed=task.seed)
-        rows = {"moved by the bound on unbiased estimates": moved}
+        moved = readings.moved_by(bounds[unbiased][:SHOWN], inputs[:SHOWN], basis=task.basis, seed=task.seed)
+        rows = {f"moved by the bound on unbiased estimates ({unbiased})": moved}
         if isinstance(noise, recon.Gaussian):
             rows["twin: its release differs by less than the noise"] = _twins(recon, features, data, noise, task)
         made.append(_pictures_of(rows, data))
     return tuple(made)
 
 
-def _histogram(title: str, bounds: dict[str, _Array], spread: float) -> Figure:
-    return Figure(
-        title=title,
-        caption="Standard deviation of unbiased estimates (multi-point, hcr), root mean squared error of any estimate "
-        "on the worse of two inputs (two-point). The dashed line is the inputs' own spread.",
-        alternative="; ".join(
-            f"{method}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
-            for method, values in bounds.items()
-        ),
-        svg=figures.histogram(bounds, marked=(spread, "spread of the inputs"), x_label="bound, per mode"),
-    )
+def _histograms(title: str, bounds: dict[str, _Array], spread: float) -> list[Figure]:
+    """One, or none where every bound is 0 or infinite."""
+    shown = {method: values[np.isfinite(values) & (values > 0)] for method, values in bounds.items()}
+    shown = {method: values for method, values in shown.items() if values.size}
+    if not shown:
+        return []
+    left = sum(values.size for values in bounds.values()) - sum(values.size for values in shown.values())
+    return [
+        Figure(
+            title=title,
+            caption="Standard deviation of unbiased estimates (multi-point, hcr), root mean squared error of any "
+            "estimate on the worse of two inputs (two-point). The dashed line is the inputs' own spread."
+            + f" {left} bounds that are 0 or infinite are left out."
+            * bool(left),
+            alternative="; ".join(
+                f"{method}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
+                for method, values in shown.items()
+            ),
+            svg=figures.histogram(shown, marked=(spread, "spread of the inputs"), x_label="bound, per mode"),
+        )
+    ]
 
 
 def _twins(recon: Any, features: Any, data: Data, noise: Any, task: Task) -> _Array:

@@ -35,7 +35,7 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     """Run what is left of the task, and report on all of it. `advance` hears what begins."""
     recon = reconstruction()
     noise = noise_of(task.noise, recon)
-    check_noise(task.methods, noise, recon)
+    check_noise(task.methods, task.noise)
     gallery = inputs_of(task.data)
     task = replace(task, basis=basis_of(task.basis, gallery))
     data = Data(

@@ -15,6 +15,11 @@ PER_INPUT = ("two-point", "multi-point", "hcr")
 GAUSSIAN_ONLY = ("identify", "bayes", "multi-point")
 
 
+def is_gaussian(noise: str) -> bool:
+    """Whether KIND:SIZE names Gaussian noise, rounded or not."""
+    return "gaussian" in noise.split(":")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """What to bound: a model, its inputs, the noise, and how.
