@@ -62,7 +62,7 @@ def _pictures(folder: Path) -> _Array:
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as failure:
             raise InputError(
                 "an image of --data",
-                f"{path}: {failure}",
+                f"{path.name}: {failure}",
                 requirement="must be readable",
                 remedy="mend it, or take it away",
             ) from None
