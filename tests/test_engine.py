@@ -80,7 +80,7 @@ def in_process(folder, monkeypatch):
 
     def run_here(out, *, model="quick.py", methods=("multi-point",), **options):
         files = {"model": f"{model}:features", "weights": folder / "weights.safetensors", "data": folder / "data.npy"}
-        setting = {"noise": "gaussian:0.5", "basis": "dct", "limit": None, "seed": 0, "feature_error": 1e-13}
+        setting = {"noise": "gaussian:0.5", "basis": "dct", "limit": None, "seed": 0, "feature_error": 1e-6}
         bound(Task(**files, **{**setting, "resume": False, **options}, methods=methods, out=folder / out))
         return batches(folder / out)
 
