@@ -172,8 +172,8 @@ def _summary(made: Plan) -> tuple[str, ...]:
     else:
         choice = f"The best promise is that of {NAMES[made.best.mechanism]}."
     return (
-        f"{learner} No private data is used for a plan.",
         choice,
+        f"{learner} No private data is used for a plan.",
         *(f"{NAMES[row.mechanism][:1].upper()}{NAMES[row.mechanism][1:]}. {row.verdict}" for row in made.rows),
     )
 

@@ -3,6 +3,8 @@
 Seeds are fixed; failure probabilities of 1e-6 say how often other seeds would fail.
 """
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -20,6 +22,7 @@ from tacit.reconstruction import (
     gradient_inversion,
     learned_decoder,
     linear_decoder,
+    posterior_mean,
 )
 
 NOISE = Gaussian(0.5)
@@ -149,10 +152,27 @@ def test_attacks_on_galleries_stay_above_the_bound():
     network = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.Tanh())
     prior = Gallery(torch.rand(50, 1, 4, 4))
     guarantee = bayes_bound(network, prior, NOISE).guarantee()
-    attack = linear_decoder(network, prior.inputs, prior, NOISE, tries=5000)
-    comparison = Comparison(guarantee=guarantee, attack=attack)
-    assert not comparison.contradicted
-    assert guarantee.value < attack.value < 1
+    linear_one = linear_decoder(network, prior.inputs, prior, NOISE, tries=5000)
+    best = posterior_mean(network, prior, NOISE, tries=5000)
+    for attack in (linear_one, best):
+        assert not Comparison(guarantee=guarantee, attack=attack).contradicted
+    assert guarantee.value < best.value < linear_one.value < 1
+
+
+def test_the_posterior_mean_of_two_inputs_has_the_error_that_an_integral_gives():
+    """Seeds are fixed; the interval would miss with probability 0.001."""
+    prior, noise = Gallery(np.array([[-1.0], [1.0]])), Gaussian(0.8)
+    deviation = 1 / noise.sigma
+    exact, _ = integrate.quad(
+        lambda z: (1 - math.tanh(deviation**2 + deviation * z)) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi), -12, 12
+    )
+    attack = posterior_mean(nn.Identity(), prior, noise, tries=20_000)
+    assert attack.low < exact < attack.high
+    assert attack.high < 1.1 * exact
+    bound = bayes_bound(nn.Identity(), prior, noise, basis="pixel").guarantee()
+    assert 0.9 * exact < bound.value <= exact
+    with pytest.raises(InputError, match="prior must be a Gallery"):
+        posterior_mean(nn.Identity(), prior.inputs, noise)
 
 
 def test_a_bound_on_one_prior_is_not_compared_with_an_attack_on_others(public):

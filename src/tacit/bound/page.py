@@ -86,7 +86,7 @@ def _rebuilding(comparison: Comparison, candidates: int) -> str:
     return (
         f"{verdict}Whoever holds these {candidates} inputs rebuilds the one released with an error of "
         f"{guarantee.bound_text} of their variance ({guarantee.chance_text}): 0 is the input itself, 1 the average of "
-        f"all. A linear decoder, which others may beat, left {reached}."
+        f"all. The best guess there is, their mean weighted by the release, left {reached}."
     )
 
 

@@ -92,5 +92,5 @@ def _gallery(recon: Any, method: str, features: Any, inputs: _Array, noise: Any,
     else:
         prior = recon.Gallery(rows)
         guarantee = recon.bayes_bound(features, prior, noise, basis=task.basis, **options).guarantee()
-        attack = recon.linear_decoder(features, rows, prior, noise, tries=4096, seed=seed + 1)
+        attack = recon.posterior_mean(features, prior, noise, tries=4096, seed=seed + 1)
     return Comparison(guarantee=guarantee, attack=attack)

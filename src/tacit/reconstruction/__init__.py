@@ -7,6 +7,7 @@ from .attacks import (
     learned_decoder,
     linear_decoder,
     nearest_candidate,
+    posterior_mean,
     trained_decoder,
     tried_decoder,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "multipoint_bounds",
     "nearest_candidate",
     "perturbation",
+    "posterior_mean",
     "release_assumptions",
     "single_mode_bounds",
     "trained_decoder",
