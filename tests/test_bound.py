@@ -184,9 +184,12 @@ def test_images_keep_their_16_bits(folder):
         inputs_of(folder / "deep")
 
 
-def test_weights_in_bfloat16_will_do(run_here):
-    finished = run_here("--method", "identify", model="model.py:brain", weights=None)
-    assert finished.returncode == 0, finished.stderr
+def test_weights_in_bfloat16_will_do_where_their_error_is_allowed_for(run_here):
+    brain = {"model": "model.py:brain", "weights": None}
+    assert_one_line(run_here("--method", "identify", **brain), "by which bfloat16 moves features of this model")
+    for error in ("0.05", "1e-13"):
+        finished = run_here("--method", "identify", "--feature-error", error, "--out", error, **brain)
+        assert finished.returncode == 0, finished.stderr
 
 
 def test_flat_inputs_have_every_method_in_pixels(folder, run_here):

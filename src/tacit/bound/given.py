@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import zipfile
 from pathlib import Path
@@ -15,6 +16,11 @@ from ..errors import InputError, NoTheoremError
 from .task import GAUSSIAN_ONLY, METHODS, is_gaussian
 
 _Array = NDArray[np.float64]
+
+_OF_FLOAT64 = 1e-9
+"""Errors up to this are not those of a smaller type."""
+_TRIED = 16
+"""Inputs on which the model's own type is compared with float64."""
 
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
@@ -157,14 +163,18 @@ def model_of(text: str, weights: Path | None) -> Any:
     return made.eval()
 
 
-def check_fit(model: Any, inputs: _Array) -> None:
-    """Refuses a model that does not take the inputs, before any work begins."""
+def check_fit(model: Any, inputs: _Array, feature_error: float) -> None:
+    """Refuses a model that does not take the inputs, or takes them less exactly than is said, before any work begins.
+
+    Where float64 is to be released, which `feature_error` then says, the model's own type does not matter.
+    """
     import torch
 
     dtype = next((tensor.dtype for tensor in model.parameters()), torch.float64)
+    some = torch.tensor(inputs[:_TRIED])
     try:
         with torch.no_grad():
-            model(torch.tensor(inputs[:1], dtype=dtype))
+            released, exact = model(some.to(dtype, copy=True)), copy.deepcopy(model).double()(some.clone())
     except Exception as failure:  # the caller's own code may raise anything
         raise InputError(
             "MODEL",
@@ -173,3 +183,14 @@ def check_fit(model: Any, inputs: _Array) -> None:
             remedy="change one of them; of a text model give the embeddings as --data, and a MODEL that returns "
             "torch.nn.Identity()",
         ) from None
+    if not isinstance(released, torch.Tensor) or not isinstance(exact, torch.Tensor):
+        return  # the bounds say what they need
+    apart = (released.double() - exact).flatten(1).norm(dim=1) / exact.flatten(1).norm(dim=1)
+    if feature_error > _OF_FLOAT64 and bool((apart > feature_error).any()):
+        raise InputError(
+            "--feature-error",
+            feature_error,
+            requirement=f"must be {float(apart.max()):.2g} or more, by which {str(dtype).removeprefix('torch.')} moves "
+            "features of this model",
+            remedy="raise it well above, or release what float64 computes and say 1e-13",
+        )

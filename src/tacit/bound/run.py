@@ -44,7 +44,7 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         box=(float(gallery.min()), float(gallery.max())),
     )
     features = model_of(task.model, task.weights)
-    check_fit(features, gallery)
+    check_fit(features, gallery, task.feature_error)
     with opened(task.engine) as outcomes:
         claim_folder(task, data, features)
         try:
