@@ -17,7 +17,7 @@ from tacit.errors import InputError
 from tacit.guarantee import safe_text
 from tacit.learning import plan
 from tacit.plan import report as plan_report
-from tacit.reconstruction import Gallery, Gaussian, bayes_bound, calibrate, multipoint_bounds, two_point_bounds
+from tacit.reconstruction import Gallery, Gaussian, bayes_bound, calibrate, multipoint_bounds, twins, two_point_bounds
 
 
 def shown(result):
@@ -130,3 +130,17 @@ def test_a_report_stands_in_a_frame_of_its_own():
     assert html.startswith("<iframe srcdoc=")
     assert escape(made.to_html()) in html
     assert 'sandbox="allow-scripts allow-downloads"' in html
+
+
+def test_results_of_many_numbers_print_their_card(model):
+    network, images = model
+    noise = Gaussian(0.5)
+    bounds = multipoint_bounds(network, images[:3], noise)
+    assert "for 16 dct modes of 3 inputs\n  for half of the modes: at least " in repr(bounds)
+    assert "against: anyone" in str(two_point_bounds(network, images[:2], noise))
+    hidden = bayes_bound(network, Gallery(images), noise)
+    assert hidden.guarantee().bound_text in repr(hidden)
+    found = twins(network, images[:4], noise, steps=20)
+    worst = max(found.guarantee(index).value for index in range(4))
+    for text in (repr(found), shown(found)[1]):
+        assert f"with probability at most {safe_text(worst, toward='up')}" in text

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .. import checked
+from ..cards import Carded, Rows
 from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import at_least, at_most, down, up
@@ -33,8 +34,8 @@ _Array = NDArray[np.float64]
 Box = tuple[float, float]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TwoPointBounds:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class TwoPointBounds(Carded):
     """Lower bounds on the root mean squared error of every estimate, biased or not, mode by mode.
 
     Each holds on the worse of two inputs: the given one, and one whose mode differs by `change`. Both arrays have the
@@ -71,7 +72,7 @@ class TwoPointBounds:
             caption="For any estimate, biased or not, on the worse of an input and one whose mode differs.",
         )
 
-    def _repr_html_(self) -> str:
+    def _card(self) -> tuple[str, Rows]:
         return mode_card(_BOUNDED, self.rmse, basis=self.basis, noise=self.noise, adversary=Adversary.ANY)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .. import checked
+from ..cards import Carded, Rows
 from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import at_least, down
@@ -36,8 +37,8 @@ _PAID = 3 * _LOST  # of its square, and more
 _MOST_MODES = 4096  # for covariances of all modes
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BayesBounds:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class BayesBounds(Carded):
     """At least this much remains of the prior's uncertainty, for every estimate, biased or not.
 
     `remaining` is the mean squared error as a share of the prior's variance, over the whole input: 0 hides nothing, 1
@@ -68,8 +69,9 @@ class BayesBounds:
         quantity = f"root mean squared error of an estimate of {self.basis} mode {mode}"
         return self._statement(quantity, float(self.rmse[mode]))
 
-    def _repr_html_(self) -> str:
-        return self.guarantee()._repr_html_()
+    def _card(self) -> tuple[str, Rows]:
+        found = self.guarantee()
+        return found.quantity, found.facts
 
     def _statement(self, quantity: str, value: float) -> Guarantee:
         return Guarantee(

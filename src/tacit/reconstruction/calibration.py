@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from .. import checked
-from ..cards import card
+from ..cards import Carded, Rows
 from ..errors import InputError
 from ..guarantee import Guarantee
 from .anyone import identification_bound
@@ -34,8 +34,8 @@ GOALS = ("accuracy", "identification", "remaining")
 REFINEMENTS = 4
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Calibration:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Calibration(Carded):
     """The noise chosen, what is proven about it, and the whole curve, by increasing noise.
 
     `identification` and `remaining` are the guarantees of the noise chosen; `identification_upper` and
@@ -80,8 +80,8 @@ class Calibration:
             ),
         )
 
-    def _repr_html_(self) -> str:
-        return card(
+    def _card(self) -> tuple[str, Rows]:
+        return (
             f"Noise of standard deviation {self.noise.sigma:.4g}",
             [
                 ("accuracy, measured", f"{self.accuracy:.3g}"),

@@ -1,4 +1,4 @@
-"""What a notebook shows of bounds on every mode: a few words, or a histogram."""
+"""What is shown of bounds on every mode: a few words, or a histogram."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cards import card
+from ..cards import Rows
 from ..errors import InputError
 from ..guarantee import Adversary, safe_text
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _Array = NDArray[np.float64]
 
 
-def mode_card(what: str, bounds: _Array, *, basis: str, noise: object, adversary: Adversary) -> str:
-    """The bounds' range in a table of words."""
+def mode_card(what: str, bounds: _Array, *, basis: str, noise: object, adversary: Adversary) -> tuple[str, Rows]:
+    """A card of the bounds' range."""
     ordered = np.sort(bounds.ravel())
     # Of an even number the upper of the two middle values: half of all modes have a bound at least as large.
     half, least, greatest = (safe_text(float(ordered[place]), toward="down") for place in (ordered.size // 2, 0, -1))
-    return card(
+    return (
         f"{what}, for {bounds[0].size} {basis} modes of {len(bounds)} inputs",
         [
             ("for half of the modes", f"at least {half}"),

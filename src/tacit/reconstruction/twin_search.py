@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .. import checked
-from ..guarantee import Adversary, Guarantee
+from ..cards import Carded, Rows
+from ..guarantee import Adversary, Guarantee, safe_text
 from ..numerics import at_most
 from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
@@ -25,8 +26,8 @@ from .unbiased import release_assumptions, shift_error
 _Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Twins:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Twins(Carded):
     """For each input a valid input whose features lie at most `distance` away, in units of the noise.
 
     `inputs` are the twins; `difference` is the root mean square change of an entry from the original.
@@ -48,6 +49,18 @@ class Twins:
             theorem="Neyman–Pearson: theory.estimation.two_point_success",
             assumptions=release_assumptions(self.noise, self.feature_error),
             detail={"distance": float(self.distance[index])},
+        )
+
+    def _card(self) -> tuple[str, Rows]:
+        likely = max(self.guarantee(index).value for index in range(len(self.inputs)))
+        least, greatest = (f"{float(found):.3g}" for found in (self.difference.min(), self.difference.max()))
+        return (
+            f"Twins of {len(self.inputs)} inputs, valid inputs whose releases look alike",
+            [
+                ("anyone tells an input from its twin", f"with probability at most {safe_text(likely, toward='up')}"),
+                ("root mean square change of an entry", f"{least} to {greatest}"),
+                ("noise", repr(self.noise)),
+            ],
         )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .. import checked
+from ..cards import Carded, Rows
 from ..errors import InputError
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..numerics import at_least, down
@@ -36,8 +37,8 @@ _FIRST_BLOCK = 64  # modes, where time is limited
 _SQUARE_TENSORS = 9  # of test points × test points, that the quotient holds at once
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class UnbiasedBounds:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class UnbiasedBounds(Carded):
     """Lower bounds on the standard deviation of every unbiased estimate, mode by mode.
 
     `std` has the shape of the inputs. inf means that no unbiased estimator exists. A value above the spread of
@@ -73,7 +74,7 @@ class UnbiasedBounds:
             "guessing, not that the inputs are safe.",
         )
 
-    def _repr_html_(self) -> str:
+    def _card(self) -> tuple[str, Rows]:
         return mode_card(_BOUNDED, self.std, basis=self.basis, noise=self.noise, adversary=Adversary.UNBIASED)
 
 
