@@ -71,7 +71,7 @@ class Release:
                 "the Jacobian of features",
                 0.0,
                 requirement="must not vanish while the features change",
-                remedy="the model rounds somewhere, or is at rest here: use multipoint_bounds, which needs no derivative",
+                remedy="the model rounds somewhere, or rests here: use multipoint_bounds, which needs no derivative",
             )
 
     def _checked(self, chunk: Tensor) -> Tensor:
