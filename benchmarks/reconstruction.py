@@ -3,7 +3,7 @@
 The baseline is the published procedure, written from the paper: SciPy's LSQR over the whole minibatch as one system,
 with host round-trips, 10 repetitions and 25 restarts. One restart of it is timed and counted 25 times.
 
-    python benchmarks/reconstruction.py [--images N] [--squeezenet FILE.safetensors --pictures FILE.npy]
+    python benchmarks/reconstruction.py [--images N] [--imagenet [--squeezenet FILE.safetensors] [--pictures FILE.npy]]
 
 MNIST is read from the folder TACIT_DATA, or ../shared/data beside the project. Uses a GPU where torch sees one.
 """
@@ -137,33 +137,46 @@ def mnist(images: int) -> None:
     print(f"  least ratio of multipoint_bounds to hcr_bounds over all modes: {least:.3g}")
 
 
-def squeezenet(weights: Path, pictures: Path) -> None:
-    """ImageNet size: 3 × 91 × 91 inputs, upsampled to 224 × 224 inside the model, all 24 843 modes."""
-    from safetensors.torch import load_file
-    from torchvision.models import squeezenet1_1
+def imagenet(weights: Path | None, pictures: Path | None) -> None:
+    """ImageNet size: 3 × 91 × 91 inputs, upsampled to 224 × 224 inside the models, all 24 843 modes.
 
-    network = squeezenet1_1()
-    network.load_state_dict(load_file(weights))
-    features = nn.Sequential(nn.Upsample(size=(224, 224), mode="bilinear"), network.features, nn.Flatten())
-    features = features.to(DEVICE).eval()
-    inputs = torch.tensor(np.load(pictures), dtype=torch.float32, device=DEVICE)
+    Random weights leave at least as many features moving as trained ones, so they take no less time; their bounds mean
+    nothing.
+    """
+    from torchvision.models import resnet18, squeezenet1_1
+
+    torch.manual_seed(0)
+    inputs = torch.randn(2, 3, 91, 91) if pictures is None else torch.tensor(np.load(pictures), dtype=torch.float32)
+    small, residual = squeezenet1_1(), resnet18()
+    if weights is not None:
+        from safetensors.torch import load_file
+
+        small.load_state_dict(load_file(weights))
+    parts = {"SqueezeNet 1.1": [small.features], "ResNet-18, random weights": list(residual.children())[:-2]}
+    for name, layers in parts.items():
+        features = nn.Sequential(nn.Upsample(size=(224, 224), mode="bilinear"), *layers, nn.Flatten())
+        all_modes(name, features.to(DEVICE).eval(), inputs[:2].to(DEVICE))
+
+
+def all_modes(name: str, features: nn.Module, inputs: Tensor) -> None:
     with torch.no_grad():
         sigma = 2 * float(features(inputs).square().mean().sqrt())
     multipoint_bounds(features, inputs[:1], Gaussian(sigma), memory=2e9)  # warm up, in small blocks
-    found, seconds = timed(lambda: multipoint_bounds(features, inputs[:2], Gaussian(sigma), memory=110e9))
-    print(f"SqueezeNet 1.1, 3 × 91 × 91, all {found.std[0].size} modes, sigma = 2 RMS")
-    print(f"  multipoint_bounds         {seconds / 2:9.4f} s an image{peak_memory()}")
+    found, seconds = timed(lambda: multipoint_bounds(features, inputs, Gaussian(sigma), memory=110e9))
+    print(f"{name}, 3 × 91 × 91, all {found.std[0].size} modes, sigma = 2 RMS")
+    print(f"  multipoint_bounds         {seconds / len(inputs):9.4f} s an image{peak_memory()}")
     print(f"  median bound {np.median(found.std):.3g}; prior {float(inputs.std(dim=0).mean()):.2g}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=10_000 if DEVICE.type == "cuda" else 16)
-    parser.add_argument("--squeezenet", type=Path)
-    parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--imagenet", action="store_true", help="ImageNet size too; wants a large GPU")
+    parser.add_argument("--squeezenet", type=Path, help="its weights, .safetensors; random without")
+    parser.add_argument("--pictures", type=Path, help="normalised, 3 × 91 × 91, .npy; random without")
     options = parser.parse_args()
-    if options.squeezenet is not None and options.pictures is not None:
-        squeezenet(options.squeezenet, options.pictures)
+    if options.imagenet:
+        imagenet(options.squeezenet, options.pictures)
     if mnist_folder().is_dir():
         mnist(options.images)
     else:

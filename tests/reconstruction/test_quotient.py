@@ -94,3 +94,19 @@ def test_points_too_far_away_are_left_out():
     found = bound(shifts)
     assert float(found[2]) == 0
     assert np.allclose(found[:2], 1.0, rtol=1e-3)
+
+
+def test_features_at_rest_change_nothing():
+    generator = torch.Generator().manual_seed(5)
+    shifts = 1e-3 * torch.randn(2, 6, 9, generator=generator, dtype=torch.float64)
+    shifts[1, :, 4] = 0.0  # at rest for one input alone
+    among = torch.zeros(2, 6, 300, dtype=torch.float64)
+    among[:, :, torch.randperm(300, generator=generator)[:9]] = shifts
+    options = {"step": 1e-3, "regularisation": 1e-14}
+    errors = {"feature_error": torch.full((2,), 1e-16), "input_error": torch.full((2,), 1e-18)}
+    errors = {name: error.double() for name, error in errors.items()}
+    wide, narrow = (multipoint_variance(some, **options, **errors) for some in (among, shifts))
+    assert bool((wide <= narrow * (1 + 1e-12)).all())
+    assert torch.allclose(wide, narrow, rtol=1e-9, atol=0)
+    alone = multipoint_variance(among[:1], **options, **{name: error[:1] for name, error in errors.items()})
+    assert torch.allclose(wide[:1], alone, rtol=1e-12, atol=0)

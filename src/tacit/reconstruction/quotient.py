@@ -34,11 +34,11 @@ def multipoint_variance(
     Shapes: shifts (b, m, n); feature_error and input_error (b,); the result (b, m).
     """
     # Points so far away that exp overflows, or so near that squares underflow, are left out.
-    z = shifts
+    z = _moving(shifts)
     length = z.norm(dim=2)
-    usable = (length.square() < _LARGEST_EXPONENT / 2) & ((length > _LEAST_NORM) | (z == 0).all(dim=2))
-    z = torch.where(usable[:, :, None], z, torch.zeros_like(z))
-    _, m, n = z.shape
+    usable = (length.square() < _LARGEST_EXPONENT / 2) & ((length > _LEAST_NORM) | ~z.any(dim=2))
+    z = torch.where(usable[:, :, None], z, 0.0)
+    _, m, n = shifts.shape  # all features, so that the errors paid for do not depend on the batch
     norms = z.norm(dim=2)
     gram = z @ z.transpose(1, 2)
     kernel = torch.expm1(gram)
@@ -68,6 +68,12 @@ def multipoint_variance(
     variance = (ratio.nan_to_num(nan=0.0).square() * (1 - 1e-13)).clamp(max=torch.finfo(torch.float64).max)
     # A denominator of exactly zero: nothing moves and nothing is granted, so no unbiased estimate exists.
     return torch.where((denominator == 0) & (numerator > 0), torch.inf, variance)
+
+
+def _moving(shifts: Tensor) -> Tensor:
+    """The features that some test point moves: those at rest, most of them behind a ReLU, would add zeros to sums."""
+    moving = shifts.any(dim=1).any(dim=0)
+    return shifts if bool(moving.all()) else shifts[:, :, moving]
 
 
 def _coefficients(kernel: Tensor, usable: Tensor, regularisation: float) -> Tensor:
