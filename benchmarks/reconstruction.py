@@ -140,8 +140,8 @@ def mnist(images: int) -> None:
 def imagenet(weights: Path | None, pictures: Path | None) -> None:
     """ImageNet size: 3 × 91 × 91 inputs, upsampled to 224 × 224 inside the models, all 24 843 modes.
 
-    Random weights leave at least as many features moving as trained ones, so they take no less time; their bounds mean
-    nothing.
+    Random weights leave more features moving than trained ones (of SqueezeNet 54 % against 9 %), and take no less time;
+    their bounds mean nothing.
     """
     from torchvision.models import resnet18, squeezenet1_1
 

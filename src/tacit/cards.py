@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from html import escape
 
 Rows = Iterable[tuple[str, str | tuple[str, ...]]]
 
 
-class Carded:
+class Carded(ABC):
     """A result too large to be printed number by number: it shows its card instead."""
 
+    @abstractmethod
     def _card(self) -> tuple[str, Rows]:
         """The headline, and words beside words."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         return card(*self._card())

@@ -21,10 +21,12 @@ from .files import write_new, write_whole
 
 _Array = NDArray[np.float64]
 
+_TASK = "task.json"
+
 
 def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str = "--out") -> None:
     """Make the output folder, or make sure that it belongs to the very task that `mark` describes."""
-    path = folder / "task.json"
+    path = folder / _TASK
     try:
         folder.mkdir(parents=True, exist_ok=True)
         fresh = not path.exists()
@@ -48,6 +50,12 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
         raise InputError(
             name, str(folder), requirement="must be new without --resume", remedy="add --resume to go on there"
         )
+
+
+def unclaim(folder: Path) -> None:
+    """Leave a folder in which no batch was finished as it was found, so that a mended command may use it."""
+    if not any(folder.glob("*.npy")):
+        (folder / _TASK).unlink(missing_ok=True)
 
 
 def digest(content: bytes) -> str:

@@ -56,12 +56,6 @@ def claim_folder(task: Task, data: Data, features: Any) -> None:
     kept.claim(task.out, mark, resume=task.resume)
 
 
-def unclaim_folder(task: Task) -> None:
-    """Leave a folder in which nothing was finished as it was found, so that the mended command may use it."""
-    if not any(task.out.glob("*.npy")):
-        (task.out / "task.json").unlink(missing_ok=True)
-
-
 def _versions() -> dict[str, str]:
     from torch import __version__ as torch_version
 

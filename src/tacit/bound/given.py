@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import checked, kept
 from ..errors import InputError, NoTheoremError
-from .task import GAUSSIAN_ONLY, METHODS, is_gaussian
+from .task import GAUSSIAN_ONLY, METHODS, kind_of
 
 _Array = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ def noise_of(text: str, recon: Any) -> Any:
 def methods_of(text: str, noise: str) -> tuple[str, ...]:
     """The methods that a text with commas names; `all` are those that have a theorem for this noise."""
     if text == "all":
-        return tuple(method for method in METHODS if is_gaussian(noise) or method not in GAUSSIAN_ONLY)
+        return tuple(method for method in METHODS if kind_of(noise) == "gaussian" or method not in GAUSSIAN_ONLY)
     named = [method.strip() for method in text.split(",")]
     for method in named:
         checked.choice("--method", method, METHODS, remedy="or use all")
@@ -120,7 +120,7 @@ def methods_of(text: str, noise: str) -> tuple[str, ...]:
 def check_noise(methods: tuple[str, ...], noise: str) -> None:
     """Refuses methods that have no theorem for this noise, before any work begins."""
     for method in methods:
-        if method in GAUSSIAN_ONLY and not is_gaussian(noise):
+        if method in GAUSSIAN_ONLY and kind_of(noise) != "gaussian":
             raise NoTheoremError(
                 f"--method {method} must have Gaussian noise, got {noise}; use --method two-point,hcr, or release "
                 "with gaussian:SIGMA"

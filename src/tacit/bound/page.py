@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import readings
 from ..guarantee import Comparison, Guarantee, safe_text
 from ..report import Figure, figures
-from .task import PER_INPUT, Data, Task, is_gaussian
+from .task import PER_INPUT, Data, Task, kind_of
 
 _Array = NDArray[np.float64]
 
@@ -47,12 +47,16 @@ def summary(
             f"scatter by {', '.join(unbiased)}, for half of all modes; the inputs themselves vary by "
             f"{data.spread:.2g}. Real attackers have such knowledge."
         )
-    uniform = type(noise).__name__ == "Uniform"
     for method in silent:
-        why = ": with uniform noise some releases rule other inputs out" if uniform and method == "hcr" else ""
+        vacuous = method == "hcr" and kind_of(task.noise) == "uniform"
+        why = ": with uniform noise some releases rule other inputs out" if vacuous else ""
         sentences.append(f"The {method} bounds are 0 for half of all modes or more, and say nothing{why}.")
     if "identify" not in comparisons:
-        how = "--method identify asks it" if is_gaussian(task.noise) else "only Gaussian noise has a theorem for that"
+        how = (
+            "--method identify asks it"
+            if kind_of(task.noise) == "gaussian"
+            else "only Gaussian noise has a theorem for that"
+        )
         sentences.append(f"Not asked: how often somebody who holds a list of inputs names the one released; {how}.")
     alone = f", of which {len(data.inputs)} were bounded one by one" if set(comparisons) & set(PER_INPUT) else ""
     sentences.append(

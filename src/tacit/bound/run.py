@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checked, readings
+from .. import checked, kept, readings
 from ..engine import opened
 from ..errors import TacitError
 from ..guarantee import Comparison
 from ..report import Report
-from .batches import BATCH, bounds_per_input, claim_folder, reconstruction, unclaim_folder
+from .batches import BATCH, bounds_per_input, claim_folder, reconstruction
 from .given import basis_of, check_fit, check_noise, inputs_of, model_of, noise_of
 from .page import figures_of, summary
 from .task import PER_INPUT, Data, Task
@@ -55,7 +55,7 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
                     advance(begins)
                     found[method] = _gallery(recon, method, features, gallery, noise, task)
         except TacitError:
-            unclaim_folder(task)
+            kept.unclaim(task.out)
             raise
     comparisons = {method: found[method] for method in task.methods}
     return Report(

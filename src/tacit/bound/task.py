@@ -15,9 +15,9 @@ PER_INPUT = ("two-point", "multi-point", "hcr")
 GAUSSIAN_ONLY = ("identify", "bayes", "multi-point")
 
 
-def is_gaussian(noise: str) -> bool:
-    """Whether KIND:SIZE names Gaussian noise, rounded or not."""
-    return "gaussian" in noise.split(":")
+def kind_of(noise: str) -> str:
+    """The KIND of KIND:SIZE, before it is rounded."""
+    return noise.rpartition(":")[0].rpartition(":")[2]
 
 
 @dataclass(frozen=True, kw_only=True)
