@@ -162,7 +162,7 @@ def all_modes(name: str, features: nn.Module, inputs: Tensor) -> None:
     with torch.no_grad():
         sigma = 2 * float(features(inputs).square().mean().sqrt())
     multipoint_bounds(features, inputs[:1], Gaussian(sigma), memory=2e9)  # warm up, in small blocks
-    found, seconds = timed(lambda: multipoint_bounds(features, inputs, Gaussian(sigma), memory=110e9))
+    found, seconds = timed(lambda: multipoint_bounds(features, inputs, Gaussian(sigma), memory=125e9))
     print(f"{name}, 3 × 91 × 91, all {found.std[0].size} modes, sigma = 2 RMS")
     print(f"  multipoint_bounds         {seconds / len(inputs):9.4f} s an image{peak_memory()}")
     print(f"  median bound {np.median(found.std):.3g}; prior {float(inputs.std(dim=0).mean()):.2g}")

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds, perturbation
+from tacit.reconstruction.convolution import AsProducts
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -46,3 +47,32 @@ def test_the_published_search(networks, points):
     options = {"size": 1 / 200, "repetitions": 3, "restarts": 5, "seed": 0}
     found = hcr_bounds(there.float(), points.cuda(), NOISE, **options).std
     np.testing.assert_allclose(found, hcr_bounds(here.float(), points, NOISE, **options).std, rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("layer", "tolerance"),
+    [
+        (nn.Conv2d(3, 8, 3, padding=1), 1e-9),
+        (nn.Conv2d(3, 8, 3, padding="same"), 1e-9),
+        (nn.Conv2d(3, 9, 3, groups=3, padding_mode="circular", padding=1), 1e-9),
+        # Fewer features than pixels: bounds of directions that they do not feel are limited by rounding alone.
+        (nn.Conv2d(3, 4, (3, 2), stride=(2, 1), dilation=2, bias=False), 1e-6),
+    ],
+    ids=str,
+)
+def test_convolutions(layer, tolerance):
+    """Those that become matrix products there, and those that do not."""
+    torch.manual_seed(0)
+    here = nn.Sequential(layer, nn.LeakyReLU(), nn.Flatten()).double()
+    images = torch.randn(2, 3, 8, 8, dtype=torch.float64)
+    np.testing.assert_allclose(
+        multipoint_bounds(copy.deepcopy(here).cuda(), images.cuda(), NOISE).std,
+        multipoint_bounds(here, images, NOISE).std,
+        rtol=tolerance,
+    )
+
+
+def test_a_convolution_that_does_not_fit_is_refused_by_torch():
+    images, weight = torch.zeros(1, 3, 4, 4).double().cuda(), torch.zeros(2, 1, 3, 3).double().cuda()
+    with AsProducts(), pytest.raises(RuntimeError, match="channels"):
+        torch.conv2d(input=images, weight=weight)

@@ -110,3 +110,24 @@ def test_features_at_rest_change_nothing():
     assert torch.allclose(wide, narrow, rtol=1e-9, atol=0)
     alone = multipoint_variance(among[:1], **options, **{name: error[:1] for name, error in errors.items()})
     assert torch.allclose(wide[:1], alone, rtol=1e-12, atol=0)
+
+
+def test_more_points_than_one_block_of_the_products_holds():
+    """Each shift overlaps with its neighbours, across the edges of the blocks too."""
+    m = 2100
+    shifts = 0.3 * (torch.eye(m, m + 1) + 0.5 * torch.eye(m, m + 1).roll(1, dims=1)).double()
+    truth = 1e-6 * torch.linalg.inv(torch.expm1(shifts @ shifts.T)).diagonal()
+    found = bound(shifts, regularisation=1e-14)
+    assert bool((found <= truth * (1 + 1e-12)).all())
+    torch.testing.assert_close(found, truth, rtol=1e-9, atol=0)
+
+
+def test_an_input_that_needs_a_larger_ridge_does_not_change_its_neighbour():
+    generator = torch.Generator().manual_seed(3)
+    common, apart = torch.randn(9, generator=generator).double(), torch.randn(6, 9, generator=generator).double()
+    nearly, wholly_dependent = 1e-2 * (common + 1e-6 * apart), 1e-2 * common.expand(6, 9)
+    none = torch.zeros(2, dtype=torch.float64)
+    both = multipoint_variance(
+        torch.stack([nearly, wholly_dependent]), step=1e-3, feature_error=none, input_error=none, regularisation=0.0
+    )
+    torch.testing.assert_close(both[0], bound(nearly, regularisation=0.0), rtol=1e-9, atol=0)

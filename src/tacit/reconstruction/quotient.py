@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..numerics import at_least
+from .symmetric import gram, inverse, quadratic
 
 UNIT = 2.0**-53
 _LARGEST_EXPONENT = 700.0
@@ -40,8 +41,8 @@ def multipoint_variance(
     z = torch.where(usable[:, :, None], z, 0.0)
     _, m, n = shifts.shape  # all features, so that the errors paid for do not depend on the batch
     norms = z.norm(dim=2)
-    gram = z @ z.transpose(1, 2)
-    kernel = torch.expm1(gram)
+    products = gram(z)
+    kernel = torch.expm1(products)
     c = _coefficients(kernel, usable, regularisation)
     size = c.abs()
 
@@ -51,16 +52,16 @@ def multipoint_variance(
 
     # cᵀBc = ‖Σ c_i z_i‖² + cᵀRc with R = expm1(G) − G: the large first-order part is the norm of one vector, which
     # loses no digits to cancellation, and what is left is small where the shifts are.
-    rest = torch.where(gram.abs() < 0.01, _tail(gram), kernel - gram)
+    rest = torch.where(products.abs() < 0.01, _tail(products), kernel - products)
     vector = (c @ z).norm(dim=2) * (1 + (n + 8) * UNIT) + (m + 8) * UNIT * weighed(norms)
     rounding_of_sums = (4 * m + 1000) * UNIT * weighed(torch.diagonal(rest, dim1=1, dim2=2).sqrt()).square()
     steepness = torch.expm1(norms.square().amax(dim=1) * (1 + 1e-6))[:, None]
     rounding_of_gram = steepness * (n + 8) * UNIT * weighed(norms).square()
-    quadratic = ((c @ rest) * c).sum(dim=2).clamp(min=0) + rounding_of_sums + rounding_of_gram
+    second_order = quadratic(c, rest).clamp(min=0) + rounding_of_sums + rounding_of_gram
     # In the Hilbert space of the kernel, moving z_i by δ moves its image by at most δ·√(1 + r²)·exp(r²/2).
     reach = norms + feature_error[:, None]
     moved = weighed(feature_error[:, None] * (1 + reach.square()).sqrt() * torch.exp(reach.square() / 2))
-    denominator = ((vector.square() + quadratic).sqrt() + moved) * (1 + 1e-13)
+    denominator = ((vector.square() + second_order).sqrt() + moved) * (1 + 1e-13)
 
     own = torch.diagonal(c, dim1=1, dim2=2)
     numerator = step * own - input_error[:, None] * size.sum(dim=2) * (1 + 1e-9)
@@ -79,19 +80,24 @@ def _moving(shifts: Tensor) -> Tensor:
 def _coefficients(kernel: Tensor, usable: Tensor, regularisation: float) -> Tensor:
     """Row k: about (B + τI)⁻¹ e_k over the usable points. Any coefficients are valid, good ones make a large bound."""
     scale = torch.diagonal(kernel, dim1=1, dim2=2).mean(dim=1).clamp(min=1e-300)
-    identity = torch.eye(kernel.shape[1], dtype=kernel.dtype, device=kernel.device)
-    ridge = regularisation
-    factor, failed = torch.linalg.cholesky_ex(kernel + ridge * scale[:, None, None] * identity)
+    ridge = torch.full_like(scale, regularisation)
+    factor, failed = torch.linalg.cholesky_ex(_ridged(kernel, ridge * scale))
     while bool((failed > 0).any()):
-        ridge = max(100 * ridge, 1e-16)
-        factor, failed = torch.linalg.cholesky_ex(kernel + ridge * scale[:, None, None] * identity)
-    inverse = torch.cholesky_inverse(factor) * scale[:, None, None]
-    return torch.where(usable[:, :, None] & usable[:, None, :], inverse, torch.zeros_like(inverse))
+        ridge = torch.where(failed > 0, (100 * ridge).clamp(min=1e-16), ridge)
+        factor, failed = torch.linalg.cholesky_ex(_ridged(kernel, ridge * scale))
+    found = inverse(factor) * scale[:, None, None]
+    return torch.where(usable[:, :, None] & usable[:, None, :], found, 0.0)
+
+
+def _ridged(kernel: Tensor, amount: Tensor) -> Tensor:
+    result = kernel.clone()
+    torch.diagonal(result, dim1=1, dim2=2).add_(amount[:, None])
+    return result
 
 
 def _tail(x: Tensor) -> Tensor:
     """exp(x) − 1 − x for small x, without cancellation: seven terms leave 1e-19 of the first at |x| = 0.01."""
-    result = torch.zeros_like(x)
-    for k in range(8, 1, -1):
-        result = (result + 1) * x / k if k > 2 else (result + 1) * x * x / 2
-    return result
+    result = one = torch.ones((), dtype=x.dtype, device=x.device)
+    for k in range(8, 2, -1):
+        result = torch.addcmul(one, result, x, value=1 / k)
+    return result * x * x / 2

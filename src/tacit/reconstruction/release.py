@@ -21,6 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .. import checked
 from ..errors import InputError
+from .convolution import AsProducts
 
 _COUPLING = 1e-9
 """Relative difference allowed between the features of an input alone and in a batch, unless the caller allows more; it
@@ -51,13 +52,17 @@ class Release:
         """The shape of one input."""
         return tuple(self.inputs.shape[1:])
 
-    def features(self, inputs: Tensor, *, rows: int = 1024) -> Tensor:
-        """Float64 features of any number of inputs, a chunk of rows at a time; halves the chunk if memory runs out."""
+    def features(self, inputs: Tensor, *, rows: int = 1024, apart: bool = False) -> Tensor:
+        """Float64 features of any number of inputs, a chunk of rows at a time; halves the chunk if memory runs out.
+
+        With `apart`, no chunk holds inputs of two entries of the first axis: not even rounding depends on the others.
+        """
         flat = inputs.reshape(-1, *self.shape)
+        together = flat.split(len(flat) // len(inputs) if apart else len(flat))
         while True:
             try:
                 with exact():
-                    return torch.cat([self._checked(chunk) for chunk in flat.split(rows)])
+                    return self._checked([chunk for some in together for chunk in some.split(rows)])
             except torch.cuda.OutOfMemoryError:
                 if rows == 1:
                     raise
@@ -74,18 +79,25 @@ class Release:
                 remedy="the model rounds somewhere, or rests here: use multipoint_bounds, which needs no derivative",
             )
 
-    def _checked(self, chunk: Tensor) -> Tensor:
-        """The features of a chunk, finite, and for one row in the middle the same as alone."""
-        found = _rows(self.function(chunk), len(chunk))
+    def _checked(self, chunks: list[Tensor]) -> Tensor:
+        """The features of all chunks, finite, and for a row in the middle of each larger one the same as alone."""
+        parts = [self._computed(chunk) for chunk in chunks]
+        found = torch.cat(parts)
         if not torch.isfinite(found).all():
             raise InputError(
                 "features", "inf or nan", requirement="must return finite numbers", remedy="check weights and inputs"
             )
-        if len(chunk) > 8:
-            middle = len(chunk) // 2
-            alone = _rows(self.function(chunk[middle : middle + 1]), 1)
-            _check_same(found[middle : middle + 1], alone, 2 * self.error)  # each may be off by what is paid for
+        # All at once: a GPU asked after every chunk would wait for the answer.
+        middles = [(chunk, part, len(chunk) // 2) for chunk, part in zip(chunks, parts, strict=True) if len(chunk) > 8]
+        if middles:
+            alone = torch.cat([self._computed(chunk[middle : middle + 1]) for chunk, _, middle in middles])
+            beside = torch.stack([part[middle] for _, part, middle in middles])
+            _check_same(beside, alone, 2 * self.error)  # each may be off by what is paid for
         return found
+
+    def _computed(self, chunk: Tensor) -> Tensor:
+        with AsProducts() if chunk.is_cuda else contextlib.nullcontext():
+            return _rows(self.function(chunk), len(chunk))
 
 
 @contextlib.contextmanager
@@ -174,7 +186,7 @@ def _frozen_copy(module: nn.Module, dtype: torch.dtype) -> nn.Module:
             "features",
             f"{type(failure).__name__}: {failure}",
             requirement="must be a module that can be copied",
-            remedy="run it once first if it is lazy",
+            remedy="run it once first if it is lazy; pass the module itself if it is scripted",
         ) from None
 
 
@@ -261,10 +273,8 @@ def _train_mode(what: str) -> InputError:
 def _check_evaluation(features: nn.Module, release: Release) -> None:
     """A module left in train mode must compute what it computes in evaluation mode, which is what is bounded."""
     some = release.inputs[:3]
-    as_it_is = _frozen_copy(features, torch.float64)
-    with exact():
-        found = _rows(as_it_is(some.clone()), len(some))
-    if bool((found != release.features(some)).any()):
+    as_it_is = dataclasses.replace(release, function=_of_copies(_frozen_copy(features, torch.float64)))
+    if bool((as_it_is.features(some) != release.features(some)).any()):
         raise _train_mode("features")
 
 

@@ -139,24 +139,21 @@ def multipoint_bounds(
     for number, (order, block, at_once) in enumerate(_passes(modes.size, width, memory, timed=seconds is not None)):
         for first in range(0, len(release.inputs), at_once):
             chosen = release.inputs[first : first + at_once]
-            base = release.features(chosen)
             for group in order.to(chosen.device).split(block):
                 if number > 0 and monotonic() >= deadline:
                     return _multipoint(release, modes, noise, variance)
                 best, vectors = variance[first : first + at_once], modes.vectors(group)
                 for step in sizes:
-                    found = _block_variance(release, noise, chosen, base, vectors, step)
+                    found = _block_variance(release, noise, chosen, vectors, step)
                     best[:, group] = torch.maximum(best[:, group], found)
             if number == 0:
                 advance(first + len(chosen))
     return _multipoint(release, modes, noise, variance)
 
 
-def _block_variance(
-    release: Release, noise: Noise, inputs: Tensor, base: Tensor, vectors: Tensor, step: float
-) -> Tensor:
+def _block_variance(release: Release, noise: Noise, inputs: Tensor, vectors: Tensor, step: float) -> Tensor:
     """Of the modes with these vectors, each a test point for all of them."""
-    moves = _moved(release, inputs, step * vectors) - base[:, None]
+    base, moves = _moves(release, inputs, step * vectors)
     shifts = noise.whitened(moves)
     error = release.error * (2 * base.norm(dim=1) + moves.norm(dim=2).amax(dim=1)) / noise.size
     return multipoint_variance(
@@ -189,12 +186,11 @@ def single_mode_bounds(
     sizes = _steps(steps)
     variance = np.zeros((len(release.inputs), modes.size))
     for row, chosen in enumerate(release.inputs):
-        base = release.features(chosen[None])
         for start in range(0, modes.size, 1024):
             stop = min(start + 1024, modes.size)
             vectors = modes.vectors(torch.arange(start, stop, device=chosen.device))
             for step in sizes:
-                shifts = _moved(release, chosen[None], step * vectors)[0] - base
+                (base,), (shifts,) = _moves(release, chosen[None], step * vectors)
                 change = np.full(stop - start, max(0.0, step - float(_input_error(chosen[None], step)[0])))
                 found = hcr_variance(change, chi_square=_chi_square(release, noise, shifts, base))
                 variance[row, start:stop] = np.maximum(variance[row, start:stop], found)
@@ -260,10 +256,11 @@ def hcr_bounds(
     return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, Algorithm 1 of arXiv:2404.02866v3")
 
 
-def _moved(release: Release, inputs: Tensor, changes: Tensor) -> Tensor:
-    """Features of every input after every change: (inputs, changes, features)."""
-    moved = inputs.reshape(len(inputs), 1, -1) + changes[None]
-    return release.features(moved.reshape(-1, *release.shape)).reshape(len(inputs), len(changes), -1)
+def _moves(release: Release, inputs: Tensor, changes: Tensor) -> tuple[Tensor, Tensor]:
+    """The features of every input, (b, n), and how far every change moves them, (b, m, n)."""
+    points = inputs.reshape(len(inputs), 1, -1) + torch.cat([torch.zeros_like(changes[:1]), changes])
+    found = release.features(points, apart=True).reshape(len(inputs), len(changes) + 1, -1)
+    return found[:, 0], found[:, 1:] - found[:, :1]
 
 
 def _chi_square(release: Release, noise: Noise, shifts: Tensor, base: Tensor) -> _Array:
