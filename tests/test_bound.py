@@ -137,6 +137,31 @@ def test_all_is_what_the_noise_allows_and_the_rest_is_said_to_be_left_out(run_he
     )
 
 
+@pytest.mark.parametrize("noise", ["gaussian:1", "laplace:1"])
+def test_public_inputs_say_what_somebody_knows_who_does_not_hold_the_data(folder, run_here, noise):
+    np.save(folder / "public.npy", np.random.default_rng(1).uniform(size=(40, 1, 10, 10)))
+    given = {"noise": noise}
+    finished = run_here("--public", "public.npy", "--limit", "1", "--json", "p.json", **given)
+    assert finished.returncode == 0, finished.stderr
+    words = " ".join(finished.stdout.split())
+    assert "Whoever does not hold the input, and knows of it no more than that it looks like the public ones" in words
+    data = json.loads((folder / "p.json").read_text())
+    (rebuilt,) = (item for item in data["comparisons"] if "rebuilt" in item["guarantee"]["quantity"])
+    rebuilt = Comparison.from_dict(rebuilt)
+    assert "a Gaussian fitted to 40 public inputs" in str(rebuilt.guarantee.adversary)
+    # 40 features of 100 entries: three fifths of the prior are out of sight but for what its covariance tells of them.
+    assert 0.3 < rebuilt.guarantee.value <= rebuilt.attack.low
+    assert not rebuilt.contradicted
+
+
+def test_unusable_public_inputs_are_one_line(folder, run_here):
+    np.save(folder / "wide.npy", np.random.default_rng(0).uniform(size=(4, 1, 7, 7)))
+    assert_one_line(run_here("--public", "nowhere.npy"), "--public must be a readable file")
+    assert_one_line(run_here("--public", "wide.npy"), "the shape of --public must be that of the inputs of --data")
+    assert_one_line(run_here("--public", "data.npz", "--method", "hcr"), "--method must name bayes")
+    assert not (folder / "out").exists()
+
+
 def test_vectors_are_bounded_entry_by_entry(folder, run_here):
     (folder / "model.py").write_text("from torch import nn\n\ndef features():\n    return nn.Identity()\n")
     save_file({}, folder / "nothing.safetensors")
@@ -372,6 +397,7 @@ def test_unusable_files_and_options_are_one_line(folder, run_here, options, matc
         (("--seed", "-1", "--method", "hcr"), "seed must be a whole number"),
         (("--out", "model.py"), "--out must be a folder"),
         (("--method", "multi-point", "--noise", "laplace:1"), "--method multi-point must have Gaussian noise"),
+        (("--method", "bayes", "--noise", "laplace:1"), "use --method two-point,hcr or bayes with --public"),
     ],
 )
 def test_unusable_options_are_one_line(run_here, extra, match):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import checked, kept
 from ..errors import InputError, NoTheoremError
-from .task import GAUSSIAN_ONLY, METHODS, kind_of
+from .task import METHODS, Task, kind_of, needs_gaussian
 
 _Array = NDArray[np.float64]
 
@@ -25,41 +25,60 @@ _TRIED = 16
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 
-def inputs_of(path: Path) -> _Array:
+def inputs_of(path: Path, option: str = "--data") -> _Array:
     """Inputs from .npy, .npz, or a folder of images of one size (scaled to [0, 1], channels first)."""
     remedy = "pass a .npy or .npz file of numbers, or a folder of images"
     try:
         if path.is_dir():
-            values = _pictures(path)
+            values = _pictures(path, option)
         elif path.suffix == ".npy":
             values = np.load(path, allow_pickle=False)
         elif path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
                 if len(archive.files) != 1:
                     raise InputError(
-                        "--data", archive.files, requirement="must hold one array", remedy="save the inputs alone"
+                        option, archive.files, requirement="must hold one array", remedy="save the inputs alone"
                     )
                 values = archive[archive.files[0]]
         else:
-            raise InputError("--data", str(path), requirement="must be a folder, .npy or .npz", remedy=remedy)
+            raise InputError(option, str(path), requirement="must be a folder, .npy or .npz", remedy=remedy)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as failure:
         if isinstance(failure, InputError):
             raise
-        raise InputError("--data", str(path), requirement="must be a readable file of numbers", remedy=remedy) from None
-    array = checked.array("--data", values, remedy=remedy)
+        raise InputError(option, str(path), requirement="must be a readable file of numbers", remedy=remedy) from None
+    array = checked.array(option, values, remedy=remedy)
     if array.ndim < 2 or len(array) < 2:
-        raise InputError("--data", array.shape, requirement="must hold two inputs or more, one a row", remedy=remedy)
+        raise InputError(option, array.shape, requirement="must hold two inputs or more, one a row", remedy=remedy)
     if array.min() == array.max():
-        raise InputError("--data", float(array.min()), requirement="must not be the same everywhere", remedy=remedy)
+        raise InputError(option, float(array.min()), requirement="must not be the same everywhere", remedy=remedy)
     return array
 
 
-def _pictures(folder: Path) -> _Array:
+def prior_of(task: Task, inputs: _Array, recon: Any) -> Any:
+    """What the adversary of `bayes` knows: the inputs themselves, or what public ones look like."""
+    if task.public is None:
+        return recon.Gallery(inputs)
+    if "bayes" not in task.methods:
+        raise InputError(
+            "--method", ",".join(task.methods), requirement="must name bayes, which --public is for", remedy="add it"
+        )
+    public = inputs_of(task.public, "--public")
+    if public.shape[1:] != inputs.shape[1:]:
+        raise InputError(
+            "the shape of --public",
+            public.shape[1:],
+            requirement=f"must be that of the inputs of --data, {inputs.shape[1:]}",
+            remedy="prepare both in the same way",
+        )
+    return recon.Mixture.fitted(public)
+
+
+def _pictures(folder: Path, option: str) -> _Array:
     from PIL import Image
 
     paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _IMAGES)
     if not paths:
-        raise InputError("--data", str(folder), requirement="must hold images", remedy=f"use {', '.join(_IMAGES)}")
+        raise InputError(option, str(folder), requirement="must hold images", remedy=f"use {', '.join(_IMAGES)}")
     images = []
     for path in paths:
         try:
@@ -67,7 +86,7 @@ def _pictures(folder: Path) -> _Array:
                 images.append(_picture(picture))
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as failure:
             raise InputError(
-                "an image of --data",
+                f"an image of {option}",
                 f"{path.name}: {failure}",
                 requirement="must be readable",
                 remedy="mend it, or take it away",
@@ -75,7 +94,7 @@ def _pictures(folder: Path) -> _Array:
     if len({image.shape for image in images}) > 1:
         sizes = sorted({image.shape for image in images})
         requirement = "must be of one size, all grey or all in colour"
-        raise InputError("the images of --data", sizes, requirement=requirement, remedy="convert them first")
+        raise InputError(f"the images of {option}", sizes, requirement=requirement, remedy="convert them first")
     stacked = np.stack(images)
     return stacked[:, None] if stacked.ndim == 3 else stacked.transpose(0, 3, 1, 2)
 
@@ -107,23 +126,25 @@ def noise_of(text: str, recon: Any) -> Any:
         ) from None
 
 
-def methods_of(text: str, noise: str) -> tuple[str, ...]:
+def methods_of(text: str, noise: str, *, public: bool) -> tuple[str, ...]:
     """The methods that a text with commas names; `all` are those that have a theorem for this noise."""
     if text == "all":
-        return tuple(method for method in METHODS if kind_of(noise) == "gaussian" or method not in GAUSSIAN_ONLY)
+        gaussian = kind_of(noise) == "gaussian"
+        return tuple(method for method in METHODS if gaussian or not needs_gaussian(method, public=public))
     named = [method.strip() for method in text.split(",")]
     for method in named:
         checked.choice("--method", method, METHODS, remedy="or use all")
     return tuple(method for method in METHODS if method in named)
 
 
-def check_noise(methods: tuple[str, ...], noise: str) -> None:
+def check_noise(task: Task) -> None:
     """Refuses methods that have no theorem for this noise, before any work begins."""
-    for method in methods:
-        if method in GAUSSIAN_ONLY and kind_of(noise) != "gaussian":
+    for method in task.methods:
+        if kind_of(task.noise) != "gaussian" and needs_gaussian(method, public=task.public is not None):
+            others = " or bayes with --public" if method == "bayes" else ""
             raise NoTheoremError(
-                f"--method {method} must have Gaussian noise, got {noise}; use --method two-point,hcr, or release "
-                "with gaussian:SIGMA"
+                f"--method {method} must have Gaussian noise, got {task.noise}; use --method two-point,hcr{others}, or "
+                "release with gaussian:SIGMA"
             )
 
 

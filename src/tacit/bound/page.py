@@ -28,7 +28,8 @@ def summary(
     if "identify" in comparisons:
         sentences.append(_naming(comparisons["identify"], candidates))
     if "bayes" in comparisons:
-        sentences.append(_rebuilding(comparisons["bayes"], candidates))
+        rebuilt = comparisons["bayes"]
+        sentences.append(_rebuilding(rebuilt, candidates) if task.public is None else _rebuilding_unseen(rebuilt))
     silent = [method for method in PER_INPUT if method in comparisons and not comparisons[method].guarantee.value]
     if "two-point" in comparisons and "two-point" not in silent:
         sentences.append(
@@ -86,12 +87,25 @@ def _naming(comparison: Comparison, candidates: int) -> str:
 
 def _rebuilding(comparison: Comparison, candidates: int) -> str:
     guarantee, _, reached = _of(comparison)
-    verdict = "Hardly anything is proven to stay hidden. " if guarantee.value < 0.1 else ""
     return (
-        f"{verdict}Whoever holds these {candidates} inputs rebuilds the one released with an error of "
+        f"{_hardly(guarantee)}Whoever holds these {candidates} inputs rebuilds the one released with an error of "
         f"{guarantee.bound_text} of their variance ({guarantee.chance_text}): 0 is the input itself, 1 the average of "
         f"all. The best guess there is, their mean weighted by the release, left {reached}."
     )
+
+
+def _rebuilding_unseen(comparison: Comparison) -> str:
+    guarantee, _, reached = _of(comparison)
+    return (
+        f"{_hardly(guarantee)}Whoever does not hold the input, and knows of it no more than that it looks like the "
+        f"public ones (as a Gaussian describes them), rebuilds it with an error of {guarantee.bound_text} of their "
+        f"variance ({guarantee.chance_text}): 0 is the input itself, 1 the average. A linear decoder left {reached}. "
+        "Whoever knows more may leave less."
+    )
+
+
+def _hardly(guarantee: Guarantee) -> str:
+    return "Hardly anything is proven to stay hidden. " if guarantee.value < 0.1 else ""
 
 
 def _of(comparison: Comparison) -> tuple[Guarantee, float, str]:

@@ -15,11 +15,14 @@ from ..errors import TacitError
 from ..guarantee import Comparison
 from ..report import Report
 from .batches import BATCH, bounds_per_input, claim_folder, reconstruction
-from .given import basis_of, check_fit, check_noise, inputs_of, model_of, noise_of
+from .given import basis_of, check_fit, check_noise, inputs_of, model_of, noise_of, prior_of
 from .page import figures_of, summary
 from .task import PER_INPUT, Data, Task
 
 _Array = NDArray[np.float64]
+
+_KNOWN = 20_000
+"""Inputs like the public ones, from which the decoder learns."""
 
 
 def steps(task: Task) -> int:
@@ -35,8 +38,9 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     """Run what is left of the task, and report on all of it. `advance` hears what begins."""
     recon = reconstruction()
     noise = noise_of(task.noise, recon)
-    check_noise(task.methods, task.noise)
+    check_noise(task)
     gallery = inputs_of(task.data)
+    prior = prior_of(task, gallery, recon)
     task = replace(task, basis=basis_of(task.basis, gallery))
     data = Data(
         inputs=gallery[: task.limit],
@@ -50,10 +54,12 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         try:
             bounds = bounds_per_input(task, features, data, noise, outcomes, advance)
             found = {method: _median(method, values, data, noise, task) for method, values in bounds.items()}
-            for method, begins in (("identify", "naming the input"), ("bayes", "rebuilding the input")):
-                if method in task.methods:
-                    advance(begins)
-                    found[method] = _gallery(recon, method, features, gallery, noise, task)
+            if "identify" in task.methods:
+                advance("naming the input")
+                found["identify"] = _naming(recon, features, gallery, noise, task)
+            if "bayes" in task.methods:
+                advance("rebuilding the input")
+                found["bayes"] = _rebuilding(recon, features, prior, noise, task)
         except TacitError:
             kept.unclaim(task.out)
             raise
@@ -81,16 +87,21 @@ def _median(method: str, values: _Array, data: Data, noise: Any, task: Task) -> 
     return Comparison(guarantee=guarantee)
 
 
-def _gallery(recon: Any, method: str, features: Any, inputs: _Array, noise: Any, task: Task) -> Comparison:
-    import torch
+def _naming(recon: Any, features: Any, gallery: _Array, noise: Any, task: Task) -> Comparison:
+    """Of those who hold the inputs."""
+    options = {"seed": task.seed, "feature_error": task.feature_error}
+    guarantee = recon.identification_bound(features, gallery, noise, **options)
+    attack = recon.nearest_candidate(features, gallery, noise, guarantee, seed=task.seed + 1)
+    return Comparison(guarantee=guarantee, attack=attack)
 
-    rows, seed = torch.tensor(inputs), task.seed
-    options = {"seed": seed, "feature_error": task.feature_error}
-    if method == "identify":
-        guarantee = recon.identification_bound(features, rows, noise, **options)
-        attack = recon.nearest_candidate(features, rows, noise, guarantee, seed=seed + 1)
+
+def _rebuilding(recon: Any, features: Any, prior: Any, noise: Any, task: Task) -> Comparison:
+    """By those who hold the inputs, or only know what public ones look like."""
+    options = {"basis": task.basis, "seed": task.seed, "feature_error": task.feature_error}
+    guarantee = recon.bayes_bound(features, prior, noise, **options).guarantee()
+    if task.public is None:
+        attack = recon.posterior_mean(features, prior, noise, tries=4096, seed=task.seed + 1)
     else:
-        prior = recon.Gallery(rows)
-        guarantee = recon.bayes_bound(features, prior, noise, basis=task.basis, **options).guarantee()
-        attack = recon.posterior_mean(features, prior, noise, tries=4096, seed=seed + 1)
+        known = prior.sample(_KNOWN, seed=task.seed + 1)
+        attack = recon.linear_decoder(features, known, prior, noise, seed=task.seed)
     return Comparison(guarantee=guarantee, attack=attack)

@@ -12,7 +12,11 @@ METHODS = ("identify", "bayes", "two-point", "multi-point", "hcr")
 """In the order of the report: what speaks about real attackers comes first."""
 PER_INPUT = ("two-point", "multi-point", "hcr")
 """Methods that bound input by input; the others take all inputs together."""
-GAUSSIAN_ONLY = ("identify", "bayes", "multi-point")
+
+
+def needs_gaussian(method: str, *, public: bool) -> bool:
+    """Whether the method has a theorem for Gaussian noise alone; with public inputs `bayes` takes any."""
+    return method in ("identify", "multi-point") or (method == "bayes" and not public)
 
 
 def kind_of(noise: str) -> str:
@@ -25,12 +29,14 @@ class Task:
     """What to bound: a model, its inputs, the noise, and how.
 
     `limit` is how many inputs are bounded one by one; the methods over a gallery (identify, bayes) use all of them.
+    With `public` inputs, bayes is about someone who knows what these look like, and does not hold the data.
     `basis` "auto" takes images in cosine modes and vectors entry by entry.
     """
 
     model: str
     weights: Path | None
     data: Path
+    public: Path | None
     noise: str
     methods: tuple[str, ...]
     basis: str

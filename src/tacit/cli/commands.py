@@ -33,6 +33,10 @@ def bound(
     weights: Annotated[
         Path | None, typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file.")
     ] = None,
+    public: Annotated[
+        Path | None,
+        typer.Option("--public", metavar="FILE_OR_FOLDER", help="For bayes: public inputs that the others look like."),
+    ] = None,
     method: Annotated[
         str, typer.Option("--method", help="identify, bayes, two-point, multi-point, hcr, several with commas, or all.")
     ] = "all",
@@ -60,8 +64,9 @@ def bound(
             model=model,
             weights=weights,
             data=data,
+            public=public,
             noise=noise,
-            methods=study.methods_of(method, noise),
+            methods=study.methods_of(method, noise, public=public is not None),
             basis=basis,
             out=out,
             resume=resume,

@@ -111,7 +111,7 @@ class Mixture:
                 "the entries of an input",
                 flat.shape[1],
                 requirement=f"must be at most {_MOST_ENTRIES} for a covariance",
-                remedy="use Mixture.around(gallery, jitter=…)",
+                remedy="make the inputs smaller, or use Mixture.around(gallery, jitter=…)",
             )
         if number == 1:
             weights, means, covariances = (
