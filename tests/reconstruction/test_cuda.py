@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds, perturbation
-from tacit.reconstruction.convolution import AsProducts
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -56,7 +55,7 @@ def test_the_published_search(networks, points):
         (nn.Conv2d(3, 8, 3, padding="same"), 1e-9),
         (nn.Conv2d(3, 9, 3, groups=3, padding_mode="circular", padding=1), 1e-9),
         # Fewer features than pixels: bounds of directions that they do not feel are limited by rounding alone.
-        (nn.Conv2d(3, 4, (3, 2), stride=(2, 1), dilation=2, bias=False), 1e-6),
+        (nn.Conv2d(3, 4, (3, 2), stride=(2, 1), dilation=2, bias=False), 1e-5),
     ],
     ids=str,
 )
@@ -70,9 +69,3 @@ def test_convolutions(layer, tolerance):
         multipoint_bounds(here, images, NOISE).std,
         rtol=tolerance,
     )
-
-
-def test_a_convolution_that_does_not_fit_is_refused_by_torch():
-    images, weight = torch.zeros(1, 3, 4, 4).double().cuda(), torch.zeros(2, 1, 3, 3).double().cuda()
-    with AsProducts(), pytest.raises(RuntimeError, match="channels"):
-        torch.conv2d(input=images, weight=weight)

@@ -112,6 +112,17 @@ def test_bounds_of_an_input_do_not_depend_on_its_neighbours(network, images):
     np.testing.assert_allclose(together, alone, rtol=1e-9)
 
 
+def test_not_even_by_rounding_where_that_alone_limits_them():
+    """Fewer features than pixels: rounding, amplified by 1e8, is all that keeps bounds finite."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 80), nn.ReLU(), nn.Linear(80, 40), nn.ReLU()).double()
+    images = torch.randn(5, 1, 8, 8, dtype=torch.float64)
+    together = multipoint_bounds(network, images, NOISE).std
+    assert np.median(together) > 1e3
+    alone = np.concatenate([multipoint_bounds(network, image[None], NOISE).std for image in images])
+    np.testing.assert_allclose(together, alone, rtol=1e-9)
+
+
 def test_blocks_of_modes_are_valid_and_less_tight():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Flatten(), nn.Linear(400, 420))

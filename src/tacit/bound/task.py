@@ -36,7 +36,6 @@ class Task:
     model: str
     weights: Path | None
     data: Path
-    public: Path | None
     noise: str
     methods: tuple[str, ...]
     basis: str
@@ -45,6 +44,7 @@ class Task:
     limit: int | None
     seed: int
     feature_error: float
+    public: Path | None = None
     engine: str = "local"
 
 

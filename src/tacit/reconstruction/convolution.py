@@ -1,4 +1,4 @@
-"""Convolutions in float64 on a GPU, as matrix products.
+"""Convolutions in float64, as matrix products.
 
 cuDNN's float64 convolutions use a sixth of what an H200 can do, and the certified bounds at ImageNet size are made of
 them; products of matrices use most of it. The sums are the same, in another order.
@@ -6,11 +6,13 @@ them; products of matrices use most of it. The sums are the same, in another ord
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 from torch.nn.functional import pad
 from torch.overrides import TorchFunctionMode
 
@@ -19,14 +21,20 @@ _PATCHES = 2.0**31
 
 
 class AsProducts(TorchFunctionMode):
-    """Within this context, `conv2d` of float64 tensors on a GPU is a matrix product. No gradients."""
+    """Within this context, plain `conv2d` in float64 is a matrix product, unless derivatives are wanted.
+
+    The result has its channels last in memory.
+    """
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        kwargs = kwargs or {}
         if function is torch.conv2d:
-            return _convolved(*args, **(kwargs or {}))
-        return function(*args, **(kwargs or {}))
+            return _convolved(*args, **kwargs)
+        if function is torch.Tensor.view and not args[0].is_contiguous():
+            return _viewed(*args, **kwargs)
+        return function(*args, **kwargs)
 
 
 def _convolved(
@@ -38,16 +46,33 @@ def _convolved(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    double = input.is_cuda and input.dtype == weight.dtype == torch.float64
+    double = input.dtype == weight.dtype == torch.float64
     plain = groups == 1 and not isinstance(padding, str) and input.ndim == 4 and input.shape[1] == weight.shape[1]
-    if double and plain:
-        return convolution(input, weight, bias, stride=_pair(stride), padding=_pair(padding), dilation=_pair(dilation))
+    if double and plain and not _differentiated(input, weight, bias):
+        with contextlib.suppress(RuntimeError):  # under vmap, which has no rule for what follows
+            return convolution(
+                input, weight, bias, stride=_pair(stride), padding=_pair(padding), dilation=_pair(dilation)
+            )
     return torch.conv2d(input, weight, bias, stride, padding, dilation, groups)
 
 
+def _differentiated(*tensors: Tensor | None) -> bool:
+    """Whether a derivative is wanted, as of a model that takes some itself: the products below have none."""
+    tangents = (unpack_dual(tensor).tangent for tensor in tensors if tensor is not None)
+    return torch.is_grad_enabled() or any(tangent is not None for tangent in tangents)
+
+
 def _pair(value: Any) -> tuple[int, int]:
-    down, across = (value, value) if isinstance(value, int) else tuple(value) * (2 // len(value))
+    down, across = tuple(value) * (2 // len(value)) if isinstance(value, Sequence) else (int(value), int(value))
     return down, across
+
+
+def _viewed(tensor: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """As torch views the tensor, or would with its channels first."""
+    try:
+        return tensor.view(*shape, **named)
+    except RuntimeError:
+        return tensor.contiguous().view(*shape, **named)
 
 
 def convolution(
@@ -69,17 +94,15 @@ def convolution(
     )
     if min(height, width) < 1:
         return torch.conv2d(inputs, weight, bias, stride, padding, dilation)  # refuses it in torch's words
-    # Two numbers at a time, read as one complex number, are copied twice as fast: the channels are made even.
     odd = channels % 2
-    matrix = pad(weight, (0, 0, 0, 0, 0, odd)).permute(2, 3, 1, 0).reshape(-1, outputs)
+    matrix = pad(weight, (0, 0, 0, 0, 0, odd)).permute(2, 3, 1, 0).flatten(0, 2)
     margins = (0, odd, padding[1], padding[1], padding[0], padding[0])
     result = inputs.new_empty(count, height, width, outputs)
     rows = max(1, int(most // (8 * height * width * len(matrix))))
     for part, to in zip(inputs.permute(0, 2, 3, 1).split(rows), result.split(rows), strict=True):
-        padded = (pad(part, margins) if any(margins) else part).contiguous()
-        patches = _patches(padded.view(torch.complex128), (height, width), kernel, stride, dilation)
-        patches = patches.view(torch.float64).view(-1, len(matrix))
-        flat = to.view(-1, outputs)
+        padded = pad(part, margins) if any(margins) else part
+        patches = _patches(padded, (height, width), kernel, stride, dilation)
+        flat = to.view(len(patches), outputs)
         torch.mm(patches, matrix, out=flat) if bias is None else torch.addmm(bias, patches, matrix, out=flat)
     return result.permute(0, 3, 1, 2)
 
@@ -87,9 +110,16 @@ def convolution(
 def _patches(
     inputs: Tensor, size: tuple[int, int], kernel: list[int], stride: tuple[int, int], dilation: tuple[int, int]
 ) -> Tensor:
-    """What each output sees, one after another: (b, h, w, i, j, c) of (b, h, w, c)."""
-    row, down, across, one = inputs.stride()
-    return inputs.as_strided(
-        (len(inputs), *size, *kernel, inputs.shape[-1]),
-        (row, down * stride[0], across * stride[1], down * dilation[0], across * dilation[1], one),
-    ).contiguous()
+    """What each output sees of (b, h, w, c), one a row, in the order (i, j, c)."""
+    count, height, width, channels = inputs.shape
+    flat = inputs.reshape(-1)
+    # Two numbers at a time, read as one complex number, are copied twice as fast; they begin at an even place.
+    pairs = (flat.clone() if flat.storage_offset() % 2 else flat).view(torch.complex128)
+    across = channels // 2
+    down = width * across
+    seen = pairs.as_strided(
+        (count, *size, *kernel, across),
+        (height * down, down * stride[0], across * stride[1], down * dilation[0], across * dilation[1], 1),
+        pairs.storage_offset(),
+    )
+    return seen.contiguous().view(torch.float64).view(count * size[0] * size[1], kernel[0] * kernel[1] * channels)

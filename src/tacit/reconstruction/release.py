@@ -96,7 +96,8 @@ class Release:
         return found
 
     def _computed(self, chunk: Tensor) -> Tensor:
-        with AsProducts() if chunk.is_cuda else contextlib.nullcontext():
+        """On a GPU, many rows by products; one alone is computed as the model does, so that the two are compared."""
+        with AsProducts() if chunk.is_cuda and len(chunk) > 1 else contextlib.nullcontext():
             return _rows(self.function(chunk), len(chunk))
 
 
@@ -186,7 +187,7 @@ def _frozen_copy(module: nn.Module, dtype: torch.dtype) -> nn.Module:
             "features",
             f"{type(failure).__name__}: {failure}",
             requirement="must be a module that can be copied",
-            remedy="run it once first if it is lazy; pass the module itself if it is scripted",
+            remedy="run it once first if it is lazy; pass the module as it was before scripting",
         ) from None
 
 

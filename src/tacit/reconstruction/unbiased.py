@@ -260,7 +260,7 @@ def _moves(release: Release, inputs: Tensor, changes: Tensor) -> tuple[Tensor, T
     """The features of every input, (b, n), and how far every change moves them, (b, m, n)."""
     points = inputs.reshape(len(inputs), 1, -1) + torch.cat([torch.zeros_like(changes[:1]), changes])
     found = release.features(points, apart=True).reshape(len(inputs), len(changes) + 1, -1)
-    return found[:, 0], found[:, 1:] - found[:, :1]
+    return found[:, 0].clone(), found[:, 1:] - found[:, :1]  # a view would keep them all
 
 
 def _chi_square(release: Release, noise: Noise, shifts: Tensor, base: Tensor) -> _Array:
