@@ -63,6 +63,19 @@ def whole(name: str, value: object, *, at_least: int, remedy: str) -> int:
     return int(value)
 
 
+def place(name: str, value: object, shape: tuple[int, ...], *, remedy: str) -> tuple[int, ...]:
+    """Where in an array of this shape: a number for each axis, counted from 0; of one axis also the number itself."""
+    axes = value if isinstance(value, tuple) else (value,)
+    fits = len(axes) == len(shape) and all(
+        isinstance(number, numbers.Integral) and not isinstance(number, bool) and 0 <= int(number) < length
+        for number, length in zip(axes, shape, strict=True)
+    )
+    if not fits:
+        wanted = " × ".join(f"0 to {length - 1}" for length in shape)
+        raise InputError(name, value, requirement=f"must lie in {wanted}", remedy=remedy)
+    return tuple(int(number) for number in axes)
+
+
 def text(name: str, value: object, *, remedy: str) -> str:
     """A string with something to read in it."""
     if not isinstance(value, str) or not value.strip():

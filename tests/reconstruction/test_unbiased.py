@@ -19,6 +19,7 @@ from tacit.reconstruction import (
     multipoint_bounds,
     perturbation,
     single_mode_bounds,
+    two_point_bounds,
 )
 from tacit.reconstruction.release import plain_attention
 
@@ -380,3 +381,23 @@ def test_progress_is_told(images):
     network = nn.Sequential(nn.Flatten(), nn.Linear(16, 4))
     multipoint_bounds(network, images, NOISE, memory=1e6, advance=heard.append)
     assert heard[-1] == 3
+
+
+@pytest.mark.parametrize(
+    ("index", "mode", "match"),
+    [
+        (2, (0, 3, 3), "index must lie in 0 to 1"),
+        (-1, (0, 3, 3), "index must lie in 0 to 1"),
+        (True, (0, 3, 3), "index must lie in"),
+        (0.0, (0, 3, 3), "index must lie in"),
+        (0, (0, 3), "mode must lie in 0 to 0 × 0 to 3 × 0 to 3"),
+        (0, (0, 3, 4), "mode must lie in 0 to 0 × 0 to 3 × 0 to 3"),
+        (0, 5, "mode must lie in"),
+    ],
+)
+def test_a_place_outside_is_refused_in_one_line(index, mode, match):
+    network, images = nn.Flatten(), torch.rand(2, 1, 4, 4)
+    for found in (single_mode_bounds(network, images, NOISE), two_point_bounds(network, images, NOISE)):
+        assert found.guarantee(1, (0, 3, np.int64(3))).value > 0
+        with pytest.raises(InputError, match=match):
+            found.guarantee(index, mode)

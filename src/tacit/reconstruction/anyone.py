@@ -24,7 +24,7 @@ from .noise import Noise, checked_noise, gaussian_of, required_gaussian
 from .pictured import mode_card, mode_histogram
 from .priors import gallery_description
 from .release import FEATURE_ERROR, Release, as_array, opened
-from .unbiased import mode_error, release_assumptions, shift_error
+from .unbiased import mode_error, mode_of_input, release_assumptions, shift_error
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -50,12 +50,13 @@ class TwoPointBounds(Carded):
 
     def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
         """The bound for one mode of one input, as a statement."""
-        change = float(self.change[(index, *mode)])
+        where = mode_of_input(self.rmse, index, mode)
+        change = float(self.change[where])
         return Guarantee(
-            quantity=f"root mean squared error of an estimate of {self.basis} mode {mode}, on the worse of input "
-            f"{index} and one whose mode differs by {change:.6g}",
+            quantity=f"root mean squared error of an estimate of {self.basis} mode {where[1:]}, on the worse of input "
+            f"{where[0]} and one whose mode differs by {change:.6g}",
             side="at_least",
-            value=float(self.rmse[(index, *mode)]),
+            value=float(self.rmse[where]),
             adversary=Adversary.ANY,
             theorem="two-point Bayes risk: theory.estimation",
             assumptions=release_assumptions(self.noise, self.feature_error),

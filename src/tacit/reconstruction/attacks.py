@@ -25,6 +25,7 @@ from .priors import Gallery, Mixture
 from .release import Release, as_array, derivatives, loaded, opened
 
 _CONFIDENCE = "use 0.999"
+_SHARE_OF_THEIRS = "mean squared error of rebuilt held-out inputs, as a share of their variance"
 
 
 def nearest_candidate(
@@ -216,6 +217,7 @@ class _Trial:
 
     inputs: Tensor
     variance: float
+    quantity: str
     adversary: Adversary
 
 
@@ -231,11 +233,11 @@ def _both(
 def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Trial:
     adversary = Adversary.PRIOR.scoped("the held-out inputs")
     remedy = "pass 30 inputs or more that the attack has not seen, or a prior"
-    values, variance = held_out, None
+    values, variance, quantity = held_out, None, _SHARE_OF_THEIRS
     if isinstance(held_out, Gallery | Mixture):
         # Another stream than the bound's, and than that of the noise below.
         drawn = held_out.sample(checked.whole("tries", tries, at_least=30, remedy="use 2000"), seed=seed + 3)
-        values, variance = drawn, float(held_out.variances.mean())
+        values, variance, quantity = drawn, float(held_out.variances.mean()), REMAINING
         adversary = Adversary.PRIOR.scoped(held_out.description)
     array = checked.array("held_out", loaded("held_out", values), remedy=remedy)
     if array.shape[1:] != release.shape or len(array) < 30:
@@ -245,6 +247,7 @@ def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Tri
     return _Trial(
         inputs=torch.tensor(array, dtype=torch.float64, device=release.inputs.device),
         variance=variance if variance is not None else float(array.reshape(len(array), -1).var(axis=0).mean()),
+        quantity=quantity,
         adversary=adversary,
     )
 
@@ -338,7 +341,7 @@ def _rebuilding(
         half = float(stats.t.ppf((1 + sure) / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
         least, greatest = max(0.0, mean - half), mean + half
     return Attack(
-        quantity=REMAINING,
+        quantity=trial.quantity,
         value=mean / trial.variance,
         low=min(least, mean) / trial.variance,
         high=max(greatest, mean) / trial.variance,

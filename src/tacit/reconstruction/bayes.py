@@ -66,8 +66,9 @@ class BayesBounds(Carded):
         """The bound for one mode, as a statement."""
         if self.rmse is None:
             raise InputError("rmse", None, requirement="must have been asked for", remedy="pass mode_draws=2000")
-        quantity = f"root mean squared error of an estimate of {self.basis} mode {mode}"
-        return self._statement(quantity, float(self.rmse[mode]))
+        where = checked.place("mode", mode, self.rmse.shape, remedy="give a number for each axis, from 0")
+        quantity = f"root mean squared error of an estimate of {self.basis} mode {where}"
+        return self._statement(quantity, float(self.rmse[where]))
 
     def _card(self) -> tuple[str, Rows]:
         found = self.guarantee()

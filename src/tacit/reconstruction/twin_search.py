@@ -41,6 +41,7 @@ class Twins(Carded):
 
     def guarantee(self, index: int) -> Guarantee:
         """How well anyone can tell an input from its twin."""
+        (index,) = checked.place("index", index, self.distance.shape, remedy="count the inputs from 0")
         return Guarantee(
             quantity=f"probability of telling input {index} from its twin",
             side="at_most",

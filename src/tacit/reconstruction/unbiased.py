@@ -54,10 +54,11 @@ class UnbiasedBounds(Carded):
 
     def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
         """The bound for one mode of one input, as a statement."""
+        where = mode_of_input(self.std, index, mode)
         return Guarantee(
-            quantity=f"standard deviation of an estimate of {self.basis} mode {mode} of input {index}",
+            quantity=f"standard deviation of an estimate of {self.basis} mode {where[1:]} of input {where[0]}",
             side="at_least",
-            value=float(self.std[(index, *mode)]),
+            value=float(self.std[where]),
             adversary=Adversary.UNBIASED,
             theorem=self.theorem,
             assumptions=unbiased_assumptions(self.noise, self.feature_error),
@@ -76,6 +77,12 @@ class UnbiasedBounds(Carded):
 
     def _card(self) -> tuple[str, Rows]:
         return mode_card(_BOUNDED, self.std, basis=self.basis, noise=self.noise, adversary=Adversary.UNBIASED)
+
+
+def mode_of_input(values: _Array, index: object, mode: object) -> tuple[int, ...]:
+    """Where the value of a mode of an input lies among those of all modes of all inputs."""
+    of_input = checked.place("index", index, values.shape[:1], remedy="count the inputs from 0")
+    return of_input + checked.place("mode", mode, values.shape[1:], remedy="give a number for each axis, from 0")
 
 
 def unbiased_assumptions(noise: Noise, feature_error: float = FEATURE_ERROR) -> tuple[Assumption, ...]:
