@@ -170,7 +170,12 @@ def _summary(made: Plan) -> tuple[str, ...]:
     if made.best is None:
         choice = "No mechanism can promise anything with this budget."
     else:
-        choice = f"The best promise is that of {NAMES[made.best.mechanism]}."
+        best = made.best
+        choice = (
+            f"At least {best.answers_lower} of {made.queries} queries are answered rightly, except with probability "
+            f"{made.beta:g}, by {best.teachers} teachers of {best.records_per_teacher} records: the best promise, that "
+            f"of {NAMES[best.mechanism]}."
+        )
     return (
         choice,
         f"{learner} No private data is used for a plan.",
