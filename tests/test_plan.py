@@ -32,6 +32,14 @@ def test_the_table_fits_a_terminal(written):
     assert "No private data is used for a plan." in " ".join(text.split())
 
 
+def test_it_begins_with_the_best_promise_and_its_condition(written):
+    said = " ".join(written[0].split("=\n\n")[1].split())
+    assert said.startswith(
+        "If teachers are as described next, at least 824 of 1000 queries are answered rightly, except with probability "
+        "0.05, by 1963 of them with 30 records each: the best promise, that of GNMax. Teachers are taken to err on 5 %"
+    )
+
+
 def test_the_json_holds_the_plan(written):
     _, data, _ = written
     rows = data["detail"]["plan"]["rows"]

@@ -172,9 +172,9 @@ def _summary(made: Plan) -> tuple[str, ...]:
     else:
         best = made.best
         choice = (
-            f"At least {best.answers_lower} of {made.queries} queries are answered rightly, except with probability "
-            f"{made.beta:g}, by {best.teachers} teachers of {best.records_per_teacher} records: the best promise, that "
-            f"of {NAMES[best.mechanism]}."
+            f"If teachers are as described next, at least {best.answers_lower} of {made.queries} queries are "
+            f"answered rightly, except with probability {made.beta:g}, by {best.teachers} of them with "
+            f"{best.records_per_teacher} records each: the best promise, that of {NAMES[best.mechanism]}."
         )
     return (
         choice,
