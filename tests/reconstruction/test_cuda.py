@@ -34,7 +34,7 @@ def test_certified_bounds(networks, points):
     )
 
 
-def test_algorithm_1_recorded_and_replayed(networks, points):
+def test_algorithm_1(networks, points):
     here, there = networks
     start = 1e-3 * torch.randn(6, 3, 90, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     found = perturbation(there, points.cuda(), start.cuda(), repetitions=3).cpu()

@@ -9,11 +9,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from .. import checked
 from ..errors import InputError
-from .lsqr import LARGEST_CONDITION, Product, Products, minimum_norm_solutions
+from .lsqr import Product, Products, minimum_norm_solutions
 from .release import derivatives
 
 _CPU_MEMORY = 1e9
@@ -22,6 +21,8 @@ _GPU_SHARE = 0.4
 _ROWS = {"cpu": 256, "cuda": 8192}
 _ENTRIES = {"cpu": 2**20, "cuda": 2**22}
 """Inputs that are differentiated at once, and entries of all of them: networks keep a thousand numbers for each."""
+_LEAST_SINGULAR = {torch.float32: 1e-6, torch.float64: 1e-8}
+"""Singular values that count, as a share of the greatest."""
 
 
 def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tensor, *, repetitions: int) -> Tensor:
@@ -30,11 +31,12 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
     Each repetition solves min ‖J ε − z‖ by LSQR, z being the features' last shift scaled back to the length of the
     start. In exact arithmetic the first repetition gives ε = J⁺z and a shift JJ⁺z, from which the second finds the
     same direction again: repetitions change nothing but rounding, the early stop of LSQR, and what the model's
-    curvature does. Examples are independent systems: each has its own LSQR, with its own stopping tests.
+    curvature does. Examples are independent systems.
 
     `start` has the shape (inputs, features), or (inputs, starts, features) for several starts of each input; the result
-    has the shape of the inputs, with the starts as a second axis where there are several. Products with J are
-    derivatives of the model; where J fits into memory it is made once, and LSQR runs in its singular vectors.
+    has the shape of the inputs, with the starts as a second axis where there are several. Where J fits into memory it
+    is made once, with its pseudo-inverse: the solution is then the one that LSQR converges to. Elsewhere LSQR runs on
+    derivatives of the model.
     """
     checked.whole("repetitions", repetitions, at_least=1, remedy="use 10")
     if start.ndim not in (2, 3) or len(start) != len(inputs):
@@ -75,14 +77,15 @@ def _moving(flat: Product, point: Tensor) -> Tensor:
 
 
 def _kept(point: Tensor, width: int) -> int:
-    """How many Jacobians with so many rows fit into memory, each with its singular vectors, which are no larger.
+    """How many Jacobians with so many rows fit into memory, each with its pseudo-inverse, which is no larger.
 
-    While these are made, one Jacobian, its Gram matrix and their like are there in float64: some ten times its size.
+    While these are made, Jacobian, Gram matrix, eigenvectors and their products are there in float64.
     """
-    size = point.shape[1] * max(1, width) * point.element_size()
+    entries, rows = point.shape[1], max(1, width)
+    size = 2 * entries * rows * point.element_size() + 8 * (2 * entries * rows + 3 * min(entries, rows) ** 2)
     on_gpu = point.device.type == "cuda"
     memory = _GPU_SHARE * torch.cuda.mem_get_info(point.device)[1] if on_gpu else _CPU_MEMORY
-    return max(0, int((memory / size - 10) // 3))
+    return int(memory // size)
 
 
 def _changes(
@@ -91,20 +94,21 @@ def _changes(
     """The change of each point for each of its starts: (points, starts, entries)."""
     count = starts.shape[1]
     length = starts.norm(dim=2, keepdim=True)
-    tolerance = 1e-6 if point.dtype == torch.float32 else 1e-12
-    solve = partial(minimum_norm_solutions, tolerance=tolerance, iterations=2 * point.shape[1])  # as SciPy's at most
     with torch.no_grad():
         base = flat(point)
-    rotated = _Rotated.of(_jacobians(flat, point, moving), moving) if keep_jacobians else None
-    products = _matrix_free(flat, point, count)
+    if keep_jacobians:
+        solution = _PseudoInverse.of(_jacobians(flat, point, moving), moving).solution
+    else:
+        solution = partial(
+            minimum_norm_solutions,
+            _matrix_free(flat, point, count),
+            tolerance=1e-6 if point.dtype == torch.float32 else 1e-12,
+            iterations=2 * point.shape[1],  # as SciPy's at most
+        )
     shift, change = starts, starts[..., :0]
     for _ in range(repetitions):
         scale = shift.norm(dim=2, keepdim=True)
-        target = shift * (length / torch.where(scale == 0, torch.ones_like(scale), scale))
-        if rotated is None:
-            change = solve(products, target, replayed=False)
-        else:
-            change = rotated.back(solve(rotated.products, rotated.of_target(target), replayed=True)).to(point)
+        change = solution(shift * (length / torch.where(scale == 0, torch.ones_like(scale), scale)))
         with torch.no_grad():
             moved = (point[:, None] + change).flatten(0, 1)
             shift = flat(moved).reshape(len(point), count, -1) - base[:, None]
@@ -176,49 +180,31 @@ def _repeated(point: Tensor, derivatives: int) -> tuple[Tensor, int]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Rotated:
-    """Kept Jacobians by their singular vectors, in which products are those with a diagonal.
-
-    LSQR takes the same steps in any orthonormal coordinates of features and of inputs, but for rounding; in these a
-    step costs next to nothing, and float64 little more. Of what a target has outside the range of J, LSQR knows the
-    length alone, as a last entry with a singular value of zero. Singular values too small for LSQR to resolve are zero.
-    """
+class _PseudoInverse:
+    """That of each kept Jacobian, J = U s Vᵀ, as the factors Uᵀ and V/s."""
 
     moving: Tensor
     left: Tensor
-    values: Tensor
     right: Tensor
 
     @classmethod
-    def of(cls, jacobians: Tensor, moving: Tensor) -> _Rotated:
-        left, values, right = (torch.stack(part) for part in zip(*map(_singular, jacobians), strict=True))
-        return cls(moving=moving, left=left, values=pad(values, (0, 1))[:, None], right=right)
+    def of(cls, jacobians: Tensor, moving: Tensor) -> _PseudoInverse:
+        """By the eigenvectors of the smaller Gram matrix, in float64 and many times as fast as torch's SVD.
 
-    def products(self, chosen: Tensor) -> tuple[Product, Product]:
-        values = self.values[chosen]
-        return lambda v: v * values, lambda u: u * values
+        That loses singular values below 1e-8 of the greatest; of float32 derivatives, those below 1e-6 are rounding.
+        """
+        wide = jacobians.shape[1] <= jacobians.shape[2]
+        short = (jacobians if wide else jacobians.mT).to(torch.float64)
+        one = torch.linalg.eigh(short @ short.mT)[1]
+        other = one.mT @ short
+        values = other.norm(dim=2)
+        least = _LEAST_SINGULAR[jacobians.dtype] * values.amax(dim=1, keepdim=True) if values.shape[1] else values
+        inverse = torch.where(values > least, values.reciprocal(), 0.0)[..., None]
+        other = inverse * other
+        left, right = (one, inverse * other) if wide else (other.mT, inverse * one.mT)
+        return cls(moving=moving, left=left.to(jacobians), right=right.to(jacobians))
 
-    def of_target(self, target: Tensor) -> Tensor:
-        moves = target.gather(2, self.moving[:, None].expand(-1, target.shape[1], -1))
-        inside = (moves @ self.left).to(torch.float64)
-        squares = target.to(torch.float64).square().sum(dim=2) - inside.square().sum(dim=2)
-        return torch.cat([inside, squares.clamp(min=0).sqrt()[..., None]], dim=2)
-
-    def back(self, solution: Tensor) -> Tensor:
-        return solution[..., :-1].to(self.right) @ self.right
-
-
-def _singular(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """U, s and Vᵀ by the eigenvectors of the smaller Gram matrix, in float64 and many times as fast as torch's SVD.
-
-    That loses singular values below 1e-8 of the greatest, which LSQR does not resolve either.
-    """
-    wide = matrix.shape[0] <= matrix.shape[1]
-    short = (matrix if wide else matrix.T).to(torch.float64)
-    one = torch.linalg.eigh(short @ short.T)[1]
-    other = one.T @ short
-    values = other.norm(dim=1)
-    seen = values > values.max() / LARGEST_CONDITION if len(values) else values > 0
-    values = torch.where(seen, values, 0.0)
-    one, other = (one * seen).to(matrix), (torch.where(seen, 1 / values, 0.0)[:, None] * other).to(matrix)
-    return (one, values, other) if wide else (other.T, values, one.T)
+    def solution(self, target: Tensor) -> Tensor:
+        """The change of least norm that comes closest to each target: (points, targets, entries)."""
+        rows = self.moving[:, None].expand(-1, target.shape[1], -1)
+        return target.gather(2, rows) @ self.left @ self.right

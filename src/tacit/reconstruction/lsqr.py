@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-LARGEST_CONDITION = 1e8
+_LARGEST_CONDITION = 1e8
 _BETWEEN_CHECKS = 16
 
 Product = Callable[[Tensor], Tensor]
@@ -31,23 +31,20 @@ class _State(NamedTuple):
     active: Tensor
 
 
-def minimum_norm_solutions(
-    products: Products, targets: Tensor, *, tolerance: float, iterations: int, replayed: bool
-) -> Tensor:
+def minimum_norm_solutions(products: Products, targets: Tensor, *, tolerance: float, iterations: int) -> Tensor:
     """For every matrix A and each of its targets b, the x of least norm that minimises ‖A x − b‖.
 
     Targets have the shape (matrices, targets of each, entries). `products(chosen)` returns the products with the chosen
-    matrices and with their transposes, of vectors shaped alike. `replayed` says that these are plain operations on
-    tensors, which a GPU records once and then repeats without waiting for the host.
+    matrices and with their transposes, of vectors shaped alike.
 
     Every target has its own recurrence and its own stopping tests: the residual is small beside A and b, or orthogonal
     to the range of A, or rounding errors take over because A is too nearly singular. One that has stopped keeps its x
     while the others go on, so none depends on its neighbours; matrices all of whose targets have stopped are set aside.
     """
     chosen = torch.arange(len(targets), device=targets.device)
-    state = _started(products(chosen)[1], targets)
+    forward, transposed = products(chosen)
+    state = _started(transposed, targets)
     solutions = torch.zeros_like(state.x)
-    run: Any = None
     for _ in range(0, iterations, _BETWEEN_CHECKS):
         busy = state.active.any(dim=1).flatten()
         count = int(busy.sum())
@@ -56,13 +53,9 @@ def minimum_norm_solutions(
         if count == 0:
             return solutions
         if count <= len(chosen) / 2:
-            chosen, state, run = chosen[busy], _State(*(part[busy] for part in state)), None
-        first = run is None
-        if first:
-            steps = run = _iterations(*products(chosen), tolerance)
-        state = _State(*run(*state))
-        if first and replayed and targets.is_cuda:
-            run = _recorded(steps, state)
+            chosen, state = chosen[busy], _State(*(part[busy] for part in state))
+            forward, transposed = products(chosen)
+        state = _later(state, forward, transposed, tolerance)
     solutions[chosen] = state.x
     return solutions
 
@@ -88,62 +81,31 @@ def _started(transposed: Product, targets: Tensor) -> _State:
     )
 
 
-def _iterations(forward: Product, transposed: Product, tolerance: float) -> Callable[..., tuple[Tensor, ...]]:
-    """Some iterations, from the parts of a state to those of a later one."""
-
-    def iterated(
-        u: Tensor,
-        v: Tensor,
-        w: Tensor,
-        x: Tensor,
-        alpha: Tensor,
-        first: Tensor,
-        phi_bar: Tensor,
-        rho_bar: Tensor,
-        frobenius: Tensor,
-        inverse: Tensor,
-        active: Tensor,
-    ) -> tuple[Tensor, ...]:
-        for _ in range(_BETWEEN_CHECKS):
-            u = forward(v) - alpha * u
-            beta = u.norm(dim=2, keepdim=True)
-            u = u / _nonzero(beta)
-            frobenius = frobenius + beta.square()
-            v = transposed(u) - beta * v
-            alpha = v.norm(dim=2, keepdim=True)
-            v = v / _nonzero(alpha)
-            rho = (rho_bar.square() + beta.square()).sqrt()
-            cosine, sine = rho_bar / _nonzero(rho), beta / _nonzero(rho)
-            theta, rho_bar = sine * alpha, -cosine * alpha
-            phi, phi_bar = cosine * phi_bar, sine * phi_bar
-            x = torch.where(active, x + (phi / _nonzero(rho)) * w, x)
-            inverse = inverse + (w.norm(dim=2, keepdim=True) / _nonzero(rho)).square()
-            w = v - (theta / _nonzero(rho)) * w
-            norm = frobenius.sqrt()
-            solved = phi_bar <= tolerance * (first + norm * x.norm(dim=2, keepdim=True))
-            orthogonal = alpha * cosine.abs() <= tolerance * norm
-            singular = norm * inverse.sqrt() >= LARGEST_CONDITION
-            active = active & ~solved & ~orthogonal & ~singular
-            frobenius = frobenius + alpha.square()
-        return u, v, w, x, alpha, first, phi_bar, rho_bar, frobenius, inverse, active
-
-    return iterated
-
-
-def _recorded(steps: Callable[..., tuple[Tensor, ...]], state: _State) -> Callable[..., tuple[Tensor, ...]]:
-    """The same steps as one recording of a GPU's work; what they read besides the state must live as long."""
-    inputs = tuple(part.clone() for part in state)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        outputs = steps(*inputs)
-
-    def run(*parts: Tensor) -> tuple[Tensor, ...]:
-        for kept, part in zip(inputs, parts, strict=True):
-            kept.copy_(part)
-        graph.replay()
-        return outputs
-
-    return run
+def _later(state: _State, forward: Product, transposed: Product, tolerance: float) -> _State:
+    """The state some iterations later."""
+    u, v, w, x, alpha, first, phi_bar, rho_bar, frobenius, inverse, active = state
+    for _ in range(_BETWEEN_CHECKS):
+        u = forward(v) - alpha * u
+        beta = u.norm(dim=2, keepdim=True)
+        u = u / _nonzero(beta)
+        frobenius = frobenius + beta.square()
+        v = transposed(u) - beta * v
+        alpha = v.norm(dim=2, keepdim=True)
+        v = v / _nonzero(alpha)
+        rho = (rho_bar.square() + beta.square()).sqrt()
+        cosine, sine = rho_bar / _nonzero(rho), beta / _nonzero(rho)
+        theta, rho_bar = sine * alpha, -cosine * alpha
+        phi, phi_bar = cosine * phi_bar, sine * phi_bar
+        x = torch.where(active, x + (phi / _nonzero(rho)) * w, x)
+        inverse = inverse + (w.norm(dim=2, keepdim=True) / _nonzero(rho)).square()
+        w = v - (theta / _nonzero(rho)) * w
+        norm = frobenius.sqrt()
+        solved = phi_bar <= tolerance * (first + norm * x.norm(dim=2, keepdim=True))
+        orthogonal = alpha * cosine.abs() <= tolerance * norm
+        singular = norm * inverse.sqrt() >= _LARGEST_CONDITION
+        active = active & ~solved & ~orthogonal & ~singular
+        frobenius = frobenius + alpha.square()
+    return _State(u, v, w, x, alpha, first, phi_bar, rho_bar, frobenius, inverse, active)
 
 
 def _nonzero(value: Tensor) -> Tensor:
