@@ -2,10 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soundness docs notebooks bench clean
+.PHONY: help demo test check soundness docs notebooks bench lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -18,26 +18,26 @@ demo: $(VENV)/demo ## prove, attack and report on bundled digits; writes build/d
 test soundness: export OMP_NUM_THREADS = 1
 
 # Files in their order: the short ones of theory/ come last, so that no process has a long one to itself at the end.
-test: $(VENV)/work ## run the tests
+test: $(VENV)/test ## run the tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-check: $(VENV)/work ## lint, types, import directions
+check: $(VENV)/check ## lint, types, import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/test_architecture.py::test_imports_run_one_way tests/test_architecture.py::test_the_rooms_form_no_circle
 
-soundness: $(VENV)/work ## make every theorem 1 % too optimistic: the tests must notice
+soundness: $(VENV)/test ## make every theorem 1 % too optimistic: the tests must notice
 	$(BIN)/python tests/soundness.py
 
-docs: $(VENV)/work ## build the documentation into site/
+docs: $(VENV)/docs ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "written: $(CURDIR)/site/index.html"
 
-notebooks: $(VENV)/work ## write the notebooks of examples/ from its scripts
+notebooks: $(VENV)/test ## write the notebooks of examples/ from its scripts
 	$(BIN)/jupytext --quiet --update --to ipynb examples/*.py
 
-bench: $(VENV)/work ## measure speed as ratios against named baselines
+bench: $(VENV)/test ## measure speed as ratios against named baselines
 	$(BIN)/python benchmarks/foundation.py
 	$(BIN)/python benchmarks/reconstruction.py
 	$(BIN)/python benchmarks/learning.py
@@ -46,20 +46,28 @@ bench: $(VENV)/work ## measure speed as ratios against named baselines
 clean: ## remove everything that was built
 	rm -rf $(VENV) build site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# A stamp for each set of packages; a change of the requirements installs anew.
-$(VENV)/base: pyproject.toml constraints.txt
+lock: $(VENV)/lock ## pin anew what each purpose installs, by versions that are four weeks old
+	@$(BIN)/python requirements/lock.py
+
+# A stamp for each purpose, with what it needs and no more; a change of its pins installs anew.
+$(VENV)/venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tacit needs Python 3.11 or later, got " + sys.version.split()[0] + " from $(PYTHON); run make PYTHON=/path/to/python3.11")'
-	@echo "installing tacit into $(VENV) …"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/demo: $(VENV)/base
-	@echo "installing torch and OpenDP …"
-	@$(INSTALL) --editable '.[demo]'
+$(VENV)/lock: $(VENV)/venv
+	@$(PIP) uv
 	@touch $@
 
-$(VENV)/work: $(VENV)/demo
-	@echo "installing what tests, checks and documentation need …"
-	@$(INSTALL) --editable '.[test,check,docs]'
+# Torch is pinned apart and without hashes: its builds for CPUs and for GPUs are different files with different needs.
+$(VENV)/demo $(VENV)/test $(VENV)/check: $(VENV)/%: requirements/%.txt constraints.txt pyproject.toml | $(VENV)/venv
+	@echo "installing what make $* needs into $(VENV) …"
+	@$(PIP) --no-deps --require-hashes --requirement $<
+	@$(PIP) --constraint constraints.txt $(if $(filter demo,$*),torch,torch torchvision)
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/docs: requirements/docs.txt | $(VENV)/venv
+	@echo "installing what make docs needs into $(VENV) …"
+	@$(PIP) --no-deps --require-hashes --requirement $<
 	@touch $@
