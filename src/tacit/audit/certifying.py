@@ -199,7 +199,7 @@ def _method(tally: Tally, method: str) -> str:
     tally.positive  # noqa: B018 — refuses an empty table and one of one class first
     natural = "noisy" if tally.noise is not None else "lipschitz" if tally.width is not None else "discrete"
     if method == "auto" and natural == "discrete":
-        if tally.fractional and tally.unrepeated > 0.5:
+        if tally.continuous:
             raise NoTheoremError(
                 f"a continuous output must be released with noise or have a stated structure, got {tally.symbols} "
                 f"different ones in {sum(tally.rows)} rows, for which every valid limit is 1; release it with "

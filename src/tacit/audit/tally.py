@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import checked
 from ..errors import InputError
 from . import cells
-from .columns import EXACT, column, multiplicities, output_columns, two_labels
+from .columns import EXACT, column, multiplicities, output_columns, spelled_numbers, two_labels
 
 _Array = NDArray[Any]
 
@@ -41,7 +41,6 @@ class Tally:
         self.rows = [0, 0]  # of each of them
         self.kind = ""  # of the outputs: numbers where there is noise or width, else of each column
         self.columns = 0
-        self.fractional = False  # whether a column of symbols holds floats
         self._keys: _Array = np.zeros(0)
         self._counts: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._cells: dict[Any, NDArray[np.int64]] = {}
@@ -70,7 +69,6 @@ class Tally:
                 remedy="read every batch with the same types",
             )
         self._room_for(int(counts.sum()), len(columns))
-        fractional = any(one.dtype.kind == "f" for one in columns)
         if self.noise is not None and len(columns) in cells.STEPS:
             keys, found = cells.gridded(columns, classes, counts, self.noise)
         elif kind in ("boolean", "whole", "float"):
@@ -88,7 +86,6 @@ class Tally:
                 self._cells[cell] = self._cells.get(cell, 0) + count
             keys, found = self._keys, self._counts[:0]
         self.labels, self.kind, self.columns = labels, kind, len(columns)
-        self.fractional |= fractional
         for label in (0, 1):
             self.rows[label] += int(counts[classes == label].sum())
         if len(found):
@@ -121,7 +118,6 @@ class Tally:
             placed[place] = pair[: len(place)]
             self._cells[cell] = self._cells.get(cell, 0) + placed
         self.labels, self.kind, self.columns = labels, other.kind, other.columns
-        self.fractional |= other.fractional
         for position, rows in zip(place, other.rows, strict=False):
             self.rows[position] += rows
         return self
@@ -152,10 +148,18 @@ class Tally:
         return len(self._keys) + len(self._cells)
 
     @property
-    def unrepeated(self) -> float:
-        """The share of rows whose output no other row has."""
+    def continuous(self) -> bool:
+        """Whether no other row has the output of more than half of the rows, and a column of symbols holds fractions."""
         positive, negative = self.counts()
-        return float(np.count_nonzero(positive + negative == 1)) / max(1, sum(self.rows))
+        if 2 * np.count_nonzero(positive + negative == 1) <= sum(self.rows):
+            return False
+        for place, kind in enumerate(self.kind.split(", ")):
+            if kind == "text":
+                texts = np.array([cell[place] for cell in self._cells]) if self._cells else self._keys
+                numbers = spelled_numbers(texts)
+                if numbers is not None and bool((numbers != np.floor(numbers)).any()):
+                    return True
+        return "float" in self.kind
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Counts of the positive and the negative class over all outputs, numbers in ascending order."""
@@ -189,10 +193,9 @@ class Tally:
         if not sum(self.rows):
             raise InputError("the table", "no rows", requirement="must have rows", remedy="check the file or the query")
         if len(self.labels) < 2 or not all(self.rows):
-            seen = [label for label, rows in zip(self.labels, self.rows, strict=False) if rows]
             raise InputError(
                 "secret",
-                seen,
+                "one",
                 requirement="must take two values in the table",
                 remedy="add rows of the other class: nothing can be said about telling apart what is not there",
             )
@@ -210,7 +213,7 @@ class Tally:
                 if one.dtype.kind == "U":
                     raise InputError(
                         "output",
-                        str(one[0]),
+                        "text",
                         requirement="must be numbers where noise or width is given",
                         remedy="leave both out for outputs that are categories",
                     )

@@ -35,6 +35,11 @@ class Task:
         return "monotone" if self.monotone else "auto" if self.lipschitz is None else "lipschitz"
 
     @property
+    def of_numbers(self) -> bool:
+        """Whether the outputs are numbers; else each is a symbol, as it stands in the table."""
+        return self.noise is not None or self.method != "auto"
+
+    @property
     def loss(self) -> str:
         """What is certified: v and total variation; of a Lipschitz posterior v alone, and the rest follows."""
         return "joint" if self.lipschitz is None else "squared"
