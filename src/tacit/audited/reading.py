@@ -43,7 +43,7 @@ class Read:
         first, *others = self.tallies.values()
         if not others:
             return first
-        both = Tally(noise=first.noise, width=first.width)
+        both = Tally(**first.settings)
         for tally in self.tallies.values():
             both.merge(tally)
         return both
@@ -53,7 +53,7 @@ def read(task: Task, advance: Callable[[str], None]) -> Read:
     """Count and sample the table, part by part; what cannot be audited is refused as soon as it is seen."""
     kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=())
     rows_expected = 0
-    if task.lipschitz is not None:
+    if task.lipschitz is not None or task.noise_added is not None:
         advance("counting rows")
         rows_expected = _rows(task)
     advance("reading the table")
