@@ -324,6 +324,16 @@ def counts(path):
     return {cell: pair.tolist() for cell, pair in read(task, lambda _: None).whole._cells.items()}
 
 
+def counts_or_refusal(path):
+    """Nothing but a refusal in one line may be raised."""
+    try:
+        return counts(path)
+    except TacitError as refusal:
+        said = str(refusal)
+    assert "\n" not in said
+    return said
+
+
 @pytest.mark.parametrize("options", [{}, {"compression": "none", "use_dictionary": False}])
 def test_a_damaged_parquet_file_is_refused_or_counts_as_before(options, tmp_path):
     """Where pages have checksums. What is damaged beside them, in what no count depends on, may pass."""
@@ -334,11 +344,9 @@ def test_a_damaged_parquet_file_is_refused_or_counts_as_before(options, tmp_path
     expected, refused = counts(path), 0
     for copy in damaged(path.read_bytes(), rng, 150):
         path.write_bytes(copy)
-        try:
-            assert counts(path) == expected
-        except TacitError as refusal:
-            assert "\n" not in str(refusal)
-            refused += 1
+        found = counts_or_refusal(path)
+        refused += isinstance(found, str)
+        assert found == expected or isinstance(found, str)
     assert refused > 50
 
 
@@ -348,10 +356,7 @@ def test_a_damaged_csv_file_is_read_or_refused_in_one_line(tmp_path):
     content = "s,o,w\n" + "".join(f'{row % 2},{row % 5},"w ""{row % 3}"""\n' for row in range(60))
     for copy in damaged(content.encode(), rng, 150):
         path.write_bytes(copy)
-        try:
-            counts(path)
-        except TacitError as refusal:
-            assert "\n" not in str(refusal)
+        assert counts_or_refusal(path)
 
 
 def test_a_parquet_file_with_a_page_that_is_damaged_is_one_line(tmp_path, here):
@@ -406,7 +411,7 @@ def test_texts_that_differ_in_the_file_are_different_outputs(one, other, tmp_pat
     assert audited(tmp_path / "t.csv", attack_rows=0).detail["high"] > 0.99
 
 
-def test_attacks_see_the_text_and_the_numbers_that_it_spells(tmp_path):
+def test_attacks_see_the_text_and_the_numbers_that_it_spells():
     secret = np.array(["no", "yes"] * 300)
     same = certify(secret, np.array(["1", "1.0"] * 300), delta=0.1)
     (found,) = attempts(secret, np.array(["1", "1.0"] * 300), certificate=same, methods=["histogram"])
@@ -419,9 +424,7 @@ def test_attacks_see_the_text_and_the_numbers_that_it_spells(tmp_path):
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_secrets_and_slices_that_differ_in_the_file_stay_apart(one, other, tmp_path):
-    (tmp_path / "t.csv").write_bytes(
-        ("o,s,g\n" + f"x,{one},{one}\nx,{other},{one}\nx,{one},{other}\n" * 100).encode()
-    )
+    (tmp_path / "t.csv").write_bytes(("o,s,g\n" + f"x,{one},{one}\nx,{other},{one}\nx,{one},{other}\n" * 100).encode())
     report = audited(tmp_path / "t.csv", slices="g", attack_rows=0)
     texts = {text[1:-1] if one[0] == other[0] == '"' else text for text in (one, other)}
     assert {report.detail["secret"][side] for side in ("positive", "negative")} == texts
@@ -442,7 +445,11 @@ def test_no_refusal_shows_what_a_row_holds(tmp_path):
     rows = "".join(f"{row % 2},{row / 7:.5f},Jane Doe {row},{10**18 + row}\n" for row in range(50))
     (tmp_path / "t.csv").write_text(f"s,o,name,id\n{rows}")
     (tmp_path / "headless.csv").write_text(rows)
-    table = {"s": [0, 1] * 25, "name": [f"Jane Doe {row}" for row in range(50)], "id": [2**63 + row for row in range(50)]}
+    table = {
+        "s": [0, 1] * 25,
+        "name": [f"Jane Doe {row}" for row in range(50)],
+        "id": [2**63 + row for row in range(50)],
+    }
     parquet.write_table(pa.table({**table, "id": pa.array(table["id"], pa.uint64())}), tmp_path / "t.parquet")
     tries = [
         ("t.csv", {"secret": "name"}),

@@ -5,6 +5,7 @@ import datetime
 import io
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -156,6 +157,8 @@ def test_a_missing_number_changes_no_other_record(tmp_path):
     np.testing.assert_array_equal(without, with_it[:3])
     assert without.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0]]
     assert with_it[3].tolist() == [0, 0, 0, 0]
+    framed = rule.transform(pd.DataFrame({"code": pd.array([*codes, None], dtype="Int64")}))
+    np.testing.assert_array_equal(framed, with_it)
 
 
 def counted(path, *columns, **options):
@@ -171,7 +174,7 @@ def counted(path, *columns, **options):
 
 @pytest.mark.parametrize("size", [1, 7, 2**20])
 def test_the_fields_of_a_csv_are_what_stands_there(tmp_path, monkeypatch, size):
-    """Against a naive twin, on files of random fields, some quoted; lines end in LF or CRLF, and so do parts of texts."""
+    """Against a naive twin, on files of random fields, some quoted; lines end in LF or CRLF, also within fields."""
     monkeypatch.setattr(tables.fields, "_BYTES_AT_ONCE", size)
     rng = np.random.default_rng(size)
     for _ in range(12):
@@ -214,7 +217,7 @@ def test_quotes_are_left_away_where_the_whole_column_has_them(tmp_path):
         (b"s,o\n1, \n", "1 missing among the first 1 rows"),
         (b's,o\n1,""\n', "1 missing among the first 1 rows"),
         (b's,o\n1,"NA"\n', "1 missing among the first 1 rows"),
-        (b's,o, o\n1,2,3\n', "must be there once"),
+        (b"s,o, o\n1,2,3\n", "must be there once"),
         (b's,o,"o"\n1,2,3\n', "must be there once"),
         (b"s,o\n1," + b"a" * 201, "texts of 200 characters or fewer"),
     ],

@@ -284,9 +284,7 @@ def test_a_column_that_holds_its_noise_is_certified_as_it_is_released(name, rows
     densities = [sum(w * stats.norm.pdf(y, m, noise) for m, w in law) * (y[1] - y[0]) for law in (one, zero)]
     squared, nats, variation = functionals(*densities)
     ratios = (1.0, math.e)
-    sticks = [
-        max(np.maximum(0, a - k * b).sum() for a, b in (densities, densities[::-1])) for k in ratios
-    ]
+    sticks = [max(np.maximum(0, a - k * b).sum() for a, b in (densities, densities[::-1])) for k in ratios]
     rng, runs, wrong, shares = np.random.default_rng(3), 60, [0, 0, 0], []
 
     def drawn(law, count):
@@ -300,7 +298,9 @@ def test_a_column_that_holds_its_noise_is_certified_as_it_is_released(name, rows
         joint, log = (certify_tally(tally, delta=DELTA, loss=loss) for loss in ("joint", "log"))
         shares.append(joint.advantage - variation)
         short = joint.squared < squared or joint.variation < variation or joint.information < nats
-        wrong[0] += short or any(joint.hockey_stick(math.log(k)) < stick for k, stick in zip(ratios, sticks, strict=True))
+        wrong[0] += short or any(
+            joint.hockey_stick(math.log(k)) < stick for k, stick in zip(ratios, sticks, strict=True)
+        )
         wrong[1] += bool(log.information < nats)
         curve = privacy_curve(tally, delta=DELTA, epsilons=(0.0, 1.0))
         wrong[2] += any(found < stick for found, stick in zip(curve.deltas, sticks, strict=True))
@@ -309,7 +309,7 @@ def test_a_column_that_holds_its_noise_is_certified_as_it_is_released(name, rows
 
 
 def test_noise_on_top_of_noise_would_certify_too_little():
-    """What `noise` says of a column that holds it already is false, and is cautioned against; `noise_added` is right."""
+    """What `noise` says of a column that holds it is false, and comes with a caution; `noise_added` is right."""
     rng = np.random.default_rng(0)
     secret = np.arange(20_000) % 2
     output = 1.0 * secret + 0.5 * rng.standard_normal(20_000)
@@ -333,7 +333,7 @@ def test_a_column_that_cannot_hold_the_noise_is_refused(column):
     rng = np.random.default_rng(0)
     secret, draws = np.arange(4_000) % 2, rng.standard_normal(4_000)
     output = {"clean": 1.0 * secret, "narrow": 0.3 * draws, "rounded": np.round(0.5 * draws + 3 * secret, 1)}[column]
-    with pytest.raises(InputError, match="must hold the Gaussian noise of standard deviation 0.5"):
+    with pytest.raises(InputError, match="must hold the Gaussian noise"):
         certify(secret, output, noise_added=0.5, delta=DELTA)
     with pytest.raises(InputError, match="must hold the Gaussian noise"):
         privacy_curve(Tally(noise_added=0.5, rows=4_000).add(secret, output), delta=DELTA)

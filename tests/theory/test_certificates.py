@@ -382,10 +382,7 @@ def test_smoothing_hides_no_more_than_its_divergences(ratio, dimensions):
     cross = float(mp.sqrt(dimensions * wider * mp.log(wider) / (wider - 1)))
     sphere = 2 * mp.pi ** (mp.mpf(dimensions) / 2) / mp.gamma(mp.mpf(dimensions) / 2)
     signed = [
-        abs(
-            sphere
-            * mp.quad(lambda r: (density(r, 1) - density(r, wider)) * r ** (dimensions - 1), [*ends])
-        )
+        abs(sphere * mp.quad(lambda r: (density(r, 1) - density(r, wider)) * r ** (dimensions - 1), [*ends]))
         for ends in ((0, cross / 2, cross), (cross, cross + 1, cross + 3, cross + 20))
     ]
     exact = sum(signed)

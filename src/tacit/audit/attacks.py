@@ -178,7 +178,8 @@ def attempts(
         scale = checked.number("noise", noise, above=0, remedy="use None for no noise")
         columns = [one + scale * rng.standard_normal(len(one)) for one in columns]
     # Who sees text that spells numbers sees the numbers as well.
-    columns += [found for one in columns if one.dtype.kind == "U" and (found := spelled_numbers(one)) is not None]
+    spelled = [spelled_numbers(one) for one in columns if one.dtype.kind == "U"]
+    columns += [one for one in spelled if one is not None]
     chosen = fitting(columns) if methods is None else tuple(methods)
     for method in chosen:
         checked.choice("method", method, tuple(METHODS), remedy="leave methods out for all that fit")

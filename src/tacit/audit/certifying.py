@@ -52,8 +52,8 @@ def certify(
                 the column holds the numbers before
     noise_added the same of noise that the column holds already: its numbers are those released. Weaker, as what the
                 noise was added to is not known
-    method      "auto", "discrete", "noisy", "noise added"; "monotone": the probability of the secret only grows, or only falls, with
-                the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is Lipschitz with the
+    method      "auto", "discrete", "noisy", "noise added"; "monotone": the probability of the secret only grows, or
+                only falls, with the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is Lipschitz with the
                 constant `lipschitz` (a Barron constant is one). The last two are assumptions of yours that no table
                 can show
     form        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper)
@@ -248,8 +248,8 @@ def _released(tally: Tally, method: str, output: str) -> str:
 def _caution(tally: Tally, method: str) -> str:
     if method == "noisy" and tally.waves is not None and tally.waves.likely:
         return (
-            f"The table must hold the output before noise. Its numbers look as if noise of {tally.noise!r} were in them "
-            "already: if it is, the certificate is false; give --noise-added (in Python, noise_added) instead."
+            f"The table must hold the output before noise. Its numbers look as if noise of {tally.noise!r} were in "
+            "them already: if it is, the certificate is false; give --noise-added (in Python, noise_added) instead."
         )
     return ""
 

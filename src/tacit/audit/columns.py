@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,7 @@ def column(name: str, value: object) -> _Array:
     """
     requirement = "must be one column of numbers, booleans or text"
     if isinstance(value, np.ma.MaskedArray):
-        raise InputError(
-            name, "a masked array", requirement=f"{requirement} without masked entries", remedy=_MISSING
-        )
+        raise InputError(name, "a masked array", requirement=f"{requirement} without masked entries", remedy=_MISSING)
     what = type(value).__name__  # not what it holds, which may be private
     if isinstance(value, str | bytes | Mapping) or value is None:
         raise InputError(name, what, requirement=requirement, remedy=_TYPES)
@@ -41,7 +39,8 @@ def column(name: str, value: object) -> _Array:
         listed = isinstance(value, list | tuple)
         found = np.asarray(value, dtype=object) if listed else np.asarray(checked.detached(value))
         if found.dtype.kind == "U" and not isinstance(value, np.ndarray):
-            found = np.asarray(list(value), dtype=object)  # on the way to NumPy's own text, NULs at the end are lost
+            # On the way to NumPy's own text, NULs at the end are lost.
+            found = np.asarray(list(cast("Any", value)), dtype=object)
     except Exception:  # ragged lists and foreign __array__ methods raise what they like
         raise InputError(name, what, requirement=requirement, remedy=_TYPES) from None
     if found.ndim != 1:
@@ -159,9 +158,7 @@ def two_labels(before: list[Any], values: list[Any]) -> list[Any]:
     """The secrets seen before and now, in this order; a third one is refused."""
     labels = before + [value for value in values if value not in before]
     if len({isinstance(label, str) for label in labels}) > 1:
-        raise InputError(
-            "secret", "text and numbers", requirement="must be of one type", remedy="convert the column"
-        )
+        raise InputError("secret", "text and numbers", requirement="must be of one type", remedy="convert the column")
     if len(labels) > 2:
         raise InputError(
             "secret",

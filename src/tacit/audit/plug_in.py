@@ -23,7 +23,7 @@ _MOST_CELLS = 2**25
 _MOST_PAIRS = 4 * 10**8  # of draws and rows, by Monte Carlo: a few seconds
 _MOST_DRAWS, _FEWEST_DRAWS, _AT_ONCE = 40_000, 1_000, 128
 ROUNDING = 1e-4
-"""Of the noise with which a column that holds noise is counted: its numbers may be off from those released by so much."""
+"""Of the noise with which a column that holds noise is counted: so far its numbers may be from those released."""
 
 _ROUNDING = {1: 1e-11, 2: 1e-8, 3: 1e-8}
 """Absolute, for all sums over smoothed cells, by the number of coordinates; see the proofs."""

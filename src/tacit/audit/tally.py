@@ -186,7 +186,7 @@ class Tally:
 
     @property
     def continuous(self) -> bool:
-        """Whether no other row has the output of more than half of the rows, and a column of symbols holds fractions."""
+        """Whether more than half of the rows have an output of their own, and a column of symbols holds fractions."""
         positive, negative = self.counts()
         if 2 * np.count_nonzero(positive + negative == 1) <= sum(self.rows):
             return False
@@ -276,7 +276,7 @@ def smoothing(noise_added: float, *, rows: int, dimensions: int) -> float:
 
     It depends on how many rows there are, and on no outcome.
     """
-    return noise_added * min(0.5, 0.75 * rows ** (-1 / (4 + dimensions)))
+    return noise_added * min(0.5, 0.75 * math.pow(rows, -1 / (4 + dimensions)))
 
 
 def _divisor(name: str, value: object) -> float:

@@ -36,7 +36,9 @@ class Waves:
         for start in range(0, len(classes), _BLOCK):
             part = slice(start, start + _BLOCK)
             for place, one in enumerate(columns):
-                waves = np.exp(1j * np.outer(frequencies, one[part].astype(np.float64))) * counts[part]
+                with np.errstate(over="ignore", invalid="ignore"):
+                    phases = np.outer(frequencies, one[part].astype(np.float64))
+                    waves = np.where(np.isfinite(phases), np.exp(1j * phases), 0) * counts[part]
                 for label in (0, 1):
                     sums[place, :, label] += waves[:, classes[part] == label].sum(axis=1)
         rows = np.array([counts[classes == label].sum() for label in (0, 1)], dtype=np.int64)
@@ -44,7 +46,7 @@ class Waves:
 
     @staticmethod
     def frequencies(noise: float) -> NDArray[np.float64]:
-        """Some about the noise's own, and those at which numbers of few decimals stand out; fixed by the noise alone."""
+        """Some about the noise's own, and those at which numbers of few decimals stand out; by the noise alone."""
         coarse, fine = (math.log10(noise * reach) for reach in (_COARSEST, _FINEST))
         decimals = [2 * math.pi / 10.0**power for power in range(math.ceil(fine), math.floor(coarse) + 1)]
         return np.array([*(frequency / noise for frequency in _FREQUENCIES), *decimals])

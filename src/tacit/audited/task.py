@@ -78,7 +78,7 @@ def check(task: Task) -> None:
                 "--noise-added",
                 task.noise_added,
                 requirement="must come without --noise, --monotone and --lipschitz",
-                remedy="use --noise where the noise comes on top of the column, --noise-added where the column holds it",
+                remedy="use --noise where it comes on top of the column, --noise-added where the column holds it",
             )
     if task.require_advantage is not None:
         checked.number("--require-advantage", task.require_advantage, above=0, at_most=1, remedy="use 0.1, say")

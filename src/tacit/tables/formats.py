@@ -31,7 +31,7 @@ def suffix(path: Path, *, name: str, among: Sequence[str] = SUFFIXES) -> str:
 
 @contextlib.contextmanager
 def reading(path: Path, name: str) -> Iterator[None]:
-    """Whatever pyarrow or the system raises over a file, truncated or corrupt, is one line without a word of a record."""
+    """Whatever is raised over a file that is truncated or corrupt becomes one line without a word of a record."""
     try:
         yield
     except TacitError:

@@ -19,8 +19,8 @@ from .formats import SUFFIXES, Table, loaded_arrow, reading, suffix, unreadable
 _ROWS_AT_ONCE = 2**19
 _BYTES_AT_ONCE = 2**23
 _PROBED = 2**14  # rows of a part, by which it is decided whether counting equal ones pays
-_MISSING = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA")
-_MISSING += ("NULL", "NaN", "n/a", "nan", "null")
+_MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"]
+_MISSING += ["NULL", "NaN", "n/a", "nan", "null"]
 
 
 def batches(

@@ -333,7 +333,8 @@ def smoothing_variation(step: float, *, noise: float, dimensions: int) -> float:
 def characteristic_limit(frequency: float, *, noise: float, count: int, failure_probability: float) -> float:
     r"""A limit for the empirical characteristic function of numbers that hold Gaussian noise; above it they hold none.
 
-    Statement.   P(|mean of e^(itY)| > limit) ≤ δ, limit = e^(−γ²t²/2) + 2√(ln(4/δ)/n), for n independent Y = T + N(0, γ²).
+    Statement.   P(|mean of e^(itY)| > limit) ≤ δ, limit = e^(−γ²t²/2) + 2√(ln(4/δ)/n), for n independent
+                 Y = T + N(0, γ²).
     Assumptions. Y are independent and of one law, the noise independent of T (caller).
     Direction.   Rounded up; at most 1 is of use.
     Reference.   docs/proofs/certificates.md, noise in the column.
