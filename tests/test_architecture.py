@@ -79,7 +79,7 @@ MAY_IMPORT = {
         "__init__",
     },
     "plan": {"errors", "guarantee", "learning", "report"},
-    "tables": {"errors", "files"},
+    "tables": {"checked", "errors", "files"},
     "learn": {"checked", "errors", "files", "guarantee", "learning", "ledger", "report", "tables", "theory"},
     "audited": {"audit", "checked", "errors", "guarantee", "report", "tables"},
     "cli": {

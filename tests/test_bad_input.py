@@ -461,6 +461,9 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "lipschitz_excess": {"constant": 1.0, "width": 0.1},
             "tanh_barron": {"gradient": [0.3, -0.1]},
             "binning_root": {"step": 0.1, "noise": 1.0, "dimensions": 2},
+            "smoothing_root": {"step": 0.1, "noise": 1.0, "dimensions": 2},
+            "smoothing_variation": {"step": 0.1, "noise": 1.0, "dimensions": 2},
+            "characteristic_limit": {"frequency": 1.0, "noise": 1.0, "count": 100, "failure_probability": 0.1},
         }.items()
     ),
     (
@@ -563,8 +566,9 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.Tally,
-        {"noise": None, "width": None},
-        {key: not_positive.filter(lambda value: value is not None) for key in ("noise", "width")},
+        {"noise": None, "width": None, "noise_added": None, "rows": None},
+        {key: not_positive.filter(lambda value: value is not None) for key in ("noise", "width", "noise_added")}
+        | {"rows": not_count.filter(lambda value: value is not None) | st.just(100)},
     ),
     (
         tacit.audit.privacy_curve,

@@ -196,6 +196,43 @@ def test_a_reader_who_leaves_early_is_no_failure():
     assert (finished.returncode, finished.stderr) == (0, b"")
 
 
+GATE = """
+from test_report import comparison, report
+from tacit import cli, demo
+def fails(**_):
+    {body}
+demo.demo = fails
+cli.main(["demo"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("return report(comparison(), met=False)", 1),
+        ("return report(comparison(attacked=0.9))", 1),
+        ("raise RuntimeError('Jane Doe')", 70),
+        ("raise KeyError('Jane Doe')", 70),
+        ("raise RecursionError", 70),
+        ("raise MemoryError", 70),
+        ("raise KeyboardInterrupt", 130),
+        ("raise BrokenPipeError", 0),
+    ],
+)
+def test_1_says_that_a_requirement_is_not_met_and_nothing_else(body, code):
+    tests = Path(__file__).resolve().parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent / "src")])}
+    command = [sys.executable, "-c", GATE.format(body=body)]
+    read, write = os.pipe()
+    os.close(read)  # nobody reads: the verdict stays
+    finished = subprocess.run(command, env=environment, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert finished.returncode == code, finished.stderr
+    assert finished.stderr.count("\n") == (code == 70)
+    assert "Traceback" not in finished.stderr
+    assert "Jane" not in finished.stderr
+
+
 def test_a_terminal_that_cannot_show_a_letter_shows_something_else():
     finished = run_stand_in(stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "latin-1"})
     assert finished.returncode == 0

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LONGEST_TEXT = 200
+"""In characters, of an entry of a column."""
+
 
 def number(
     name: str,
@@ -81,6 +84,26 @@ def text(name: str, value: object, *, remedy: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InputError(name, value, requirement="must be a non-empty string", remedy=remedy)
     return str(value)
+
+
+def texts(name: str, values: Sequence[str]) -> Sequence[str]:
+    """Texts of a column that NumPy keeps apart, and has room for: it takes the longest one's room for each."""
+    longest = max(map(len, values), default=0)
+    if longest > LONGEST_TEXT:
+        raise InputError(
+            name,
+            f"one of {longest} characters",
+            requirement=f"must hold texts of {LONGEST_TEXT} characters or fewer",
+            remedy="number the different texts, or hash them",
+        )
+    if any(value.endswith("\0") for value in values):
+        raise InputError(
+            name,
+            "text that ends in NUL",
+            requirement="must not end in what NumPy drops",
+            remedy="escape the text, e.g. by repr",
+        )
+    return values
 
 
 def choice(name: str, value: object, options: Sequence[str], *, remedy: str) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from tacit import InputError
 from tacit.audit import Tally, certify, certify_network, certify_slices, certify_tally, privacy_curve
 from tacit.reproduction.finite import Mixture
 from tacit.theory.certificates import tanh_barron
@@ -263,3 +264,90 @@ def test_a_wrong_certificate_would_be_noticed():
     value = functionals(*law)[0]
     below = sum(certify_tally(drawn(rng, law, (150, 150)), delta=DELTA).plug_in < value for _ in range(runs))
     assert below > too_many(runs)
+
+
+MIXTURES = {
+    "nothing": ([(0.0, 1.0)], [(0.0, 1.0)]),
+    "a shift": ([(0.4, 1.0)], [(0.0, 1.0)]),
+    "apart": ([(3.0, 1.0)], [(0.0, 1.0)]),
+    "two peaks against one": ([(-1.0, 0.5), (1.0, 0.5)], [(0.0, 1.0)]),
+    "one in ten exposed": ([(0.0, 0.9), (8.0, 0.1)], [(0.0, 1.0)]),
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("rows", [(150, 150), (2_000, 1_000)])
+def test_a_column_that_holds_its_noise_is_certified_as_it_is_released(name, rows):
+    """All readings at once, for noise of 0.5 in the column; truth by integration."""
+    noise, (one, zero) = 0.5, MIXTURES[name]
+    y = np.linspace(-8, 14, 20_001)
+    densities = [sum(w * stats.norm.pdf(y, m, noise) for m, w in law) * (y[1] - y[0]) for law in (one, zero)]
+    squared, nats, variation = functionals(*densities)
+    ratios = (1.0, math.e)
+    sticks = [max(np.maximum(0, a - k * b).sum() for a, b in (densities, densities[::-1])) for k in ratios]
+    rng, runs, wrong, shares = np.random.default_rng(3), 60, [0, 0, 0], []
+
+    def drawn(law, count):
+        means, weights = zip(*law, strict=True)
+        return rng.choice(means, count, p=weights) + noise * rng.standard_normal(count)
+
+    secret = np.repeat([1, 0], rows)
+    for _ in range(runs):
+        output = np.concatenate([drawn(one, rows[0]), drawn(zero, rows[1])])
+        tally = Tally(noise_added=noise, rows=sum(rows)).add(secret, output)
+        joint, log = (certify_tally(tally, delta=DELTA, loss=loss) for loss in ("joint", "log"))
+        shares.append(joint.advantage - variation)
+        short = joint.squared < squared or joint.variation < variation or joint.information < nats
+        wrong[0] += short or any(
+            joint.hockey_stick(math.log(k)) < stick for k, stick in zip(ratios, sticks, strict=True)
+        )
+        wrong[1] += bool(log.information < nats)
+        curve = privacy_curve(tally, delta=DELTA, epsilons=(0.0, 1.0))
+        wrong[2] += any(found < stick for found, stick in zip(curve.deltas, sticks, strict=True))
+    assert max(wrong) <= too_many(runs)
+    assert np.median(shares) < (0.27 if rows[0] == 150 else 0.12)
+
+
+def test_noise_on_top_of_noise_would_certify_too_little():
+    """What `noise` says of a column that holds it is false, and comes with a caution; `noise_added` is right."""
+    rng = np.random.default_rng(0)
+    secret = np.arange(20_000) % 2
+    output = 1.0 * secret + 0.5 * rng.standard_normal(20_000)
+    truth = 2 * stats.norm.cdf(1) - 1
+    wrong = certify(secret, output, noise=0.5, delta=DELTA, loss="joint")
+    assert wrong.advantage < truth - 0.1
+    assert "noise_added" in wrong.caution
+    assert "noise_added" in wrong._repr_html_()
+    right = certify(secret, output, noise_added=0.5, delta=DELTA, loss="joint")
+    assert truth <= right.advantage < truth + 0.03
+    assert not right.caution
+    slices = certify_slices(secret, output, secret >= 0, noise_added=0.5, delta=DELTA, loss="joint")
+    assert slices[True].advantage == right.advantage
+    clean = certify(secret, 1.0 * secret, noise=0.5, delta=DELTA, loss="joint")
+    assert not clean.caution
+
+
+@pytest.mark.parametrize("column", ["clean", "narrow", "rounded"])
+def test_a_column_that_cannot_hold_the_noise_is_refused(column):
+    """Chance of a false alarm in the last line: 1e-6."""
+    rng = np.random.default_rng(0)
+    secret, draws = np.arange(4_000) % 2, rng.standard_normal(4_000)
+    output = {"clean": 1.0 * secret, "narrow": 0.3 * draws, "rounded": np.round(0.5 * draws + 3 * secret, 1)}[column]
+    with pytest.raises(InputError, match="must hold the Gaussian noise"):
+        certify(secret, output, noise_added=0.5, delta=DELTA)
+    with pytest.raises(InputError, match="must hold the Gaussian noise"):
+        privacy_curve(Tally(noise_added=0.5, rows=4_000).add(secret, output), delta=DELTA)
+    certify(secret, 0.5 * draws + 3 * secret, noise_added=0.5, delta=DELTA)
+
+
+def test_columns_with_noise_are_counted_in_parts_as_in_one():
+    rng = np.random.default_rng(0)
+    secret = np.arange(3_000) % 2
+    output = rng.standard_normal((3_000, 2)) + secret[:, None]
+    whole = certify(secret, output, noise_added=1.0, delta=DELTA)
+    parts = Tally(noise_added=1.0, rows=3_000)
+    for start in (2_000, 0, 1_000):
+        rows = slice(start, start + 1_000)
+        parts.merge(Tally(noise_added=1.0, rows=3_000).add(secret[rows], output[rows]))
+    assert certify_tally(parts, delta=DELTA) == whole
+    assert 2 * stats.norm.cdf(math.sqrt(2) / 2) - 1 <= whole.advantage < 0.75

@@ -109,7 +109,7 @@ def test_any_two_values_are_a_secret(secret, positive, negative):
 BAD = {
     "three secrets": ([0, 1, 2], [1, 1, 1], "exactly two values"),
     "one class": ([1, 1, 1], [1, 2, 3], "must take two values in the table"),
-    "one boolean": ([True, True], [1, 2], r"got \[True\]"),
+    "one boolean": ([True, True], [1, 2], "must take two values in the table, got 'one'"),
     "no rows": ([], [], "must have rows"),
     "nan in the secret": ([0.0, math.nan, 1.0], [1, 2, 3], "secret must have no missing entry, got '1 missing'"),
     "nan in the output": ([0, 1, 1], [1.0, math.nan, math.nan], "got '2 missing'; .*a value of its own"),
@@ -199,7 +199,7 @@ def test_noise_and_bins_too_small_to_divide_by_are_refused():
         with pytest.raises(InputError, match="≥ 1e-300"):
             Tally(**options)
     for columns in (1, 2):
-        with pytest.raises(InputError, match=r"standard deviations of the noise around 0, got 1e[+]300"):
+        with pytest.raises(InputError, match="standard deviations of the noise around 0, got 'one beyond'"):
             Tally(noise=1e-299).add([0, 1], np.array([[0.0] * columns, [1e300] * columns]))
     with pytest.raises(InputError, match="bins of 0"):
         Tally(width=1e-299).add([0, 1], [0.0, 1e300])
@@ -245,3 +245,49 @@ def test_a_failed_batch_leaves_the_tally_as_it_was():
         tally.add([0, 2], [1, 2])
     assert table(tally) == table(Tally().add([0, 1], [1, 2]))
     assert tally.rows == [1, 1]
+
+
+@pytest.mark.parametrize("make", ["list", "polars", "pandas", "arrow"])
+def test_text_that_ends_in_nul_is_refused_in_any_container(make):
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    texts = ["a", "a\0"] * 10
+    column = {"list": list, "polars": pl.Series, "pandas": pd.Series, "arrow": pa.array}[make](texts)
+    with pytest.raises(InputError, match="must not end in what NumPy drops"):
+        Tally().add([0, 1] * 10, column)
+
+
+def test_long_texts_are_refused_before_room_is_made_for_them():
+    """NumPy would take the longest one's room for every row."""
+    long = ["a"] * 999 + ["b" * 10**6]
+    for column in (long, np.array(["a", "b" * 201] * 500)):
+        with pytest.raises(InputError, match="must hold texts of 200 characters or fewer, got 'one of"):
+            Tally().add([0, 1] * 500, column)
+    Tally().add([0, 1], ["a" * 200, "b"])
+
+
+def test_refusals_do_not_show_what_columns_hold():
+    names = [f"Jane Doe {place}" for place in range(20)]
+    tries = [
+        lambda: Tally().add(names, [1] * 20),
+        lambda: Tally().add([names, names], [1] * 20),
+        lambda: Tally().add([0, 1] * 10, [names, 1]),
+        lambda: Tally(noise=1.0).add([0, 1] * 10, names),
+        lambda: Tally().add(["Jane Doe"] * 20, [1] * 20).positive,
+        lambda: Tally().add([0, 1] * 10, [1] * 20, weights=names),
+    ]
+    for trial in tries:
+        with pytest.raises(InputError) as refusal:
+            trial()
+        assert "Jane" not in str(refusal.value)
+
+
+def test_every_missing_entry_is_counted():
+    import pandas as pd
+
+    bits = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000], dtype=np.uint64).view(np.float64)
+    for column in ([*bits, 1.0], bits[[0, 1, 2]], pd.Series([None, math.nan, pd.NA, "a"]), [None, math.nan, pd.NA, 1]):
+        with pytest.raises(InputError, match="got '3 missing'"):
+            Tally().add([0, 1, 0, 1][: len(column)], column)

@@ -15,6 +15,7 @@ from tacit import InputError, NoTheoremError
 from tacit.theory import certificates
 from tacit.theory.certificates import (
     binning_root,
+    characteristic_limit,
     hockey_stick_limit,
     lipschitz_excess,
     log_closed,
@@ -22,6 +23,8 @@ from tacit.theory.certificates import (
     printed_log_loss,
     printed_network_loss,
     printed_squared_loss,
+    smoothing_root,
+    smoothing_variation,
     squared_closed,
     squared_sharp,
     tanh_barron,
@@ -350,6 +353,72 @@ def test_binning_is_bounded_by_its_chi_square(ratio, dimensions):
     bound = binning_root(ratio, noise=1.0, dimensions=dimensions)
     assert worst <= bound
     assert bound <= worst * (1 + ratio**2 / 4 + 1e-6)
+
+
+def radial(function, dimensions):
+    """The integral of a function of the distance from 0, in so many dimensions."""
+    sphere = 2 * mp.pi ** (mp.mpf(dimensions) / 2) / mp.gamma(mp.mpf(dimensions) / 2)
+    return sphere * mp.quad(lambda r: function(r) * r ** (dimensions - 1), [0, 0.5, 1, 1.5, 2, 3, 5, 8, 20])
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
+@pytest.mark.parametrize("ratio", [0.01, 0.05, 0.2, 0.5, 0.9])
+def test_smoothing_hides_no_more_than_its_divergences(ratio, dimensions):
+    """∫(p−q)²/(p+q) and ∫|p−q| of Gaussians before and after, by integration; both bounds are tight for small steps."""
+    wider = 1 + mp.mpf(ratio) ** 2
+
+    def density(r, variance):
+        return mp.exp(-r * r / (2 * variance)) / (2 * mp.pi * variance) ** (mp.mpf(dimensions) / 2)
+
+    def apart(r):
+        p, q = density(r, 1), density(r, wider)
+        return (p - q) ** 2 / (p + q)
+
+    truth = mp.sqrt(radial(apart, dimensions))
+    bound = smoothing_root(3 * ratio, noise=3.0, dimensions=dimensions)
+    assert truth <= bound
+    if ratio <= 0.05:
+        assert bound < truth * 1.005
+    cross = float(mp.sqrt(dimensions * wider * mp.log(wider) / (wider - 1)))
+    sphere = 2 * mp.pi ** (mp.mpf(dimensions) / 2) / mp.gamma(mp.mpf(dimensions) / 2)
+    signed = [
+        abs(sphere * mp.quad(lambda r: (density(r, 1) - density(r, wider)) * r ** (dimensions - 1), [*ends]))
+        for ends in ((0, cross / 2, cross), (cross, cross + 1, cross + 3, cross + 20))
+    ]
+    exact = sum(signed)
+    limit = smoothing_variation(3 * ratio, noise=3.0, dimensions=dimensions)
+    assert exact <= limit < exact * 1.005 + 1e-9
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5, 3.0])
+def test_smoothing_loses_no_more_of_two_classes_than_is_stated(gap):
+    """v, I, TV and hockey sticks of two mixtures with unit noise, against the same with more, by quadrature."""
+    y = np.linspace(-14, 20, 40_001)
+    step = y[1] - y[0]
+    means = {1: [(-1.0, 0.3), (gap, 0.5), (6.0, 0.2)], 0: [(0.0, 0.9), (6.0 + gap, 0.1)]}
+
+    def readings(noise):
+        one, zero = (sum(w * stats.norm.pdf(y, m, noise) for m, w in means[label]) * step / 2 for label in (1, 0))
+        v, nats, variation = plug_in(one, zero)
+        sticks = [2 * np.maximum(0, one - k * zero).sum() for k in (1.0, 2.0, 8.0)]
+        return math.sqrt(v), math.sqrt(nats), variation, sticks
+
+    for ratio in (0.05, 0.2, 0.6):
+        root = smoothing_root(ratio, noise=1.0, dimensions=1)
+        hidden = smoothing_variation(ratio, noise=1.0, dimensions=1)
+        before, after = readings(1.0), readings(math.hypot(1.0, ratio))
+        assert before[0] <= after[0] + math.sqrt(2) * root + 1e-9
+        assert before[1] <= after[1] + math.sqrt(2 * math.log(2)) * root + 1e-9
+        assert before[2] <= after[2] + hidden + 1e-9
+        for k, more, less in zip((1.0, 2.0, 8.0), before[3], after[3], strict=True):
+            assert more <= less + (1 + k) * hidden / 2 + 1e-9
+
+
+@given(st.floats(0.01, 5), st.floats(0.1, 3), sizes, failures)
+def test_the_characteristic_limit_is_hoeffdings(frequency, noise, count, delta):
+    exact = mp.exp(-((mp.mpf(noise) * frequency) ** 2) / 2) + 2 * mp.sqrt(mp.log(4 / mp.mpf(delta)) / count)
+    limit = characteristic_limit(frequency, noise=noise, count=count, failure_probability=delta)
+    assert exact <= limit <= exact * (1 + mp.mpf(SLACK))
 
 
 @given(st.floats(0, 1), st.floats(0, 5), sizes, sizes, failures)

@@ -22,7 +22,7 @@ from ..guarantee import Attack
 from ..numerics import down, up
 from ..theory.confidence import binomial_lower, binomial_upper
 from .certificate import Certificate
-from .columns import column, output_columns
+from .columns import column, output_columns, spelled_numbers
 from .learners import LEARNERS, fitting, roc_counts
 
 METHODS = {
@@ -161,7 +161,7 @@ def attempts(
     if not bool((labels | (secrets == certificate.negative)).all()):
         raise InputError(
             "secret",
-            np.unique(secrets)[:8].tolist(),
+            "others",
             requirement=f"must be {certificate.negative!r} or {certificate.positive!r}, as in the certificate",
             remedy="pass the table that was certified, or rows of its kind",
         )
@@ -177,6 +177,9 @@ def attempts(
     if noise is not None:
         scale = checked.number("noise", noise, above=0, remedy="use None for no noise")
         columns = [one + scale * rng.standard_normal(len(one)) for one in columns]
+    # Who sees text that spells numbers sees the numbers as well.
+    spelled = [spelled_numbers(one) for one in columns if one.dtype.kind == "U"]
+    columns += [one for one in spelled if one is not None]
     chosen = fitting(columns) if methods is None else tuple(methods)
     for method in chosen:
         checked.choice("method", method, tuple(METHODS), remedy="leave methods out for all that fit")

@@ -90,7 +90,7 @@ def finite(values: _Array) -> NDArray[np.float64]:
     if values.dtype.kind == "i" and len(values) and not np.abs(numeric).max() < EXACT:
         raise InputError(
             "output",
-            int(values[np.abs(numeric).argmax()]),
+            "a larger number",
             requirement="must be below 2**53 in size here",
             remedy="subtract a constant that was fixed before the data was seen",
         )
@@ -111,7 +111,7 @@ def binned(values: _Array, side: float) -> NDArray[np.float64]:
     if not np.abs(bins).max() <= _FARTHEST_BIN:
         raise InputError(
             "output",
-            float(values[np.abs(bins).argmax()]),
+            "one beyond",
             requirement=f"must lie within {_FARTHEST_BIN} bins of 0",
             remedy="use wider bins, or subtract a constant that was fixed before the data was seen",
         )
@@ -133,7 +133,7 @@ def gridded(columns: list[_Array], classes: _Whole, counts: _Whole, noise: float
             if not np.abs(scaled).max() <= reach:
                 raise InputError(
                     "output",
-                    float(one[rows][np.abs(scaled).argmax()]),
+                    "one beyond",
                     requirement=f"must lie within {reach // per_noise} standard deviations of the noise around 0",
                     remedy="subtract a constant that was fixed before the data was seen, or cut the output off",
                 )

@@ -70,6 +70,8 @@ class Certificate:
     negatives: int
     theorem: str
     assumptions: tuple[Assumption, ...]
+    caution: str = ""
+    """What the table itself makes doubtful; empty if nothing."""
 
     @property
     def condition(self) -> str:
@@ -173,6 +175,7 @@ class Certificate:
                 "sampling": self.sampling,
                 "positives": self.positives,
                 "negatives": self.negatives,
+                "caution": self.caution,
                 "scope": SCOPE,
             },
         )
@@ -203,7 +206,7 @@ class Certificate:
         guarantees = (self.guarantee_of(reading) for reading in READINGS)
         readings = tuple(f"{READINGS[name]}: {one.bound_text}" for name, one in zip(READINGS, guarantees, strict=True))
         headline = f"What {self.output} tells about {self.positive!r} or {self.negative!r}"
-        chance, scope = self.guarantee.chance_text, SCOPE
+        chance, scope = self.guarantee.chance_text, (*([self.caution] if self.caution else []), *SCOPE)
         return card(headline, [(f"proven, {chance}", readings), *self.guarantee.facts[1:], ("mind", scope)])
 
     def meets(self, *, advantage: float) -> bool:

@@ -13,11 +13,11 @@ from ..theory import certificates
 from . import limits, plug_in
 from .cells import STEPS
 from .certificate import Certificate
-from .columns import column
+from .columns import column, multiplicities
 from .tally import Tally
 
 LOSSES = ("squared", "log", "zero-one", "joint")
-METHODS = ("auto", "discrete", "noisy", "monotone", "lipschitz")
+METHODS = ("auto", "discrete", "noisy", "noise added", "monotone", "lipschitz")
 FORMS = ("sharp", "closed", "printed")
 SAMPLINGS = ("by class", "pairs")
 _ORDERED = ("boolean", "whole", "float")  # columns for which "monotone" has a meaning
@@ -30,6 +30,7 @@ def certify(
     delta: float,
     loss: str = "squared",
     noise: float | None = None,
+    noise_added: float | None = None,
     method: str = "auto",
     form: str = "sharp",
     sampling: str = "by class",
@@ -47,9 +48,12 @@ def certify(
     output      a column, or several (a mapping or a two-dimensional array), seen together
     loss        what is certified: "squared" (v), "log" (mutual information), "zero-one" (total variation), or "joint"
                 (v and total variation, half of delta each); all readings follow from each
-    noise       standard deviation of the Gaussian noise with which every number is released
-    method      "auto", "discrete", "noisy"; "monotone": the probability of the secret only grows, or only falls, with
-                the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is Lipschitz with the
+    noise       standard deviation of the Gaussian noise that is added to every number of this column at its release;
+                the column holds the numbers before
+    noise_added the same of noise that the column holds already: its numbers are those released. Weaker, as what the
+                noise was added to is not known
+    method      "auto", "discrete", "noisy", "noise added"; "monotone": the probability of the secret only grows, or
+                only falls, with the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is Lipschitz with the
                 constant `lipschitz` (a Barron constant is one). The last two are assumptions of yours that no table
                 can show
     form        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper)
@@ -68,7 +72,8 @@ def certify(
     chosen = _choices(delta, loss, method, form, sampling, lipschitz)
     if method == "lipschitz" and width is None and lipschitz is not None:
         width = bin_width(lipschitz, rows=len(column("secret", secret)))
-    tally = Tally(noise=noise, width=width).add(secret, output, weights=weights)
+    rows = None if noise_added is None else max(1, int(multiplicities(weights, len(column("secret", secret))).sum()))
+    tally = Tally(noise=noise, width=width, noise_added=noise_added, rows=rows).add(secret, output, weights=weights)
     return certify_tally(tally, alphabet=alphabet, positive=positive, name=name, seed=seed, **chosen)
 
 
@@ -113,17 +118,20 @@ def certify_tally(
         )
     method = _method(tally, method)
     left = delta
-    if method == "noisy" and tally.columns not in STEPS:
+    smooth = method in ("noisy", "noise added")
+    if smooth and tally.columns not in STEPS:
         left = 0.9 * delta
         plug_ins = plug_in.sampled(tally, paired=paired, failure_probability=0.1 * delta, seed=seed)
     else:
-        plug_ins = {"monotone": plug_in.monotone, "noisy": plug_in.smoothed}.get(method, plug_in.discrete)(
+        plug_ins = {"monotone": plug_in.monotone}.get(method, plug_in.smoothed if smooth else plug_in.discrete)(
             tally, paired=paired
         )
     if form == "printed":
         bounds = limits.printed_limits(tally, plug_ins, delta, loss, method, paired, alphabet)
     else:
         bounds = limits.confidence_limits(tally, plug_ins, left, loss, form, paired)
+    if method == "noise added":
+        bounds = limits.unsmoothed(bounds, tally)
     if method == "lipschitz":
         if loss != "squared":
             raise NoTheoremError(
@@ -143,12 +151,13 @@ def certify_tally(
         method=method,
         form=form,
         sampling=sampling,
-        output=output if method != "noisy" else f"{output} with Gaussian noise of standard deviation {tally.noise!r}",
+        output=_released(tally, method, output),
         positive=names[1],
         negative=names[0],
         positives=rows[names[1]],
         negatives=rows[names[0]],
         theorem=_theorem(loss, form),
+        caution=_caution(tally, method),
         assumptions=_assumptions(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
     )
 
@@ -198,8 +207,11 @@ def _method(tally: Tally, method: str) -> str:
     """The method to use, once it is known to fit what was counted."""
     tally.positive  # noqa: B018 — refuses an empty table and one of one class first
     natural = "noisy" if tally.noise is not None else "lipschitz" if tally.width is not None else "discrete"
+    if tally.noise_added is not None:
+        tally.check_noise()
+        natural = "noise added"
     if method == "auto" and natural == "discrete":
-        if tally.fractional and tally.unrepeated > 0.5:
+        if tally.continuous:
             raise NoTheoremError(
                 f"a continuous output must be released with noise or have a stated structure, got {tally.symbols} "
                 f"different ones in {sum(tally.rows)} rows, for which every valid limit is 1; release it with "
@@ -222,6 +234,24 @@ def _method(tally: Tally, method: str) -> str:
             remedy="state the Lipschitz constant with it, or leave width out",
         )
     return natural if method == "auto" else method
+
+
+def _released(tally: Tally, method: str, output: str) -> str:
+    """What the adversary sees, in words."""
+    if method == "noisy":
+        return f"{output} with Gaussian noise of standard deviation {tally.noise!r} on top of what the table holds"
+    if method == "noise added":
+        return f"{output}, which holds Gaussian noise of standard deviation {tally.noise_added!r},"
+    return output
+
+
+def _caution(tally: Tally, method: str) -> str:
+    if method == "noisy" and tally.waves is not None and tally.waves.likely:
+        return (
+            f"The table must hold the output before noise. Its numbers look as if noise of {tally.noise!r} were in "
+            "them already: if it is, the certificate is false; give --noise-added (in Python, noise_added) instead."
+        )
+    return ""
 
 
 def _theorem(loss: str, form: str) -> str:
@@ -253,7 +283,17 @@ def _assumptions(
             0,
             _caller(
                 "the output is released once a record, with fresh Gaussian noise of standard deviation "
-                f"{tally.noise!r} in each coordinate, rounded so that low bits tell nothing, and never without"
+                f"{tally.noise!r} in each coordinate, rounded so that low bits tell nothing, and never without; the "
+                "table holds it without"
+            ),
+        )
+    if method == "noise added":
+        assumed.insert(
+            0,
+            _caller(
+                "the table holds the output as it is released, once a record, with fresh Gaussian noise of standard "
+                f"deviation {tally.noise_added!r} in each coordinate, rounded by at most "
+                f"{plug_in.ROUNDING * float(tally.noise or 0):.2g}"
             ),
         )
     if method == "monotone":

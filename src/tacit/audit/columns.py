@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,17 +30,21 @@ def column(name: str, value: object) -> _Array:
     """
     requirement = "must be one column of numbers, booleans or text"
     if isinstance(value, np.ma.MaskedArray):
-        raise InputError(name, value, requirement=f"{requirement} without masked entries", remedy=_MISSING)
+        raise InputError(name, "a masked array", requirement=f"{requirement} without masked entries", remedy=_MISSING)
+    what = type(value).__name__  # not what it holds, which may be private
     if isinstance(value, str | bytes | Mapping) or value is None:
-        raise InputError(name, value, requirement=requirement, remedy=_TYPES)
+        raise InputError(name, what, requirement=requirement, remedy=_TYPES)
     try:
         # Lists keep the types of their entries: NumPy would turn [1, "a"] into text.
         listed = isinstance(value, list | tuple)
         found = np.asarray(value, dtype=object) if listed else np.asarray(checked.detached(value))
+        if found.dtype.kind == "U" and not isinstance(value, np.ndarray):
+            # On the way to NumPy's own text, NULs at the end are lost.
+            found = np.asarray(list(cast("Any", value)), dtype=object)
     except Exception:  # ragged lists and foreign __array__ methods raise what they like
-        raise InputError(name, value, requirement=requirement, remedy=_TYPES) from None
+        raise InputError(name, what, requirement=requirement, remedy=_TYPES) from None
     if found.ndim != 1:
-        raise InputError(f"{name}, of shape {found.shape},", value, requirement=requirement, remedy=_TYPES)
+        raise InputError(f"{name}, of shape {found.shape},", what, requirement=requirement, remedy=_TYPES)
     if found.dtype.kind in "OT":
         found = _of_one_type(name, found)
     if found.dtype.kind == "f":
@@ -52,10 +56,12 @@ def column(name: str, value: object) -> _Array:
         return found.astype(np.float64, copy=False)
     if found.dtype.kind in "iu":
         if len(found) and found.dtype == np.uint64 and int(found.max()) > 2**63 - 1:
-            raise InputError(name, int(found.max()), requirement="must fit into int64", remedy=_AS_TEXT)
+            raise InputError(name, "a larger number", requirement="must fit into int64", remedy=_AS_TEXT)
         return found.astype(np.int64, copy=False)
     if found.dtype.kind not in "bU":
         raise InputError(name, str(found.dtype), requirement=requirement, remedy=_TYPES)
+    if found.dtype.kind == "U" and found.dtype.itemsize > 4 * checked.LONGEST_TEXT:
+        checked.texts(name, found.tolist())
     return found
 
 
@@ -68,16 +74,11 @@ def _of_one_type(name: str, found: _Array) -> _Array:
         for entry in found.tolist():
             if isinstance(entry, numbers.Integral) and abs(int(entry)) > EXACT:
                 raise InputError(
-                    name, int(entry), requirement="must be at most 2**53 in size among floats", remedy=_AS_TEXT
+                    name, "a larger one", requirement="must be at most 2**53 in size among floats", remedy=_AS_TEXT
                 )
         kinds = {"float"}
-    if kinds == {"text"} and any(entry.endswith("\0") for entry in found.tolist()):
-        raise InputError(
-            name,
-            "text that ends in NUL",
-            requirement="must not end in what NumPy drops",
-            remedy="escape the text, e.g. by repr",
-        )
+    if kinds == {"text"}:
+        checked.texts(name, found.tolist())
     if len(kinds) > 1 or not kinds <= {"text", "boolean", "whole", "float"}:
         raise InputError(
             name, ", ".join(sorted(kinds)), requirement="must hold entries of one type", remedy="convert the column"
@@ -103,6 +104,15 @@ def _kind(entry: object) -> str:
     if entry is None or type(entry).__name__ in ("NAType", "NaTType"):
         return "missing"
     return type(entry).__name__
+
+
+def spelled_numbers(texts: _Array) -> NDArray[np.float64] | None:
+    """The numbers that all texts of a column spell; None where one spells none."""
+    try:
+        found: NDArray[np.float64] = texts.astype(np.float64)
+    except ValueError:
+        return None
+    return None if np.isnan(found).any() else found
 
 
 def output_columns(output: object, *, rows: int) -> list[_Array]:
@@ -137,7 +147,7 @@ def multiplicities(weights: object, rows: int) -> NDArray[np.int64]:
     if not whole or len(found) != rows or (len(found) and (found.min() < 0 or found.max() > 2**32)):
         raise InputError(
             "weights",
-            weights,
+            f"{len(found)} {'whole numbers' if whole else 'entries'}",
             requirement=f"must be {rows} whole numbers ≥ 0, each the number of independent rows that a row stands for",
             remedy="for importance weights keep each row with probability weight/largest and certify what was kept",
         )
@@ -148,11 +158,11 @@ def two_labels(before: list[Any], values: list[Any]) -> list[Any]:
     """The secrets seen before and now, in this order; a third one is refused."""
     labels = before + [value for value in values if value not in before]
     if len({isinstance(label, str) for label in labels}) > 1:
-        raise InputError("secret", labels, requirement="must be of one type", remedy="convert the column")
+        raise InputError("secret", "text and numbers", requirement="must be of one type", remedy="convert the column")
     if len(labels) > 2:
         raise InputError(
             "secret",
-            sorted(labels)[:8],
+            f"{len(labels)} or more",  # but not which: these are the secrets
             requirement="must take exactly two values",
             remedy="compare two of them, or one against the rest",
         )

@@ -58,6 +58,7 @@ def privacy_curve(tally: Tally, *, delta: float, epsilons: tuple[float, ...] = E
             requirement="must be a Tally without width, and with at most 3 columns where there is noise",
             remedy="use Certificate.hockey_stick",
         )
+    tally.check_noise()
     points = checked.array(
         "epsilons", epsilons, at_least=0, at_most=300, dimensions=1, remedy="use a few, e.g. 0, 1, 2"
     )

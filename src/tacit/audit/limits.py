@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..errors import InputError, NoTheoremError
 from ..numerics import down, up
 from ..theory import certificates, leakage
-from .plug_in import PlugIns
+from .plug_in import ROUNDING, PlugIns
 from .tally import Tally
 
 _LN2 = math.log(2)
@@ -57,6 +57,25 @@ def confidence_limits(tally: Tally, plug_ins: PlugIns, delta: float, loss: str, 
         squared = min(bounds.squared, variation)
         bounds = Bounds(squared, leakage.information_upper(squared), min(bounds.variation, variation))
     return bounds
+
+
+def unsmoothed(bounds: Bounds, tally: Tally) -> Bounds:
+    """Of a column that holds noise, from those of the same with the little noise more that it was counted with."""
+    smooth: dict[str, Any] = {"noise": tally.noise_added, "dimensions": tally.columns}
+    root = certificates.smoothing_root(float(tally.noise or 0.0), **smooth)
+    hidden = certificates.smoothing_variation(float(tally.noise or 0.0), **smooth)
+    moved = up(ROUNDING * math.sqrt(tally.columns))
+
+    def whole(size: float, scale: float) -> float:
+        return up((math.sqrt(size) + math.sqrt(scale) * root + moved) ** 2, relative=1e-13)
+
+    variation = min(1.0, up(bounds.variation + hidden + moved, relative=1e-15))
+    squared = min(1.0, variation, whole(bounds.squared, 2))
+    return Bounds(
+        squared,
+        min(leakage.information_upper(squared), whole(bounds.information, 2 * _LN2)),
+        min(variation, leakage.advantage_upper(squared)),
+    )
 
 
 def printed_limits(

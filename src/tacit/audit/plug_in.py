@@ -11,7 +11,7 @@ from scipy import special
 
 from ..errors import InputError
 from ..numerics import up
-from ..theory.certificates import binning_root
+from ..theory.certificates import binning_root, smoothing_variation
 from ..theory.confidence import bounded_mean_upper
 from .cells import FRACTION_BITS, STEPS, unpacked
 from .tally import Tally
@@ -22,6 +22,9 @@ _REACH = 9  # standard deviations of the noise; beyond lies less than 3e-19 of i
 _MOST_CELLS = 2**25
 _MOST_PAIRS = 4 * 10**8  # of draws and rows, by Monte Carlo: a few seconds
 _MOST_DRAWS, _FEWEST_DRAWS, _AT_ONCE = 40_000, 1_000, 128
+ROUNDING = 1e-4
+"""Of the noise with which a column that holds noise is counted: so far its numbers may be from those released."""
+
 _ROUNDING = {1: 1e-11, 2: 1e-8, 3: 1e-8}
 """Absolute, for all sums over smoothed cells, by the number of coordinates; see the proofs."""
 
@@ -146,6 +149,9 @@ def hockey_sticks(tally: Tally, ratio: float) -> tuple[float, float]:
         moved = 2.0 ** -FRACTION_BITS[tally.columns] / per_noise * math.sqrt(tally.columns)
         root = binning_root(1.0, noise=per_noise, dimensions=tally.columns)
         error = (1 + ratio) * (root / 2 + moved + _ROUNDING[tally.columns])
+        if tally.noise_added is not None:
+            hidden = smoothing_variation(tally.noise, noise=tally.noise_added, dimensions=tally.columns)
+            error += (1 + ratio) * (hidden + ROUNDING * math.sqrt(tally.columns)) / 2
     sides = []
     for first, second in ((0, 1), (1, 0)):
         total = math.fsum(2 * float(np.maximum(0.0, part[first] - ratio * part[second]).sum()) for part in parts)

@@ -32,9 +32,11 @@ def certify_slices(
             requirement=f"must be a column with as many rows as secret, {len(secrets)}",
             remedy="pass columns of one table",
         )
-    kind = {name: options.pop(name, None) for name in ("noise", "width")}
+    kind = {name: options.pop(name, None) for name in ("noise", "width", "noise_added")}
     weights = options.pop("weights", None)
     counts = None if weights is None else multiplicities(weights, len(secrets))
+    if kind["noise_added"] is not None:
+        kind["rows"] = max(1, len(secrets) if counts is None else int(counts.sum()))
     columns = output_columns(output, rows=len(secrets))
     tallies = {}
     values, places = np.unique(parts, return_inverse=True)

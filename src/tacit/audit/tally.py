@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from .. import checked
 from ..errors import InputError
-from . import cells
-from .columns import EXACT, column, multiplicities, output_columns, two_labels
+from . import cells, waves
+from .columns import EXACT, column, multiplicities, output_columns, spelled_numbers, two_labels
 
 _Array = NDArray[Any]
 
+_ENOUGH = 2**20  # rows of a class, to see whether they hold noise
 _LEAST = 1e-300  # noise or width: what it divides must not overflow
 
 
@@ -25,23 +26,41 @@ class Tally:
                            two; several columns jointly
     Tally(noise=0.1)       numbers that are released with Gaussian noise of this standard deviation in each coordinate;
                            up to three columns are counted on a grid, more of them by their values
+    Tally(noise_added=0.1, rows=5000)
+                           numbers as they are released, which hold such noise already; about so many rows will come
     Tally(width=0.2)       numbers, counted in bins of this diameter, fixed before the data is seen
 
     `add` takes batches and `merge` other tallies of the same kind, in any order.
     """
 
-    def __init__(self, *, noise: float | None = None, width: float | None = None) -> None:
-        if noise is not None and width is not None:
+    def __init__(
+        self,
+        *,
+        noise: float | None = None,
+        width: float | None = None,
+        noise_added: float | None = None,
+        rows: int | None = None,
+    ) -> None:
+        if sum(one is not None for one in (noise, width, noise_added)) > 1:
             raise InputError(
-                "width", width, requirement="must not be given together with noise", remedy="use one of the two"
+                "noise, noise_added and width",
+                "more than one",
+                requirement="must not be given together",
+                remedy="use noise where it comes on top of the column, noise_added where the column holds it",
+            )
+        if (rows is not None) != (noise_added is not None):
+            raise InputError(
+                "rows", rows, requirement="must be given with noise_added, and only then", remedy="say how many come"
             )
         self.noise = None if noise is None else _divisor("noise", noise)
         self.width = None if width is None else _divisor("width", width)
+        self.noise_added = None if noise_added is None else _divisor("noise_added", noise_added)
+        self.expected = 0 if rows is None else checked.whole("rows", rows, at_least=1, remedy="say how many come")
+        self.waves: waves.Waves | None = None  # of the numbers, where noise is in or on them
         self.labels: list[Any] = []  # the two secrets, in the order seen
         self.rows = [0, 0]  # of each of them
         self.kind = ""  # of the outputs: numbers where there is noise or width, else of each column
         self.columns = 0
-        self.fractional = False  # whether a column of symbols holds floats
         self._keys: _Array = np.zeros(0)
         self._counts: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._cells: dict[Any, NDArray[np.int64]] = {}
@@ -69,8 +88,10 @@ class Tally:
                 requirement=f"must stay {self.kind} in {self.columns} columns, as before",
                 remedy="read every batch with the same types",
             )
+        if self.noise_added is not None:
+            # What is counted is released once more, with a little noise that the theorem takes off again.
+            self.noise = smoothing(self.noise_added, rows=self.expected, dimensions=len(columns))
         self._room_for(int(counts.sum()), len(columns))
-        fractional = any(one.dtype.kind == "f" for one in columns)
         if self.noise is not None and len(columns) in cells.STEPS:
             keys, found = cells.gridded(columns, classes, counts, self.noise)
         elif kind in ("boolean", "whole", "float"):
@@ -88,16 +109,18 @@ class Tally:
                 self._cells[cell] = self._cells.get(cell, 0) + count
             keys, found = self._keys, self._counts[:0]
         self.labels, self.kind, self.columns = labels, kind, len(columns)
-        self.fractional |= fractional
         for label in (0, 1):
             self.rows[label] += int(counts[classes == label].sum())
+        if self.noise is not None and (self.waves is None or self.waves.rows.min() < _ENOUGH):
+            seen = waves.Waves.of(columns, classes, counts, self.noise_added or self.noise)
+            self.waves = seen if self.waves is None else self.waves.with_others(seen)
         if len(found):
             self._keys, self._counts = cells.merged(self._keys, self._counts, keys, found)
         return self
 
     def merge(self, other: Tally) -> Self:
         """Adds what another tally counted, e.g. in another process."""
-        if not isinstance(other, Tally) or (other.noise, other.width) != (self.noise, self.width):
+        if not isinstance(other, Tally) or other.settings != self.settings:
             raise InputError(
                 "other", other, requirement="must be a Tally with the same noise and width", remedy="make both alike"
             )
@@ -110,6 +133,7 @@ class Tally:
                 requirement=f"must have counted {self.kind} in {self.columns} columns",
                 remedy="read every batch with the same types",
             )
+        self.noise = other.noise
         self._room_for(sum(other.rows), other.columns)
         labels = two_labels(self.labels, other.labels)
         place = [labels.index(label) for label in other.labels]
@@ -121,10 +145,19 @@ class Tally:
             placed[place] = pair[: len(place)]
             self._cells[cell] = self._cells.get(cell, 0) + placed
         self.labels, self.kind, self.columns = labels, other.kind, other.columns
-        self.fractional |= other.fractional
         for position, rows in zip(place, other.rows, strict=False):
             self.rows[position] += rows
+        if other.waves is not None:
+            placed_waves = other.waves.placed(place)
+            self.waves = placed_waves if self.waves is None else self.waves.with_others(placed_waves)
         return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, to make another like it."""
+        if self.noise_added is not None:
+            return {"noise_added": self.noise_added, "rows": self.expected}
+        return {"noise": self.noise, "width": self.width}
 
     @property
     def negative(self) -> Any:
@@ -152,10 +185,18 @@ class Tally:
         return len(self._keys) + len(self._cells)
 
     @property
-    def unrepeated(self) -> float:
-        """The share of rows whose output no other row has."""
+    def continuous(self) -> bool:
+        """Whether more than half of the rows have an output of their own, and a column of symbols holds fractions."""
         positive, negative = self.counts()
-        return float(np.count_nonzero(positive + negative == 1)) / max(1, sum(self.rows))
+        if 2 * np.count_nonzero(positive + negative == 1) <= sum(self.rows):
+            return False
+        for place, kind in enumerate(self.kind.split(", ")):
+            if kind == "text":
+                texts = np.array([cell[place] for cell in self._cells]) if self._cells else self._keys
+                numbers = spelled_numbers(texts)
+                if numbers is not None and bool((numbers != np.floor(numbers)).any()):
+                    return True
+        return "float" in self.kind
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Counts of the positive and the negative class over all outputs, numbers in ascending order."""
@@ -171,6 +212,18 @@ class Tally:
     def cells(self) -> tuple[_Array, NDArray[np.int64], NDArray[np.int64]]:
         """Keys of the grid's cells in ascending order, and the two classes' masses in units of 2**−bits."""
         return self._keys, *self.counts()
+
+    def check_noise(self) -> None:
+        """Refuses numbers that cannot hold the noise which `noise_added` says is in them."""
+        if self.noise_added is not None and self.waves is not None and self.waves.refuted:
+            raise InputError(
+                "output",
+                "too little spread, or few decimals",
+                requirement=f"must hold the Gaussian noise of standard deviation {self.noise_added!r} that noise_added "
+                "(--noise-added) states",
+                remedy="give noise (--noise) where the noise comes on top of the column (of columns that hold it, one "
+                f"in {1 / waves.FALSE_ALARM:g} is refused)",
+            )
 
     def _room_for(self, rows: int, columns: int) -> None:
         """Refuses more rows than can be counted exactly: masses on a grid are counts times a power of 2, in int64."""
@@ -189,10 +242,9 @@ class Tally:
         if not sum(self.rows):
             raise InputError("the table", "no rows", requirement="must have rows", remedy="check the file or the query")
         if len(self.labels) < 2 or not all(self.rows):
-            seen = [label for label, rows in zip(self.labels, self.rows, strict=False) if rows]
             raise InputError(
                 "secret",
-                seen,
+                "one",
                 requirement="must take two values in the table",
                 remedy="add rows of the other class: nothing can be said about telling apart what is not there",
             )
@@ -210,13 +262,21 @@ class Tally:
                 if one.dtype.kind == "U":
                     raise InputError(
                         "output",
-                        str(one[0]),
+                        "text",
                         requirement="must be numbers where noise or width is given",
                         remedy="leave both out for outputs that are categories",
                     )
             return "numbers"
         # One of another type would be counted as the symbol that it is equal to: True as 1.
         return ", ".join({"U": "text", "f": "float", "b": "boolean"}.get(one.dtype.kind, "whole") for one in columns)
+
+
+def smoothing(noise_added: float, *, rows: int, dimensions: int) -> float:
+    """The noise with which a column that holds noise is counted: what it hides and what chance adds are of one size.
+
+    It depends on how many rows there are, and on no outcome.
+    """
+    return noise_added * min(0.5, 0.75 * math.pow(rows, -1 / (4 + dimensions)))
 
 
 def _divisor(name: str, value: object) -> float:

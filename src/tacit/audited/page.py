@@ -32,6 +32,8 @@ def page(task: Task, table: Read, found: Findings, pictures: tuple[Figure, ...])
 def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
     certificate, slices, failing = found.certificate, found.slices, found.failing
     sentences = [found.audit.verdict]
+    if certificate.caution:
+        sentences.append(certificate.caution)
     if slices:
         worst = max(slices, key=lambda value: slices[value].advantage)
         limit = _up(slices[worst].advantage)
@@ -44,7 +46,8 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
             said = f"Not proven in {len(failing)} of {len(slices)} slices: {reading}; "
             said += f"{task.require_advantage:g} is allowed."
         if failing and found.audit.met:  # what keeps the release back comes first
-            sentences = [said, f"On the whole table: {found.audit.verdict[:1].lower()}{found.audit.verdict[1:]}"]
+            whole = f"On the whole table: {found.audit.verdict[:1].lower()}{found.audit.verdict[1:]}"
+            sentences = [said, whole, *sentences[1:]]
         else:
             sentences.append(said)
     sentences.append(
@@ -68,7 +71,10 @@ def _recognised(task: Task, table: Read, found: Findings) -> str:
     """How the output was read."""
     columns = ", ".join(f"{name!r} ({kind})" for name, kind in zip(task.outputs, table.kinds, strict=True))
     how = {
-        "noisy": f"taken as released with fresh Gaussian noise of standard deviation {task.noise or 0:g}",
+        "noisy": "taken as free of noise in the table, and released with fresh Gaussian noise of standard deviation "
+        f"{task.noise or 0:g} on top",
+        "noise added": "taken as released, with Gaussian noise of standard deviation "
+        f"{task.noise_added or 0:g} in it already",
         "monotone": "taken, as you state, as a score with which the secret's probability only grows or only falls",
         "lipschitz": "taken, as you state, as numbers with which the secret's mean, ±1 and with both values equally "
         f"likely, changes by at most {task.lipschitz or 0:g} per unit: {found.values} bins were seen",
@@ -170,11 +176,16 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
         "low": found.audit.low,
         "high": found.audit.high,
         "failure_probability": found.audit.failure_probability,
+        "failure_probability_with_slices": min(
+            1.0, found.audit.failure_probability + sum(one.delta for one in found.slices.values())
+        ),
         "rows": table.rows,
         "attack_rows": table.sample.rows,
         "secret": {"column": task.secret, "positive": certificate.positive, "negative": certificate.negative},
         "outputs": [{"column": name, "kind": kind} for name, kind in zip(task.outputs, table.kinds, strict=True)],
         "noise": task.noise,
+        "noise_added": task.noise_added,
+        "caution": certificate.caution,
         "lipschitz": task.lipschitz,
         "method": certificate.method,
         "readings": {
@@ -204,7 +215,13 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
             for attempt in found.tried
         ],
         "slices": [
-            {"value": value, "positives": one.positives, "negatives": one.negatives, "advantage": one.advantage}
+            {
+                "value": value,
+                "positives": one.positives,
+                "negatives": one.negatives,
+                "advantage": one.advantage,
+                "failure_probability": one.delta,
+            }
             for value, one in found.slices.items()
         ],
         "rows_needed": {f"{ceiling:g}": rows for ceiling, rows in found.rows_needed.items()},

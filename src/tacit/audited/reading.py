@@ -1,7 +1,7 @@
 """What is kept of the table: counts of all its rows, and a random part of them that fits into memory.
 
-The file is read once, part by part. A CSV file is read twice, to be sure of its types; before that its rows are counted
-where bins depend on their number.
+The file is read once, part by part. A CSV file is read twice, to see which columns are quoted throughout; before that
+its rows are counted where bins depend on their number.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Read:
         first, *others = self.tallies.values()
         if not others:
             return first
-        both = Tally(noise=first.noise, width=first.width)
+        both = Tally(**first.settings)
         for tally in self.tallies.values():
             both.merge(tally)
         return both
@@ -53,11 +53,13 @@ def read(task: Task, advance: Callable[[str], None]) -> Read:
     """Count and sample the table, part by part; what cannot be audited is refused as soon as it is seen."""
     kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=())
     rows_expected = 0
-    if task.lipschitz is not None:
+    if task.lipschitz is not None or task.noise_added is not None:
         advance("counting rows")
         rows_expected = _rows(task)
     advance("reading the table")
-    for columns, counts, share in tables.batches(task.table, task.columns, name="TABLE"):
+    numbers = task.outputs if task.of_numbers else ()
+    parts = tables.batches(task.table, task.columns, name="TABLE", numbers=numbers, apart=task.monotone)
+    for columns, counts, share in parts:
         secrets, outputs = columns[task.secret], [columns[output] for output in task.outputs]
         kept.kinds = tuple(_KINDS[one.dtype.kind] for one in outputs)
         _check_numbers(task, outputs)
@@ -76,7 +78,7 @@ def read(task: Task, advance: Callable[[str], None]) -> Read:
     if len(labels) > 2:  # in different slices
         raise InputError(
             f"column {task.secret!r}",
-            sorted(labels)[:8],
+            f"{len(labels)} or more",
             requirement="must take exactly two values",
             remedy="compare two of them, or one against the rest",
         )
@@ -90,12 +92,12 @@ def _rows(task: Task) -> int:
 
 def _check_numbers(task: Task, outputs: list[NDArray[Any]]) -> None:
     for output, one in zip(task.outputs, outputs, strict=True):
-        if one.dtype.kind == "U" and (task.noise is not None or task.method != "auto"):
+        if one.dtype.kind == "U" and task.of_numbers:
             raise InputError(
-                f"column {output!r}",
-                str(one[0]),
-                requirement="must hold numbers where --noise, --monotone or --lipschitz is given",
-                remedy="leave it out for categories",
+                f"column {output!r} of TABLE",
+                "text",
+                requirement="must hold numbers where --noise, --noise-added, --monotone or --lipschitz is given",
+                remedy="leave the option out for categories",
             )
 
 
@@ -122,7 +124,7 @@ def _sliced(columns: tables.Table, name: str | None) -> list[tuple[Any, Any]]:
     if left.dtype.kind == "f":
         raise InputError(
             f"column {name!r}",
-            float(left[0]),
+            "floats",
             requirement="must hold text, whole numbers or booleans, to make slices of",
             remedy="cut it into ranges first",
         )

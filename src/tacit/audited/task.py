@@ -19,6 +19,7 @@ class Task:
     secret: str
     outputs: tuple[str, ...]
     noise: float | None = None
+    noise_added: float | None = None
     monotone: bool = False
     lipschitz: float | None = None
     positive: str | None = None
@@ -35,12 +36,19 @@ class Task:
         return "monotone" if self.monotone else "auto" if self.lipschitz is None else "lipschitz"
 
     @property
+    def of_numbers(self) -> bool:
+        """Whether the outputs are numbers; else each is a symbol, as it stands in the table."""
+        return self.noise is not None or self.noise_added is not None or self.method != "auto"
+
+    @property
     def loss(self) -> str:
         """What is certified: v and total variation; of a Lipschitz posterior v alone, and the rest follows."""
         return "joint" if self.lipschitz is None else "squared"
 
     def tally(self, rows: int) -> Tally:
         """An empty one, for a table of so many rows."""
+        if self.noise_added is not None:
+            return Tally(noise_added=self.noise_added, rows=rows)
         return Tally(noise=self.noise, width=self.width(rows))
 
     def width(self, rows: int) -> float | None:
@@ -63,6 +71,15 @@ def check(task: Task) -> None:
     checked.probability("--delta", task.delta, remedy="use a small probability such as 0.05")
     if task.noise is not None:
         checked.number("--noise", task.noise, above=0, remedy="leave it out where no noise is added")
+    if task.noise_added is not None:
+        checked.number("--noise-added", task.noise_added, above=0, remedy="leave it out where no noise was added")
+        if task.noise is not None or task.monotone or task.lipschitz is not None:
+            raise InputError(
+                "--noise-added",
+                task.noise_added,
+                requirement="must come without --noise, --monotone and --lipschitz",
+                remedy="use --noise where it comes on top of the column, --noise-added where the column holds it",
+            )
     if task.require_advantage is not None:
         checked.number("--require-advantage", task.require_advantage, above=0, at_most=1, remedy="use 0.1, say")
     checked.whole("--attack-rows", task.attack_rows, at_least=0, remedy="use 0 for no attacks")

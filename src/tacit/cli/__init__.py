@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -13,13 +14,14 @@ import typer
 from .. import __version__
 from ..errors import TacitError
 from .commands import audit, bound, demo, learn, ledger, plan
-from .delivery import BAD_INPUT, FINE, INTERRUPTED
+from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
 from .reproductions import reproduce
 
 app = typer.Typer(
     name="tacit",
     help="What nobody can learn from a machine-learning model: proven, and attacked to show how tight the proof is.",
-    epilog="Exit codes: 0 fine; 1 a guarantee was contradicted, or a requirement not met; 2 bad usage or input.",
+    epilog="Exit codes: 0 fine; 1 a guarantee was contradicted, or a requirement not met; 2 bad usage or input; 70 "
+    "Tacit itself failed; 130 interrupted.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -46,24 +48,38 @@ def _run(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show ε shows a question mark
+    code, said = FINE, BAD_INPUT
     try:
-        code = app(arguments, standalone_mode=False, prog_name="tacit")
+        result = app(arguments, standalone_mode=False, prog_name="tacit")
+        code = result if isinstance(result, int) else FINE
         sys.stdout.flush()
-        return code if isinstance(code, int) else FINE
+        return code
     except TacitError as error:
         message = str(error)
     except typer.TyperException as error:
         message = f"{error.format_message().rstrip('.')}; see tacit --help"
-    except BrokenPipeError:
+    except BrokenPipeError:  # a reader who has seen enough takes nothing from the verdict
         _discard_output()
-        return FINE
+        return code
     except OSError as error:
         _discard_output()
         message = f"standard output must be writable, got {error.strerror}; use --quiet and --json"
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except MemoryError:
+        said, message = BROKEN, "the run must fit into memory, got no more of it; use fewer rows, or another machine"
+    except Exception as error:
+        said, message = BROKEN, _failure(error)
     typer.echo(f"tacit: error: {' '.join(message.split())}", err=True)
-    return BAD_INPUT
+    return said
+
+
+def _failure(error: Exception) -> str:
+    """Where Tacit itself failed; not what the error says, which may quote a record."""
+    place = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in place if f"{os.sep}tacit{os.sep}" in frame.filename] or place
+    where = f"{os.path.basename(ours[-1].filename)}:{ours[-1].lineno}"
+    return f"Tacit must not fail, got {type(error).__name__} at {where}; please report this line, it is a bug"
 
 
 def _discard_output() -> None:

@@ -244,7 +244,11 @@ def audit(
         list[str], typer.Option("--output", metavar="COLUMN", help="What the adversary sees; repeatable.")
     ],
     noise: Annotated[
-        float | None, typer.Option("--noise", help="Standard deviation of the Gaussian noise it is released with.")
+        float | None,
+        typer.Option("--noise", help="Gaussian noise, by its standard deviation, added at release: not yet in it."),
+    ] = None,
+    noise_added: Annotated[
+        float | None, typer.Option("--noise-added", help="The same where the column holds the noise already.")
     ] = None,
     monotone: Annotated[
         bool, typer.Option("--monotone", help="State that the secret's probability only grows, or only falls, with it.")
@@ -283,6 +287,7 @@ def audit(
             secret=secret,
             outputs=tuple(output),
             noise=noise,
+            noise_added=noise_added,
             monotone=monotone,
             lipschitz=lipschitz,
             positive=positive,

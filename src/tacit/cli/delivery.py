@@ -17,7 +17,7 @@ from ..files import write_whole
 if TYPE_CHECKING:
     from ..report import Report
 
-FINE, UNMET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FINE, UNMET, BAD_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 70, 130
 
 
 @contextlib.contextmanager

@@ -110,10 +110,12 @@ def _columns(table: Any) -> Mapping[str, Any]:
 
 
 def _values(column: Any) -> NDArray[Any]:
-    """The entries of a column. Of Arrow's and Polars' each as it is: NumPy would make floats of all whole numbers where
-    one entry is missing, and what a record becomes must not depend on another.
+    """The entries of a column. Of Arrow's, Polars' and pandas' own types each as it is: NumPy would make floats of all
+    whole numbers where one entry is missing, and what a record becomes must not depend on another.
     """
-    if not hasattr(column, "null_count"):
+    if isinstance(getattr(column, "dtype", None), np.dtype) or not (
+        hasattr(column, "to_list") or hasattr(column, "to_pylist")
+    ):
         return np.asarray(column)
     listed = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     found = np.empty(len(listed), dtype=object)
@@ -156,6 +158,6 @@ def _text(value: object) -> str | None:
         return str(int(value))
     text = str(value).strip()
     lowered = text.lower()
-    if value is None or lowered in _MISSING:
+    if value is None or lowered in _MISSING or type(value).__name__ in ("NAType", "NaTType"):
         return None
     return lowered if lowered in ("true", "false") else text

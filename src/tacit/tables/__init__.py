@@ -1,7 +1,7 @@
 """Tables from CSV, Parquet and npz files: columns by name, of numbers or of text.
 
 read                 a whole table, for learning: what a column holds is not guessed from its records
-batches              some columns of a table of any size, part by part, for auditing: here numbers are recognised
+batches              some columns of a table of any size, part by part, for auditing: what differs stays different
 write_with_column    a copy of a table with one column set
 """
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, MissingExtraError, TacitError
 
 Table = dict[str, NDArray[Any]]
-"""Columns of one length: numbers, nan where one is missing, or text as objects, None where it is missing."""
+"""Columns of one length: numbers, nan where one is missing; or objects, None where one is missing: text, and whole
+numbers of which some are missing."""
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 
@@ -27,15 +29,15 @@ def suffix(path: Path, *, name: str, among: Sequence[str] = SUFFIXES) -> str:
     return kind
 
 
-def csv_names(path: Path, name: str) -> list[str]:
-    """The names of a CSV file's columns, as they stand there."""
-    arrow = loaded_arrow()
+@contextlib.contextmanager
+def reading(path: Path, name: str) -> Iterator[None]:
+    """Whatever is raised over a file that is truncated or corrupt becomes one line without a word of a record."""
     try:
-        with arrow.csv.open_csv(path) as beginning:
-            names: list[str] = beginning.schema.names
-    except (OSError, ValueError) as failure:  # pyarrow's own errors are among these
+        yield
+    except TacitError:
+        raise
+    except Exception as failure:
         raise unreadable(name, path, complaint(failure)) from None
-    return names
 
 
 def unreadable(name: str, path: Path, why: object) -> InputError:
@@ -48,10 +50,10 @@ def unreadable(name: str, path: Path, why: object) -> InputError:
     )
 
 
-def complaint(failure: object) -> str:
-    """What pyarrow complains about, without a word of a record."""
-    known = re.match(r"Empty CSV file|.*Expected \d+ columns, got \d+", str(failure))
-    return known[0] if known else type(failure).__name__ if isinstance(failure, Exception) else "no CSV"
+def complaint(failure: Exception) -> str:
+    """What went wrong, without a word of a record."""
+    known = re.search(r"Empty CSV file|Expected \d+ columns, got \d+|invalid UTF8|CRC checksum", str(failure))
+    return known[0] if known else type(failure).__name__
 
 
 def loaded_arrow() -> Any:

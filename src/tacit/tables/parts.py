@@ -1,8 +1,9 @@
-"""Some columns of a table of any size, part by part, for auditing: numbers are recognised, and nothing is missing."""
+"""Some columns of a table of any size, part by part, for auditing: as they are, and with nothing missing."""
 
 from __future__ import annotations
 
-import re
+import contextlib
+import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,30 +11,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import checked
 from ..errors import InputError
-from .formats import SUFFIXES, Table, complaint, csv_names, loaded_arrow, suffix, unreadable
+from .fields import fields, header, is_quoted, unquoted
+from .formats import SUFFIXES, Table, loaded_arrow, reading, suffix, unreadable
 
 _ROWS_AT_ONCE = 2**19
 _BYTES_AT_ONCE = 2**23
 _PROBED = 2**14  # rows of a part, by which it is decided whether counting equal ones pays
-_LONGEST_TEXT = 200
-_NUMBERS = ("int64", "double")
-_EXACT = 2**53  # up to here float64 holds every whole number
+_MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"]
+_MISSING += ["NULL", "NaN", "n/a", "nan", "null"]
 
 
 def batches(
-    path: Path, columns: Sequence[str], *, name: str
+    path: Path, columns: Sequence[str], *, name: str, numbers: Sequence[str] = (), apart: bool = False
 ) -> Iterator[tuple[Table, NDArray[np.int64] | None, float]]:
     """Some columns of a CSV or Parquet file, part by part, in memory that does not grow with the file.
 
     Yields columns (booleans, whole numbers, floats or text; nothing missing), how many rows each of theirs stands for
     (None: one), and the share of the file that was read. Rows of one part that are the same to the last bit come once,
-    where there are many of them. In a CSV file a column holds numbers if all its entries are numbers; two numbers
-    written differently, such as 1 and 1.0, are one, and so are fractions that float64 does not tell apart.
+    where there are many of them.
+
+    The fields of a CSV file are text, as they stand there: 1 and 1.0 are two, and so are a and "a", unless every field
+    of the column is quoted. Those of `numbers` alone are read as numbers, each as the float64 next to it; with `apart`
+    a column with two texts for one number is refused.
     """
     kind = suffix(path, name=name, among=SUFFIXES[:2])
+    parts = _csv_parts(path, columns, name, numbers, apart) if kind == ".csv" else _parquet_parts(path, columns, name)
     seen = 0
-    for part, share in (_csv_parts if kind == ".csv" else _parquet_parts)(path, columns, name):
+    for part, share in parts:
         seen += part.num_rows
         for column in columns:
             _check_complete(part[column], f"column {column!r} of {name}", rows=seen)
@@ -45,124 +51,94 @@ def batches(
 
 def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
     arrow = loaded_arrow()
-    try:
-        # Unless told otherwise pyarrow holds all of the file that was read.
-        file = arrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BYTES_AT_ONCE)
-    except (OSError, ValueError) as failure:
-        raise unreadable(name, path, type(failure).__name__) from None
-    with file:
+    done = 0
+    with contextlib.ExitStack() as opened, reading(path, name):
+        # Unless told otherwise pyarrow holds all of the file that was read, and believes what it reads.
+        options = {"pre_buffer": False, "buffer_size": _BYTES_AT_ONCE, "page_checksum_verification": True}
+        file = opened.enter_context(arrow.parquet.ParquetFile(path, **options))
         wanted = _named(file.schema_arrow.names, columns, name)
-        done = 0
-        try:
-            for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted):
-                done += batch.num_rows
-                part = arrow.Table.from_batches([batch]).select(wanted).rename_columns(list(dict.fromkeys(columns)))
-                yield _simplified(part, name), done / max(1, file.metadata.num_rows)
-        except OSError as failure:
-            raise unreadable(name, path, type(failure).__name__) from None
+        rows = file.metadata.num_rows
+        for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted):
+            batch.validate(full=True)
+            done += batch.num_rows
+            part = arrow.Table.from_batches([batch]).select(wanted).rename_columns(list(dict.fromkeys(columns)))
+            yield _simplified(part, name), done / max(1, rows)
+        if done != rows:
+            raise unreadable(name, path, f"{done} of {rows} rows")
 
 
-def _csv_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
-    """Two passes: the first makes sure that the types which the beginning suggests hold to the end."""
+def _csv_parts(
+    path: Path, columns: Sequence[str], name: str, numbers: Sequence[str], apart: bool
+) -> Iterator[tuple[Any, float]]:
+    """Two passes: the first sees which columns are quoted throughout, so that their quotes tell nothing."""
     arrow = loaded_arrow()
-    types: dict[str, Any] = {}
-    large: set[str] = set()
-    while True:
-        try:
-            for part, _ in _csv_pass(path, columns, name, types):
-                _check_unmixed(part, name)
-                large |= {column for column in part.column_names if _has_large_floats(part[column])}
-            break
-        except arrow.ArrowInvalid as failure:
-            types |= _wider_type(path, str(failure), types, name)
-    _check_told_apart(path, sorted(large), name)
-    for part, share in _csv_pass(path, columns, name, types):
-        yield _simplified(part, name), share
+    different = list(dict.fromkeys(columns))
+    held = _named(header(path, name), different, name)
+    bare = {
+        column
+        for part, _ in fields(path, held, name)
+        for column, kept in zip(different, held, strict=True)
+        if part.num_rows and not arrow.compute.all(is_quoted(part[kept])).as_py()
+    }
+    known: dict[str, Any] = {}
+    for part, share in fields(path, held, name):
+        part = part.select(held).rename_columns(different)
+        for column in different:
+            label = f"column {column!r} of {name}"
+            meant = arrow.compute.utf8_trim_whitespace(unquoted(part[column]))
+            gaps = arrow.compute.is_in(meant, value_set=arrow.array(_MISSING))
+            found = part[column] if column in bare else unquoted(part[column])
+            if column in numbers:
+                found = _numbers(arrow.compute.if_else(gaps, None, meant), label)
+                if apart:
+                    known[column] = _check_apart(known.get(column), part[column], found, label)
+            part = _with(part, column, arrow.compute.if_else(gaps, None, found))
+        yield part, share
 
 
-def _csv_pass(path: Path, columns: Sequence[str], name: str, types: dict[str, Any]) -> Iterator[tuple[Any, float]]:
+def _numbers(texts: Any, name: str) -> Any:
     arrow = loaded_arrow()
-    wanted = _named(csv_names(path, name), columns, name)
-    options = arrow.csv.ConvertOptions(include_columns=wanted, column_types=types, strings_can_be_null=True)
-    with arrow.OSFile(str(path)) as file:
-        size = max(1, file.size())
-        with arrow.csv.open_csv(
-            file, convert_options=options, read_options=arrow.csv.ReadOptions(block_size=_BYTES_AT_ONCE)
-        ) as reader:
-            for batch in reader:
-                part = arrow.Table.from_batches([batch]).rename_columns(list(dict.fromkeys(columns)))
-                yield part, file.tell() / size
+    try:
+        return texts.cast(arrow.float64())
+    except ValueError:
+        raise InputError(
+            name,
+            "an entry that is no number",
+            requirement="must hold numbers where --noise, --noise-added, --monotone or --lipschitz is given",
+            remedy="write all in decimal digits, or leave the option out for categories",
+        ) from None
 
 
-def _wider_type(path: Path, failure: str, types: dict[str, Any], name: str) -> dict[str, Any]:
-    """Floats for a column that began with whole numbers; anything else that does not fit is a mixture of types."""
+def _check_apart(known: Any, texts: Any, numbers: Any, name: str) -> Any:
+    """All pairs of text and number up to now; refuses two texts of one number, which the adversary can tell apart."""
     arrow = loaded_arrow()
-    found = re.match(
-        r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to ([^:]+): invalid value '(.*)'",
-        failure,
-        re.DOTALL,
-    )
-    if not found:
-        raise unreadable(name, path, complaint(failure)) from None
-    column = csv_names(path, name)[int(found[1])]
-    if found[2].startswith("int") and column not in types:
-        return {column: arrow.float64()}
-    raise _mixed(column.strip(), name, f"{found[3]!r} after {'numbers' if found[2] in _NUMBERS else found[2]}")
-
-
-def _check_unmixed(part: Any, name: str) -> None:
-    """Text, of which some entries are numbers with a decimal point: had all been, it were a column of numbers."""
-    arrow = loaded_arrow()
-    for column in part.column_names:
-        if arrow.types.is_string(part[column].type):
-            numbers = arrow.compute.match_substring_regex(part[column], r"^\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*$")
-            if arrow.compute.any(numbers).as_py():
-                raise _mixed(column, name, "numbers among text")
-
-
-def _has_large_floats(values: Any) -> bool:
-    """Whether some are so large that whole numbers next to them are the same float."""
-    arrow = loaded_arrow()
-    if not arrow.types.is_floating(values.type):
-        return False
-    large = arrow.compute.greater_equal(arrow.compute.abs(values), float(_EXACT))
-    return bool(arrow.compute.any(large).as_py())
-
-
-def _check_told_apart(path: Path, columns: Sequence[str], name: str) -> None:
-    """Refuses long whole numbers that were read as floats: those that differ would be counted as one output."""
-    arrow = loaded_arrow()
-    for column in columns:
-        (held,) = _named(csv_names(path, name), [column], name)
-        for part, _ in _csv_pass(path, [column], name, {held: arrow.string()}):
-            long = arrow.compute.match_substring_regex(part[column], r"^\s*[-+]?\d{16,}(\.\d*)?\s*$")
-            if arrow.compute.any(long).as_py():
-                raise InputError(
-                    f"column {column!r} of {name}",
-                    "whole numbers of 16 digits or more, read as floats",
-                    requirement="must hold numbers that float64 or int64 tells apart",
-                    remedy="make them text, e.g. by a letter in front",
-                )
-
-
-def _mixed(column: str, name: str, found: str) -> InputError:
-    return InputError(
-        f"column {column!r} of {name}",
-        found,
-        requirement="must hold entries of one type",
-        remedy="make all of them numbers, or none of them",
-    )
+    pairs = arrow.table({"text": texts, "number": numbers})
+    if known is not None:
+        pairs = arrow.concat_tables([known, pairs])
+    pairs = pairs.group_by(["text", "number"], use_threads=False).aggregate([])
+    if arrow.compute.count_distinct(pairs["number"]).as_py() < pairs.num_rows:
+        raise InputError(
+            name,
+            "different texts for one number",
+            requirement="must write every number in one way, and none that float64 does not tell apart",
+            remedy="round all to as many digits before they are released",
+        )
+    return pairs
 
 
 def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
-    """The columns as the file calls them; spaces around names do not count."""
+    """The columns as the file calls them; spaces and quotes around names do not count."""
+    plain = [one.strip().removeprefix('"').removesuffix('"').replace('""', '"').strip() for one in held]
     found = []
     for column in dict.fromkeys(columns):
-        matching = [one for one in held if one.strip() == column.strip()]
+        matching = [one for one, said in zip(held, plain, strict=True) if column.strip() in (said, one.strip())]
         if len(matching) != 1:
+            # Not all names: where the first line is missing, they are a record.
+            near = difflib.get_close_matches(column.strip(), plain, n=3)
+            others = f"{len(held)} others" + f", such as {', '.join(near)}" * bool(near)
             raise InputError(
                 f"column {column!r} of {name}",
-                "two of them" if matching else ", ".join(one.strip() for one in held),
+                f"{len(matching)} of them" if matching else others,
                 requirement="must be there" if not matching else "must be there once",
                 remedy="check the spelling" if not matching else "rename one of them",
             )
@@ -171,10 +147,11 @@ def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
 
 
 def _simplified(part: Any, name: str) -> Any:
-    """Columns as booleans, whole numbers, floats or text."""
-    arrow = loaded_arrow()
-    types = arrow.types
+    """Columns of a Parquet file as booleans, whole numbers, floats or text, by rules that merge no two values."""
+    types = loaded_arrow().types
     for column in part.column_names:
+        while types.is_dictionary(part[column].type):
+            part = _with(part, column, part[column].cast(part[column].type.value_type))
         kind = part[column].type
         if types.is_boolean(kind) or types.is_integer(kind) or types.is_null(kind):
             continue
@@ -185,27 +162,45 @@ def _simplified(part: Any, name: str) -> Any:
                 requirement="must hold one value a row",
                 remedy="split it into several columns",
             )
-        # Decimals of more digits than float64 tells apart stay different as text.
-        number = types.is_floating(kind) or (types.is_decimal(kind) and kind.precision <= 15)
         try:
-            cast = part[column].cast(arrow.float64() if number else arrow.string())
+            part = _with(part, column, _exact(part[column]))
         except (ValueError, NotImplementedError):
             raise InputError(
                 f"column {column!r} of {name}",
                 str(kind),
-                requirement="must hold numbers, booleans or text",
+                requirement="must hold numbers, booleans, times or text in UTF-8, without loss",
                 remedy="convert it",
             ) from None
-        part = _with(part, column, cast)
     return part
+
+
+def _exact(values: Any) -> Any:
+    """Numbers as float64, times and spans as whole numbers of their unit, the rest as text; ValueError on any loss."""
+    arrow = loaded_arrow()
+    types, kind = arrow.types, values.type
+    if types.is_floating(kind):
+        return values.cast(arrow.float64())
+    if types.is_time32(kind):
+        return values.cast(arrow.int32())
+    if types.is_time64(kind) or types.is_duration(kind):
+        return values.cast(arrow.int64())
+    # Decimals of more digits than float64 tells apart stay different as text.
+    found = values.cast(arrow.float64() if types.is_decimal(kind) and kind.precision <= 15 else arrow.string())
+    if types.is_temporal(kind) and not found.cast(kind).equals(values):
+        raise ValueError
+    return found
 
 
 def _check_complete(values: Any, name: str, *, rows: int) -> None:
     """Of the last of so many rows, all before them complete: a file is not read on to count what it lacks."""
-    if values.null_count:
+    arrow = loaded_arrow()
+    missing = values.null_count
+    if arrow.types.is_floating(values.type):
+        missing += arrow.compute.sum(arrow.compute.is_nan(values)).as_py() or 0
+    if missing:
         raise InputError(
             name,
-            f"{values.null_count} missing among the first {rows} rows",
+            f"{missing} missing among the first {rows} rows",
             requirement="must have no missing entry (empty, NA, NaN, null)",
             remedy="leave such rows out only if missing is unrelated to the secret, else make it a value of its own",
         )
@@ -246,20 +241,5 @@ def _plain(values: Any, name: str) -> NDArray[Any]:
     if not arrow.types.is_string(values.type):
         return np.asarray(values.to_numpy())
     words = values.combine_chunks().dictionary_encode()
-    known = words.dictionary.to_pylist()
-    longest = max(map(len, known), default=0)
-    if longest > _LONGEST_TEXT:
-        raise InputError(
-            name,
-            f"one of {longest} characters",
-            requirement=f"must hold texts of {_LONGEST_TEXT} characters or fewer",
-            remedy="number the different texts, or hash them",
-        )
-    if any(text.endswith("\0") for text in known):
-        raise InputError(
-            name,
-            "text that ends in NUL",
-            requirement="must not end in what NumPy drops",
-            remedy="escape the text, e.g. by repr",
-        )
+    known = checked.texts(name, words.dictionary.to_pylist())
     return np.asarray(np.array(known, dtype=str)[words.indices.to_numpy()])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..files import write_whole
-from .formats import Table, complaint, csv_names, loaded_arrow, suffix, unreadable
+from .formats import Table, loaded_arrow, reading, suffix, unreadable
 
 
 def read(path: Path, *, name: str) -> Table:
@@ -75,15 +75,15 @@ def write_with_column(
 
 def _frame(path: Path, kind: str, name: str) -> Any:
     arrow = loaded_arrow()
-    texts = dict.fromkeys(csv_names(path, name) if kind == ".csv" else (), arrow.string())
-    try:
+    with reading(path, name):
         if kind == ".parquet":
-            frame = arrow.parquet.read_table(path)
+            frame = arrow.parquet.read_table(path, page_checksum_verification=True)
+            frame.validate(full=True)
         else:
+            with arrow.csv.open_csv(path) as beginning:
+                texts = dict.fromkeys(beginning.schema.names, arrow.string())
             frame = arrow.csv.read_csv(path, convert_options=arrow.csv.ConvertOptions(column_types=texts))
             frame = frame.rename_columns([column.strip() for column in frame.column_names])
-    except (OSError, ValueError) as failure:  # pyarrow's own errors are among these
-        raise unreadable(name, path, complaint(failure)) from None
     if len(set(frame.column_names)) < len(frame.column_names):
         raise unreadable(name, path, "two columns of one name")
     return frame
@@ -99,6 +99,11 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     kind = values.type
     if types.is_null(kind):
         return np.full(len(values), np.nan)
+    if types.is_integer(kind) and values.null_count:
+        # NumPy would make floats of all whole numbers where one is missing, and change those of other records.
+        found = np.empty(len(values), dtype=object)
+        found[:] = values.to_pylist()
+        return found
     if types.is_integer(kind) or types.is_floating(kind):
         return np.asarray(values.to_numpy())
     if types.is_decimal(kind):

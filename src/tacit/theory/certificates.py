@@ -297,6 +297,64 @@ def binning_root(step: float, *, noise: float, dimensions: int) -> float:
     return up(math.sqrt(math.expm1(d * math.log1p(x * x / (32 * (1 - x / 3))))), relative=_STEPS)
 
 
+@at_most
+def smoothing_root(step: float, *, noise: float, dimensions: int) -> float:
+    r"""What more noise hides of an output that holds noise already: the root ρ of its triangular discrimination.
+
+    Statement.   √v(Y) ≤ √v(Y′) + √2·ρ, √I(Y) ≤ √I(Y′) + √(2 ln 2)·ρ, where Y = T + N(0, γ²) in each of d coordinates,
+                 Y′ = Y + N(0, h²), ρ² = ¼[(1 − x²)^(−d/2) + (1 + x²/(1 + 2x))^(d/2) − 2], x = (h/γ)².
+    Assumptions. The noise in Y is independent of T and of the secret, given T (caller); step < noise (checked).
+    Direction.   An upper bound, rounded up.
+    Reference.   docs/proofs/certificates.md, noise in the column.
+    """
+    x, d = _smoothing(step, noise, dimensions)
+    both = math.expm1(-d / 2 * math.log1p(-x * x)) + math.expm1(d / 2 * math.log1p(x * x / (1 + 2 * x)))
+    return up(math.sqrt(both) / 2, relative=_STEPS)
+
+
+@at_most
+def smoothing_variation(step: float, *, noise: float, dimensions: int) -> float:
+    r"""What more noise hides of the advantage where an output holds noise already.
+
+    Statement.   TV(Y) ≤ TV(Y′) + τ, and P₁(A) − kP₀(A) is for Y at most its supremum for Y′ plus (1 + k)τ/2, where
+                 Y = T + N(0, γ²) in each of d coordinates, Y′ = Y + N(0, h²), τ = 2[F(r) − F(r/(1 + x))], F the
+                 chi-square distribution of d degrees, r = d(1 + x)ln(1 + x)/x, x = (h/γ)².
+    Assumptions. The noise in Y is independent of T and of the secret, given T (caller); step < noise (checked).
+    Direction.   An upper bound, rounded up.
+    Reference.   docs/proofs/certificates.md, noise in the column.
+    """
+    x, d = _smoothing(step, noise, dimensions)
+    r = d * (1 + x) * (math.log1p(x) / x)
+    near, far = (float(special.gammainc(d / 2, end / 2)) for end in (r / (1 + x), r))
+    return up(2 * (far - near) + 4 * SPECIAL)
+
+
+@at_most
+def characteristic_limit(frequency: float, *, noise: float, count: int, failure_probability: float) -> float:
+    r"""A limit for the empirical characteristic function of numbers that hold Gaussian noise; above it they hold none.
+
+    Statement.   P(|mean of e^(itY)| > limit) ≤ δ, limit = e^(−γ²t²/2) + 2√(ln(4/δ)/n), for n independent
+                 Y = T + N(0, γ²).
+    Assumptions. Y are independent and of one law, the noise independent of T (caller).
+    Direction.   Rounded up; at most 1 is of use.
+    Reference.   docs/proofs/certificates.md, noise in the column.
+    """
+    t = checked.number("frequency", frequency, above=0, remedy="give t of e^(itY)")
+    gamma = checked.number("noise", noise, above=0, remedy="give the noise's standard deviation")
+    n = checked.whole("count", count, at_least=1, remedy="count the numbers")
+    wide = 2 * math.sqrt((_log(failure_probability) + math.log(4)) / n)
+    return up(math.exp(-((gamma * t) ** 2) / 2) + wide, relative=_STEPS)
+
+
+def _smoothing(step: object, noise: object, dimensions: object) -> tuple[float, int]:
+    gamma = checked.number("noise", noise, above=0, remedy="give the standard deviation of the noise in the output")
+    h = checked.number("step", step, above=0, below=gamma, remedy="add less noise than there is")
+    x = (h / gamma) ** 2
+    if x < 1e-12:
+        raise InputError("step", step, requirement="must be at least noise/10**6", remedy="use a larger one")
+    return x, checked.whole("dimensions", dimensions, at_least=1, remedy="count the coordinates")
+
+
 _NEARLY_ONE = 1 - 2.0**-40
 
 
