@@ -65,24 +65,23 @@ def publish(
 def _summary(
     task: Task, data: Records, model: PrivateClassifier, accuracy: dict[str, float] | None, labelled: str
 ) -> tuple[str, ...]:
-    whom = ("person's " if task.ids else "") + (
-        ("labels" if task.ids else "label") if task.public is None else ("records" if task.ids else "record")
-    )
+    whom = "label" if task.public is None else "record"
+    subject = f"any one private {whom} makes" if task.ids is None else f"the {whom}s of any one person make"
     factor = safe_text(math.exp(task.epsilon), toward="up")
     asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
     proven = model.guarantee_.detail
     promise = (
-        f"Protected: {proven['neighbours']}. Whoever sees all of this, whatever else they know: any one private {whom} "
-        f"makes nothing that they see more than {factor} times as likely or unlikely (ε = {task.epsilon:g}), except "
-        f"with probability δ = {task.delta:g}."
+        f"Protected: {proven['neighbours']}. Whoever sees all of this, whatever else they know: {subject} nothing that "
+        f"they see more than {factor} times as likely or unlikely (ε = {task.epsilon:g}), except with probability δ = "
+        f"{task.delta:g}."
     )
     said = [promise]
     if task.public is not None:
-        replaced = proven["replaced"]
+        replaced = {name: safe_text(amount, toward="up") for name, amount in proven["replaced"].items()}
         said.append(
-            f"That compares data with the {whom} and without. Who knows how many there are, and compares data with one "
-            f"{whom} in the place of another, is promised less: ε = {safe_text(replaced['epsilon'], toward='up')} and "
-            f"δ = {safe_text(replaced['delta'], toward='up')}."
+            f"That compares data with and without {'them' if task.ids else 'it'}. Who knows how many there are, and "
+            "compares data in which one stands in the place of another, is promised less: "
+            f"ε = {replaced['epsilon']} and δ = {replaced['delta']}."
         )
     if "epsilon_count" in proven:
         said.append(
