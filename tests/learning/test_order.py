@@ -51,7 +51,13 @@ def test_what_is_published_does_not_depend_on_the_order_of_the_records(student, 
         for place, order in enumerate([np.arange(300), *ORDERS.values()]):
             ledger = Ledger.open(tmp_path / f"{options['mechanism']}{place}.db", epsilon=300, delta=1e-5)
             model = PrivateClassifier(
-                KNeighborsClassifier(1), epsilon=300.0, n_teachers=30, student=student, key=KEY, ledger=ledger, **options
+                KNeighborsClassifier(1),
+                epsilon=300.0,
+                n_teachers=30,
+                student=student,
+                key=KEY,
+                ledger=ledger,
+                **options,
             ).fit(X[order], Y[order])
             stored.publish(tmp_path / "student.skops", model.published())
             notes = [dict(note.detail) for note in ledger.notes()]

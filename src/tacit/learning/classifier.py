@@ -38,7 +38,7 @@ from .gate import Confirm, Gate
 from .held_out import ErrorEstimate, private_count, private_error
 from .labels import numbered
 from .mechanisms import Mechanism
-from .overlap import ALLOWED, require_other_rows
+from .overlap import ALLOWED, REMEDY, require_other_rows
 from .owners import order, owners, parts
 from .proposals import Proposer
 from .queries import medoids
@@ -181,8 +181,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         else:
             public = self._checked(X_public, reset=False)
             if not allow_overlap:
-                remedy = "set some aside; allow_overlap=True takes them, and private records among them lose protection"
-                require_other_rows("X_public", public, X, called="X", remedy=remedy)
+                require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
         held_out = np.zeros(len(X), dtype=bool)
         if self.error_share:
             held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)

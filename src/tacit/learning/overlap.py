@@ -3,7 +3,8 @@
 Honest tables may share rows, as values are few or round. But were both drawn from one crowd, equal rows would lie in
 one table or in both as chance has it: k of them, of n + m rows in all, lie in both with probability
 1 − (C(n, k) + C(m, k)) / C(n + m, k). So pairs, triples and fours of equal rows are counted, and where far more lie in
-both than chance puts there, one table holds rows of the other. What is found depends on private records: it is for
+both than chance puts there, one table holds rows of the other. Tables that hold no row twice may have been rid of
+those: of them, less than a hundredth of the rows may be shared. What is found depends on private records: it is for
 their owner, in an error, and goes nowhere else.
 """
 
@@ -25,8 +26,13 @@ from .columns import numbers, texts
 
 _CHANCE = 1e-4
 """Tables drawn from one crowd are refused about as rarely as this."""
+_SHARE = 0.01
+"""Of tables without a row that occurs twice: these may have been rid of such rows, which says nothing about chance."""
 _SIZES = (2, 3, 4)
 """How many equal rows are looked at: more of them lie in both tables anyway."""
+
+REMEDY = "set some aside; allow_overlap=True takes them, and private records among them lose protection"
+"""Of a function that takes public records."""
 
 ALLOWED = Assumption(
     text="private records that also stand among public records, in a test or with a proposer are not protected: such "
@@ -54,16 +60,17 @@ def require_other_rows(name: str, rows: Any, private: Any, *, called: str, remed
 
 def _shared(rows: Sequence[bytes], private: Sequence[bytes]) -> int:
     """How many of `rows` stand among the private ones, or 0 where that may be chance."""
-    theirs, ours = Counter(rows), Counter(private)
-    both = [theirs[row] + ours[row] for row in theirs.keys() & ours.keys()]
-    if not both:
+    theirs, ours, m, n = Counter(rows), Counter(private), len(rows), len(private)
+    both = theirs.keys() & ours.keys()
+    shared = sum(theirs[row] for row in both)
+    if not shared or (len(theirs) == m and len(ours) == n and shared < _SHARE * m):
         return 0
-    alone = [counts[row] for counts in (theirs, ours) for row in counts.keys() - (theirs.keys() & ours.keys())]
-    m, n, split, every = len(rows), len(private), Counter(both), Counter(both + alone)
+    split = Counter(theirs[row] + ours[row] for row in both)
+    every = Counter((theirs + ours).values())
     for size in _SIZES:
         chance = 1 - (math.comb(n, size) + math.comb(m, size)) / math.comb(n + m, size)
         if stats.binom.sf(split[size] - 1, every[size], chance) < _CHANCE / len(_SIZES):
-            return sum(theirs[row] for row in theirs.keys() & ours.keys())
+            return shared
     return 0
 
 
@@ -76,10 +83,9 @@ def _keys(rows: Any) -> list[list[bytes]]:
     words = [(name, texts(rows[name])) for name in names if rows[name].dtype.kind not in "iuf"]
     left: list[list[str]] = [[] for _ in values]
     for name, said in words:
-        place = names.index(name)
-        for row, word in enumerate(said):
-            if word is not None and np.isnan(values[row, place]):
-                left[row].append(f"{name}\0{word}")
+        for row in np.flatnonzero(np.isnan(values[:, names.index(name)])).tolist():
+            if said[row] is not None:
+                left[row].append(f"{name}\0{said[row]}")
     unnamed = [sorted(text.partition("\0")[2] for text in row) for row in left]
     return [_digests(values, left), _digests(np.sort(values, axis=1), unnamed)]
 
