@@ -67,7 +67,7 @@ def test_laplace_scale_is_the_least(epsilon, sensitivity):
 
 @given(st.floats(0, 5), st.floats(-20, -0.5))
 def test_replacement_delta_is_reached_by_three_laws_in_a_row(epsilon, log_delta):
-    """Without the record, with it and with another: the chances of one event, (ε, δ)-close in both ways from law to law."""
+    """Without the record, with it and with another: the chances of one event, close in both ways from law to law."""
     delta = math.exp(log_delta)
     growth, small = mp.exp(mp.mpf(epsilon)), mp.mpf(delta)
     other, without = mp.mpf(0), small
