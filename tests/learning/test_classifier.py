@@ -200,23 +200,27 @@ def test_nan_needs_learners_that_take_it():
 def test_labels_alone_are_protected_without_public_points():
     points, y = blobs(400)
     model = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y)
-    first = model.guarantee_.assumptions[0]
+    compared, first, *_ = model.guarantee_.assumptions
+    assert compared.text == "the guarantee compares data that differ by one label changed"
     assert first.text.startswith("features of all records are treated as public")
     assert first.checked_by == "caller"
-    assert model.guarantee_.quantity == "privacy loss ε at δ = 1e-05, one label changed"
+    assert model.guarantee_.quantity == "privacy loss ε of one label at δ = 1e-05"
     assert model.guarantee_.detail["n_teachers"] == math.isqrt(400 - len(model.labels_))  # features tell how many
     assert not {"epsilon_count", "replaced"} & set(model.guarantee_.detail)
     persons = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, ids=[row // 2 for row in range(400)])
-    assert persons.guarantee_.quantity.endswith("all labels of one person changed")
+    assert persons.guarantee_.detail["neighbours"] == "all labels of one person changed"
     assert 120 < len(model.labels_) < 280
     assert model.score(points, y) > 0.9
     public = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, ELSEWHERE[:50])
-    assert public.guarantee_.quantity == "privacy loss ε at δ = 1e-05, one record added or removed"
+    assert public.guarantee_.quantity == "privacy loss ε at δ = 1e-05"
+    assert public.guarantee_.detail["neighbours"] == "one record added or removed"
     texts = [assumption.text for assumption in public.guarantee_.assumptions]
     assert any("which classes occur" in text for text in texts)
     assert not any("number of private records" in text for text in texts)  # it is counted with noise
     stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20).fit(points, y, ELSEWHERE[:50])
-    assert stated.guarantee_.assumptions == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
+    compared, *others = stated.guarantee_.assumptions
+    assert compared.text == "the guarantee compares data that differ by one record added or removed"
+    assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
 
 
 def votes_after(y, *, label_private):
@@ -285,7 +289,7 @@ def test_people_are_counted_where_a_person_is_protected():
     model = PrivateClassifier(NEAREST, epsilon=1e4, mechanism="gnmax", queries=5, classes=[0, 1])
     model.fit(points, y, ELSEWHERE[:20], ids=[row % 25 for row in range(400)])
     assert model.guarantee_.detail["n_teachers"] == 5
-    assert model.guarantee_.quantity.endswith("all records of one person added or removed")
+    assert model.guarantee_.detail["neighbours"] == "all records of one person added or removed"
 
 
 def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
@@ -478,7 +482,7 @@ def test_a_mechanism_may_be_given():
     model = PrivateClassifier(epsilon=60.0, mechanism=mechanism, n_teachers=17).fit(points, y, ELSEWHERE[:60])
     assert len(model.answered_) == 15
     assert model.guarantee_.value == 50
-    assert model.guarantee_.quantity == "privacy loss ε at δ = 1e-06, one record added or removed"
+    assert model.guarantee_.quantity == "privacy loss ε at δ = 1e-06"
     counted = PrivateClassifier(epsilon=60.0, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
     assert 50.6 <= counted.guarantee_.value < 50.6 * (1 + 1e-15)
     with pytest.raises(InputError, match="n_teachers must be a number, as this mechanism leaves nothing"):

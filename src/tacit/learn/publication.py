@@ -103,8 +103,8 @@ def _summary(
         said.append(f"That is a weak promise: at ε = {task.epsilon:g} a determined reader may learn a good deal.")
     said.append(
         f"{asked} of {points} public records were asked about; {len(model.answered_)} were answered, "
-        f"{len(model.refused_)} refused. The budget paid for all answers together: no answer has a share of it, and "
-        "one alone may tell as much about a record as all of them may together."
+        f"{len(model.refused_)} refused. The budget paid for all answers together: what one of them tells alone is "
+        "bounded by all of ε, not by a share of it."
     )
     if accuracy is not None:
         said.append(

@@ -71,7 +71,8 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         shown = data.test is not None and not task.allow_overlap
         assumed = [_CHOSEN_BLINDLY, *[_TEST] * shown]
         proven = classifier.guarantee_
-        classifier.guarantee_ = dataclasses.replace(proven, assumptions=(*assumed, *proven.assumptions))
+        compared, *others = proven.assumptions
+        classifier.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *assumed, *others))
         advance("writing what may be published")
         measured = accuracy(data.columns.before(classifier.published()), data.test)
         # What is measured on records that may be private is for their owner.

@@ -21,6 +21,11 @@ PROPOSER_PUBLIC = Assumption(
 )
 
 
+def comparing(compared: str) -> Assumption:
+    """That the guarantee is about such neighbours, which stands before everything else."""
+    return Assumption(text=f"the guarantee compares data that differ by {compared}", checked_by="caller")
+
+
 def neighbours(*, label_private: bool, ids: bool) -> str:
     """In what data differ that the guarantee compares: the one notion of a run, of its report and its entry."""
     if label_private:

@@ -31,7 +31,7 @@ from ..theory.accounting import replacement_delta
 from ..theory.learnability import printed_refusals
 from . import interrupted, students
 from .asking import answers, labels_and_counts
-from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, neighbours
+from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing, neighbours
 from .choice import NAMES, Choice, choice, given, margins
 from .chunks import checked_key
 from .gate import Confirm, Gate
@@ -537,7 +537,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> Guarantee:
         proven = mechanism.guarantee()
         epsilon, delta = self._cost(counting=counting)
-        first = [LABELS_ALONE] * label_private
+        first = [comparing(compared), *[LABELS_ALONE] * label_private]
         first += [ALLOWED] * overlapping
         first += [CLASSES_PUBLIC] * (self.classes is None)
         first += [EACH_ALONE] * (self.features is not None)
@@ -556,9 +556,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             detail["epsilon_count"] = self._counting()
         if self.error_ is not None:
             detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
+        what = "privacy loss ε of one label" if label_private else "privacy loss ε"
         return dataclasses.replace(
             proven,
-            quantity=f"privacy loss ε at δ = {delta:g}, {compared}",
+            quantity=f"{what} at δ = {delta:g}",
             value=epsilon,
             assumptions=(*first, *proven.assumptions),
             detail=detail,

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import checked, entropy
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..theory import accounting
-from .assumptions import CLASSES_PUBLIC, EACH_ALONE, neighbours
+from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import numbered
 from .overlap import ALLOWED, REMEDY, require_other_rows
 
@@ -85,12 +85,13 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.weights_ = np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
         spent = accounting.lattice_delta(self.epsilon, sigma=sigma, sensitivity=_LENGTH)
         self.guarantee_ = Guarantee(
-            quantity=f"privacy loss ε at δ = {self.delta:g}, {neighbours(label_private=False, ids=False)}",
+            quantity=f"privacy loss ε at δ = {self.delta:g}",
             side="at_most",
             value=float(self.epsilon),
             adversary=Adversary.ANY,
             theorem="sums with discrete Gaussian noise (theory.accounting.lattice_delta)",
             assumptions=(
+                comparing(neighbours(label_private=False, ids=False)),
                 *[ALLOWED] * allow_overlap,
                 *_ASSUMED,
                 *[CLASSES_PUBLIC] * (self.classes is None),
