@@ -36,11 +36,11 @@ from tacit.learning import (
     Teachers,
     medoids,
     membership_attack,
+    private_count,
     private_error,
     votes_to_flip,
 )
 from tacit.learning.choice import choice, margins
-from tacit.learning.held_out import private_count
 from tacit.learning.students import takes_unlabelled
 from tacit.ledger import Ledger
 from tacit.theory.learnability import printed_refusals

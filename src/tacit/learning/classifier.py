@@ -551,7 +551,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "n_teachers": teachers,
         }
         if not label_private:
-            detail["replaced"] = {"epsilon": up(2 * epsilon), "delta": replacement_delta(epsilon, delta)}
+            detail["replaced"] = {"epsilon": 2 * epsilon, "delta": replacement_delta(epsilon, delta)}
         if counting:
             detail["epsilon_count"] = self._counting()
         if self.error_ is not None:
