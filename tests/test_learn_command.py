@@ -101,7 +101,12 @@ def test_the_guarantee_comes_first_with_its_assumptions(folder, finished):
     assumed = comparison.guarantee.assumed(checked_by="caller")
     assert any("which classes occur" in text for text in assumed)
     assert any("--test may be known" in text for text in assumed)
-    assert not any("number of private records" in text for text in assumed)  # --teachers was given
+    assert comparison.guarantee.detail["neighbours"] == "one record added or removed"
+    said = " ".join(finished.stdout.split())
+    assert "Protected: one record added or removed." in said
+    assert "compares data in which one stands in the place of another, is promised less: ε = 16 and δ = 0.0299" in said
+    assert "on average" not in said
+    assert not {name for name in results(folder)["detail"] if "per_answer" in name}
     assert (folder / "copy.json").read_text() == (folder / "out" / "publish" / "results.json").read_text()
     page = Page((folder / "out" / "publish" / "report.html").read_text())
     assert page.tags.count("img") == 1
@@ -305,7 +310,8 @@ def test_without_public_records_labels_alone_are_protected(folder, here):
     )
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert "any one private label makes nothing" in text
+    assert "Protected: all labels of one person changed." in text
+    assert "the labels of any one person make nothing" in text
     assert "features of all records are treated as public" in text
     with (folder / "labels" / "publish" / "labelled.csv").open() as file:
         labelled = list(csv.reader(file))

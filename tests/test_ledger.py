@@ -591,6 +591,30 @@ def test_what_is_no_ledger_is_refused_in_one_line(tmp_path):
         assert {path: path.lstat().st_size for path in tmp_path.rglob("*")} == before
 
 
+def test_entries_say_what_they_protect_and_different_kinds_promise_nothing_together(fast):
+    opened = new(fast, 5, 1e-5)
+    opened.spend("labels", epsilon=1, detail={"neighbours": "one label changed"})
+    assert opened.entries()[0].neighbours == "one label changed"
+    page = statement(opened.where)
+    text = " ".join(page.to_text().split())
+    assert "one record" not in text
+    assert "All entries are about the same thing, one label changed" in text
+    assert "labels: ε = 1 and δ = 0, one label changed." in text
+    assert opened.guarantee().value == 5
+    assert opened.guarantee().quantity.endswith("one label changed")
+    opened.spend("records", epsilon=2, delta=1e-6)
+    opened.spend("labels again", epsilon=0.5, detail={"neighbours": "one label changed"})
+    assert opened.guarantee().value == math.inf
+    text = " ".join(statement(opened.where).to_text().split())
+    assert "not bounded" in text
+    assert (
+        "about one label changed: ε = 1.5 and δ = 0; about one record added or removed: ε = 2 and δ = 0.000001" in text
+    )
+    kinds = opened.to_dict()["neighbours"]
+    assert kinds["one label changed"] == {"entries": [1, 3], "epsilon": "1.5", "delta": "0"}
+    assert kinds["one record added or removed"] == {"entries": [2], "epsilon": "2", "delta": "0.000001"}
+
+
 def test_a_password_is_not_shown(postgresql):
     opened = Ledger.open(postgresql.replace("postgres:@", "postgres:secret@"), epsilon=1, delta=0)
     with pytest.raises(BudgetSpentError) as failure:
@@ -688,7 +712,7 @@ def test_the_command_shows_the_ledger_or_one_line(where, tmp_path):
     ).stdout
     text = " ".join(shown.split())
     assert "Entries: 3. Spent: ε = 1.5 and δ = 0.000003. Remaining: ε = 0.5 and δ = 0.000007." in text
-    assert "release 2: ε = 0.5 and δ = 0.000001." in text
+    assert "release 2: ε = 0.5 and δ = 0.000001, one record added or removed." in text
     assert len(json.loads((tmp_path / "out.json").read_text())["detail"]["ledger"]["records"]) == 7
     execute(where, FORGERIES[1])
     finished = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -12,7 +12,8 @@ from .report import Figure, Report, Table, figures
 _COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK) * 2
 _ASSUMED = (
     Assumption(
-        text="adding or removing one record changes at most one teacher's vote on each query", checked_by="caller"
+        text="neighbours differ by one record added or removed, which changes at most one teacher's vote on each query",
+        checked_by="caller",
     ),
     Assumption(text="what is run is one of these rows, with exactly its numbers, and once", checked_by="caller"),
     Assumption(text="the δ that each row spends stays within the budget", checked_by="code"),

@@ -6,12 +6,14 @@ says how rarely.
 
 import copy
 import io
+import math
 import pickle
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import skops.io
+from noises import hockey_stick, law_of
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -34,6 +36,7 @@ from tacit.learning import (
     Teachers,
     medoids,
     membership_attack,
+    private_count,
     private_error,
     votes_to_flip,
 )
@@ -64,6 +67,9 @@ def blobs(n, *, seed=0):
     y = rng.integers(0, 2, size=n)
     return rng.normal(size=(n, 2)) + 8 * y[:, None], y
 
+
+ELSEWHERE, _ = blobs(200, seed=1)
+"""Public points, none of which is private."""
 
 TWICE = "it fits twice and compares; fresh noise is what privacy is made of"
 FEW = "no one can be accurate and private at ε = 1 with 300 records"
@@ -143,7 +149,7 @@ def test_stable_answers_are_free():
 def test_text_labels_and_classes_that_never_occur():
     points, y = blobs(300)
     names = np.array(["cat", "dog"])[y]
-    model = PrivateClassifier(epsilon=100.0, classes=["ant", "cat", "dog"], key=KEY).fit(points, names, points[:50])
+    model = PrivateClassifier(epsilon=100.0, classes=["ant", "cat", "dog"], key=KEY).fit(points, names, ELSEWHERE[:50])
     assert set(model.predict(points)) == {"cat", "dog"}
     assert model.score(points, names) > 0.95
     chances = model.predict_proba(points)
@@ -152,16 +158,16 @@ def test_text_labels_and_classes_that_never_occur():
     assert np.allclose(chances.sum(axis=1), 1)
     assert set(model.labels_) <= {-1, 1, 2}
     with pytest.raises(InputError, match="classes must not be empty"):
-        PrivateClassifier(classes=[]).fit(points, names, points[:50])
+        PrivateClassifier(classes=[]).fit(points, names, ELSEWHERE[:50])
     with pytest.raises(InputError, match="y must hold labels among classes alone") as refusal:
-        PrivateClassifier(classes=["cat", "cow"]).fit(points, names, points[:50])
+        PrivateClassifier(classes=["cat", "cow"]).fit(points, names, ELSEWHERE[:50])
     assert "dog" not in str(refusal.value)
 
 
 def test_more_teachers_than_records():
     points, y = blobs(60)
     model = PrivateClassifier(NEAREST, epsilon=200.0, n_teachers=500, mechanism="gnmax", queries=20, classes=[0, 1])
-    model.fit(points, y, points[:40])
+    model.fit(points, y, ELSEWHERE[:40])
     assert len(model.answered_) == 20
     votes = model.teachers_.votes(points)
     assert (votes != -1).any(axis=0).sum() <= 60
@@ -172,7 +178,7 @@ def test_more_teachers_than_records():
 def test_one_class_alone_is_always_predicted():
     points, _ = blobs(60)
     model = PrivateClassifier(LINEAR, epsilon=1e4, n_teachers=20, mechanism="gnmax", classes=["no", "yes"])
-    model.fit(points, ["yes"] * 60, points[:30])
+    model.fit(points, ["yes"] * 60, ELSEWHERE[:30])
     assert (model.predict(points) == "yes").all()
     assert (model.predict_proba(points) == [0, 1]).all()
 
@@ -182,35 +188,45 @@ def test_nan_needs_learners_that_take_it():
     points[::9, 0] = np.nan
     boosted = HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=3)
     wanted = {"epsilon": 1e4, "n_teachers": 4, "mechanism": "gnmax", "classes": [0, 1], "queries": "all"}
-    model = PrivateClassifier(boosted, **wanted).fit(points, y, points[:100])
+    public = ELSEWHERE[:100].copy()
+    public[::9, 0] = np.nan
+    model = PrivateClassifier(boosted, **wanted).fit(points, y, public)
     assert model.score(points, y) > 0.95  # the noise is below one vote of four
     for estimator, student in ((LINEAR, None), (boosted, LINEAR)):
         with pytest.raises(ValueError, match="NaN"):
-            PrivateClassifier(estimator, student=student, **wanted).fit(points, y, points[:100])
+            PrivateClassifier(estimator, student=student, **wanted).fit(points, y, public)
 
 
 def test_labels_alone_are_protected_without_public_points():
     points, y = blobs(400)
     model = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y)
-    first = model.guarantee_.assumptions[0]
+    compared, first, *_ = model.guarantee_.assumptions
+    assert compared.text == "the guarantee compares data that differ by one label changed"
     assert first.text.startswith("features of all records are treated as public")
     assert first.checked_by == "caller"
-    assert "of one label" in model.guarantee_.quantity
+    assert model.guarantee_.quantity == "privacy loss ε of one label at δ = 1e-05"
+    assert model.guarantee_.detail["n_teachers"] == math.isqrt(400 - len(model.labels_))  # features tell how many
+    assert not {"epsilon_count", "replaced"} & set(model.guarantee_.detail)
+    persons = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, ids=[row // 2 for row in range(400)])
+    assert persons.guarantee_.detail["neighbours"] == "all labels of one person changed"
     assert 120 < len(model.labels_) < 280
     assert model.score(points, y) > 0.9
-    public = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, points[:50])
+    public = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, ELSEWHERE[:50])
     assert public.guarantee_.quantity == "privacy loss ε at δ = 1e-05"
+    assert public.guarantee_.detail["neighbours"] == "one record added or removed"
     texts = [assumption.text for assumption in public.guarantee_.assumptions]
     assert any("which classes occur" in text for text in texts)
-    assert any("number of private records" in text for text in texts)
-    stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20).fit(points, y, points[:50])
-    assert stated.guarantee_.assumptions == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
+    assert not any("number of private records" in text for text in texts)  # it is counted with noise
+    stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20).fit(points, y, ELSEWHERE[:50])
+    compared, *others = stated.guarantee_.assumptions
+    assert compared.text == "the guarantee compares data that differ by one record added or removed"
+    assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
 
 
 def votes_after(y, *, label_private):
     points, _ = blobs(200)
     model = PrivateClassifier(NEAREST, epsilon=100.0, n_teachers=12, mechanism="gnmax", classes=[0, 1], key=KEY)
-    model.fit(points, y, None if label_private else points)
+    model.fit(points, y, None if label_private else ELSEWHERE)
     return model.teachers_.votes(points)
 
 
@@ -234,7 +250,7 @@ def test_the_error_of_teachers_is_estimated_for_a_share_of_the_budget():
     points, y = blobs(600)
     model = PrivateClassifier(
         NEAREST, epsilon=100.0, n_teachers=30, mechanism="svt", error_share=0.09, classes=[0, 1], key=KEY
-    ).fit(points, y, points[:80])
+    ).fit(points, y, ELSEWHERE[:80])
     assert model.error_.value < 0.2
     detail = model.guarantee_.detail
     assert detail["epsilon_error"] + detail["epsilon_mechanism"] <= 100
@@ -245,11 +261,75 @@ def test_the_error_of_teachers_is_estimated_for_a_share_of_the_budget():
         PrivateClassifier(mechanism="gnmax", error_share=0.1).fit(points, y)
 
 
+def test_the_number_of_records_is_private_and_counted_with_noise():
+    """The root of 1024 ± 100 is 32 in a third of all fits: 25 alike have a probability below 1e-11."""
+    points, y = blobs(1024)
+    model = PrivateClassifier(NEAREST, epsilon=1.0, mechanism="gnmax", queries=5, classes=[0, 1])
+    found = {model.fit(points, y, ELSEWHERE[:20]).guarantee_.detail["n_teachers"] for _ in range(25)}
+    assert len(found) > 1
+    detail = model.guarantee_.detail
+    assert model.guarantee_.value == 1
+    assert detail["epsilon_count"] == 0.01
+    assert detail["epsilon_count"] + detail["epsilon_mechanism"] <= 1
+    assert detail["replaced"]["epsilon"] >= 2
+    assert 1e-5 * (1 + math.e) <= detail["replaced"]["delta"] < 1e-5 * (1 + math.e) * (1 + 1e-12)
+
+
+def test_the_law_of_the_count_is_that_of_its_share():
+    """Every value of its noise, but tails of about 1e-6: no event tells one record at ε, and some would below."""
+    with_it, without = (law_of(lambda noise, n=n: private_count(n, epsilon=0.5, noise=noise)) for n in (60, 59))
+    assert hockey_stick(with_it, without, 0.5) < 1e-5
+    assert hockey_stick(with_it, without, 0.49) > 1e-3
+    assert min(with_it) >= 1
+
+
+def test_people_are_counted_where_a_person_is_protected():
+    """One person more may bring any number of records. At this ε the count's noise is 0 but for 1e-40."""
+    points, y = blobs(400)
+    model = PrivateClassifier(NEAREST, epsilon=1e4, mechanism="gnmax", queries=5, classes=[0, 1])
+    model.fit(points, y, ELSEWHERE[:20], ids=[row % 25 for row in range(400)])
+    assert model.guarantee_.detail["n_teachers"] == 5
+    assert model.guarantee_.detail["neighbours"] == "all records of one person added or removed"
+
+
+def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=2, delta=1e-5)
+    points, y = blobs(300)
+    model = PrivateClassifier(epsilon=2.0, mechanism="gnmax", queries=20, ledger=ledger, classes=[0, 1])
+    first, again = (
+        clone(model).set_params(ledger=ledger).fit(points, y, ELSEWHERE[:40], folder=tmp_path / "private").guarantee_
+        for _ in range(2)
+    )
+    assert first.detail["n_teachers"] == again.detail["n_teachers"]
+    count, answers = ledger.entries()
+    assert (str(count.epsilon), str(count.delta)) == ("0.02", "0")
+    assert (str(answers.epsilon), str(answers.delta)) == ("1.98", "0.00001")
+    assert count.neighbours == answers.neighbours == "one record added or removed"
+    assert float(ledger.remaining.epsilon) == 0
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "count.json").write_text('{"count": -5}')
+    with pytest.raises(InputError, match="the count in folder must be a whole number"):
+        PrivateClassifier(n_teachers="auto").fit(points, y, ELSEWHERE[:40], folder=broken)
+
+
+def test_a_ledger_of_records_takes_no_labels(tmp_path):
+    """What was spent on one kind of neighbours says nothing about the other."""
+    points, y = blobs(300)
+    for first, second in ((ELSEWHERE, None), (None, ELSEWHERE)):
+        ledger = Ledger.open(tmp_path / f"{first is None}.db", epsilon=100, delta=1e-3)
+        model = PrivateClassifier(epsilon=10.0, mechanism="gnmax", ledger=ledger, classes=[0, 1], n_teachers=9)
+        model.fit(points, y, first)
+        with pytest.raises(InputError, match="the ledger must hold entries about what this run protects alone"):
+            model.fit(points, y, second)
+        assert len(ledger.entries()) == 1
+
+
 def test_theorem_3_2_takes_the_estimate_for_the_printed_constants():
     points, y = blobs(600)
     model = PrivateClassifier(NEAREST, epsilon=4.0, n_teachers=30, mechanism="svt-faithful", error_share=0.5, key=KEY)
     with pytest.raises(InputError, match="number of answers"):  # 30 teachers are thousands too few
-        model.fit(points, y, points[:80])
+        model.fit(points, y, ELSEWHERE[:80])
     printed = printed_refusals(model.error_.value, queries=80, failure_probability=0.05)
     assert model.guarantee_.detail["refusals"] == min(80, printed)
     assert "private estimate" in model.choice_
@@ -277,18 +357,19 @@ def test_one_record_moves_the_sum_of_errors_by_a_hundred_at_most():
 def test_the_cost_is_spent_before_the_first_answer(tmp_path, monkeypatch):
     ledger = Ledger.open(tmp_path / "ledger.db", epsilon=3, delta=1e-4)
     points, y = blobs(300)
-    model = PrivateClassifier(epsilon=2.0, mechanism="gnmax", ledger=ledger, key=KEY, queries=20)
+    options = {"epsilon": 2.0, "mechanism": "gnmax", "queries": 20, "n_teachers": 17}
+    model = PrivateClassifier(**options, ledger=ledger, key=KEY)
     spent = []
     counts = Teachers.counts
     monkeypatch.setattr(Teachers, "counts", lambda self, *a, **k: spent.append(ledger.spent) or counts(self, *a, **k))
-    model.fit(points, y, points[:40])
+    model.fit(points, y, ELSEWHERE[:40])
     assert float(spent[0].epsilon) == 2
     (entry,) = ledger.entries()
     (note,) = ledger.notes(entry)
     noted = dict(zip(note.detail["points"], note.detail["answers"], strict=True))
     assert {place: model.labels_[place] for place in model.answered_} == noted
     with pytest.raises(BudgetSpentError):
-        model.fit(points, y, points[:40])
+        model.fit(points, y, ELSEWHERE[:40])
     assert len(spent) == 1
     assert not hasattr(model, "labels_")
     assert not hasattr(model, "student_")
@@ -306,7 +387,7 @@ def test_copies_spend_from_the_same_ledger(tmp_path):
 
 def test_what_is_published_holds_nothing_private():
     points, y = blobs(300)
-    model = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, points[:60])
+    model = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, ELSEWHERE[:60])
     assert isinstance(model.teachers_, Teachers)
     for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):  # noqa: S301
         assert not hasattr(copied, "teachers_")
@@ -345,7 +426,7 @@ def test_students(student, takes):
     assert takes_unlabelled(student) is takes
     model = PrivateClassifier(
         epsilon=300.0, n_teachers=17, mechanism="gnmax", student=student, queries=10, key=KEY, random_state=0
-    ).fit(points, y, points[:50])
+    ).fit(points, y, ELSEWHERE[:50])
     assert len(model.answered_) == 10
     assert model.score(points, y) > 0.95
     assert hasattr(model, "predict_proba") is hasattr(student, "predict_proba")
@@ -389,7 +470,7 @@ def test_the_choice_is_made_without_private_votes():
     assert agreed.queries == 9000
     assert "no private vote was looked at" in agreed.reason
     first, second = (
-        PrivateClassifier(epsilon=4.0, n_teachers=20, classes=[0, 1]).fit(points, labels, points[:60])
+        PrivateClassifier(epsilon=4.0, n_teachers=20, classes=[0, 1]).fit(points, labels, ELSEWHERE[:60])
         for labels in (y, 1 - y)
     )
     assert first.choice_ == second.choice_
@@ -398,20 +479,24 @@ def test_the_choice_is_made_without_private_votes():
 def test_a_mechanism_may_be_given():
     points, y = blobs(300)
     mechanism = GNMax(epsilon=50.0, delta=1e-6, queries=15)
-    model = PrivateClassifier(epsilon=60.0, mechanism=mechanism).fit(points, y, points[:60])
+    model = PrivateClassifier(epsilon=60.0, mechanism=mechanism, n_teachers=17).fit(points, y, ELSEWHERE[:60])
     assert len(model.answered_) == 15
     assert model.guarantee_.value == 50
     assert model.guarantee_.quantity == "privacy loss ε at δ = 1e-06"
+    counted = PrivateClassifier(epsilon=60.0, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
+    assert 50.6 <= counted.guarantee_.value < 50.6 * (1 + 1e-15)
+    with pytest.raises(InputError, match="n_teachers must be a number, as this mechanism leaves nothing"):
+        PrivateClassifier(epsilon=50.1, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
     with pytest.raises(InputError, match=r"mechanism\.epsilon must be a number ≤ epsilon"):
-        PrivateClassifier(epsilon=40.0, mechanism=mechanism).fit(points, y, points[:60])
+        PrivateClassifier(epsilon=40.0, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
 
 
 def test_a_person_is_one_record_if_there_are_ids():
     points, y = blobs(200)
     ids = [f"person {row // 20}" for row in range(200)]
     model = PrivateClassifier(NEAREST, epsilon=100.0, n_teachers=8, classes=[0, 1], key=KEY)
-    before = model.fit(points, y, points, ids=ids).teachers_.votes(points)
-    after = model.fit(points[20:], y[20:], points, ids=ids[20:]).teachers_.votes(points)
+    before = model.fit(points, y, ELSEWHERE, ids=ids).teachers_.votes(points)
+    after = model.fit(points[20:], y[20:], ELSEWHERE, ids=ids[20:]).teachers_.votes(points)
     assert (before != after).any(axis=0).sum() <= 1
 
 
@@ -435,14 +520,14 @@ def test_a_person_is_one_record_if_there_are_ids():
 def test_options_that_cannot_be_used(options, words):
     points, y = blobs(60)
     with pytest.raises(InputError, match=words):
-        PrivateClassifier(**options).fit(points, y, points)
+        PrivateClassifier(**options).fit(points, y, ELSEWHERE)
 
 
 def test_no_answer_is_an_error_that_says_so():
     points, y = blobs(100)
     model = PrivateClassifier(epsilon=0.1, mechanism="svt", refusals=2)
     with pytest.raises(InputError, match="number of answers must be at least 1"):
-        model.fit(points, y, points[:20])
+        model.fit(points, y, ELSEWHERE[:20])
     assert (model.labels_ == -1).all()
     assert model.refused_.tolist() == [0, 1]  # the others were not asked
 

@@ -205,7 +205,7 @@ def test_a_forged_entry_pays_for_nothing(tmp_path):
     ledger = Ledger.open(tmp_path / "ledger.db", epsilon=100, delta=1e-4)
     private = tmp_path / "private"
     release = interrupted.run(private, None).release
-    ledger.spend("nothing", epsilon=1e-9, detail={"release": release})
+    ledger.spend("PrivateClassifier.fit", epsilon=1e-9, detail={"release": release})
     with pytest.raises(InputError, match="must have paid for the very task"):
         model(ledger, epsilon=40.0).fit(X, Y, PUBLIC, folder=private)
 

@@ -228,7 +228,7 @@ def test_a_record_that_its_features_cannot_bear_moves_nothing():
     model = MomentClassifier(epsilon=1.0, features=FunctionTransformer(np.sqrt), ridge=1.0)
     with np.errstate(invalid="ignore"):
         records = np.vstack([public, [[-1.0, 1e40]]])
-        fitted = model.fit(records, np.append(labels, 1), public)
+        fitted = model.fit(records, np.append(labels, 1), public, allow_overlap=True)
     assert np.abs(fitted.weights_).max() < 30 * lattice_sigma(1.0, 1e-5, sensitivity=_LENGTH) / _LENGTH + 1000
     assert [text for text in fitted.guarantee_.assumed(checked_by="caller") if "on its own" in text]
 
@@ -250,7 +250,8 @@ def test_the_noise_of_moments_is_what_the_guarantee_says():
     """2100 entries: by Laurent and Massart their mean square is off σ² by 26 % with probability below 1e-7."""
     rng = np.random.default_rng(1)
     points, labels = rng.normal(size=(50, 209)), np.arange(50) % 10
-    model = MomentClassifier(epsilon=0.5, delta=1e-5, ridge=1.0).fit(points, labels, points)
+    model = MomentClassifier(epsilon=0.5, delta=1e-5, ridge=1.0)
+    model.fit(points, labels, points, allow_overlap=True)
     rows = model._rows(points)
     covariance = rows.T @ rows / len(rows)
     system = covariance + np.trace(covariance) / len(covariance) * np.eye(len(covariance))
@@ -264,14 +265,14 @@ def test_the_noise_of_moments_is_what_the_guarantee_says():
 
 def test_moments_refuse_labels_that_were_not_listed():
     with pytest.raises(InputError, match="y must hold labels among classes alone") as refusal:
-        MomentClassifier(classes=[0, 1]).fit(X[:50], Y[:50], X)
+        MomentClassifier(classes=[0, 1]).fit(X[:50], Y[:50], X[50:])
     assert not any(str(label) in str(refusal.value) for label in range(10))
     with pytest.raises(InputError, match="classes must not be empty"):
-        MomentClassifier(classes=[]).fit(X[:50], Y[:50], X)
+        MomentClassifier(classes=[]).fit(X[:50], Y[:50], X[50:])
 
 
 @pytest.mark.parametrize("delta", [1e-5, 5e-324])
 def test_moments_refuse_a_budget_too_small_for_their_noise_and_take_the_least_that_is_not(delta):
     with pytest.raises(InputError, match=r"epsilon must be a finite number ≥ 1e-05 and .* use about 1"):
-        MomentClassifier(epsilon=9e-6, delta=delta).fit(X[:50], Y[:50], X)
-    assert MomentClassifier(epsilon=1e-5, delta=delta).fit(X[:50], Y[:50], X).guarantee_.value == 1e-5
+        MomentClassifier(epsilon=9e-6, delta=delta).fit(X[:50], Y[:50], X[50:])
+    assert MomentClassifier(epsilon=1e-5, delta=delta).fit(X[:50], Y[:50], X[50:]).guarantee_.value == 1e-5

@@ -21,11 +21,13 @@ from tacit.theory.accounting import (
     gnmax_delta,
     gnmax_epsilon,
     gnmax_sigma,
+    laplace_scale,
     lattice_delta,
     lattice_sigma,
     printed_scale,
     printed_teachers,
     printed_threshold,
+    replacement_delta,
     sparse_vector_delta,
     sparse_vector_distance,
     sparse_vector_refusals,
@@ -50,6 +52,35 @@ def randomized_response(epsilon, step, steps):
         mp.binomial(steps, l) * max(mp.mpf(0), p ** (steps - l) * q**l - mp.exp(epsilon) * q ** (steps - l) * p**l)
         for l in range(steps + 1)  # noqa: E741
     )
+
+
+@given(st.floats(1e-6, 20), st.integers(1, 1000))
+def test_laplace_scale_is_the_least(epsilon, sensitivity):
+    """The likelihood ratio of two numbers that far apart, in 40 digits; a scale of a billionth less exceeds it."""
+    scale = laplace_scale(epsilon, sensitivity=sensitivity)
+
+    def loss(scale):
+        return max(mp.mpf(abs(x - sensitivity) - abs(x)) / mp.mpf(scale) for x in (-1, 0, sensitivity, sensitivity + 1))
+
+    assert loss(scale) <= mp.mpf(epsilon) < loss(scale * (1 - 1e-9))
+
+
+@given(st.floats(0, 5), st.floats(-20, -0.5))
+def test_replacement_delta_is_reached_by_three_laws_in_a_row(epsilon, log_delta):
+    """Without the record, with it and with another: the chances of one event, close in both ways from law to law."""
+    delta = math.exp(log_delta)
+    growth, small = mp.exp(mp.mpf(epsilon)), mp.mpf(delta)
+    other, without = mp.mpf(0), small
+    record = growth * small + small
+    assume(record < mp.mpf("0.5"))
+    for first, second in ((without, other), (record, without)):
+        for here, there in ((first, second), (second, first)):
+            assert here <= growth * there + small
+            assert 1 - here <= growth * (1 - there) + small
+    truth = record - growth**2 * other
+    found = replacement_delta(epsilon, delta)
+    assert truth <= found <= truth * (1 + mp.mpf("1e-12"))
+    assert replacement_delta(800.0, delta) == 1
 
 
 @given(st.floats(0.01, 3), st.integers(1, 60), st.floats(0, 1))

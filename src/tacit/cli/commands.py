@@ -106,7 +106,7 @@ def learn(
         list[str] | None, typer.Option("--student-set", metavar="NAME=VALUE", help="A parameter of the student.")
     ] = None,
     teachers: Annotated[
-        int | None, typer.Option("--teachers", help="How many; else the root of the number of records.")
+        int | None, typer.Option("--teachers", help="How many; else the root of the number of records, with noise.")
     ] = None,
     mechanism: Annotated[
         str,
@@ -137,6 +137,10 @@ def learn(
     engine: Annotated[
         str, typer.Option("--engine", help="Where teachers are trained: local, dask://HOST:PORT or ray://HOST:PORT.")
     ] = "local",
+    allow_overlap: Annotated[
+        bool,
+        typer.Option("--allow-overlap", help="Take other files though private records are in them: unprotected then."),
+    ] = False,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -168,6 +172,7 @@ def learn(
             ids=ids,
             ledger=ledger,
             engine=engine,
+            allow_overlap=allow_overlap,
             resume=resume,
         )
         with progress(None, quiet=quiet) as advance:

@@ -28,7 +28,7 @@ def publish(
     source = task.private if task.public is None else task.public
     labelled = f"labelled{source.suffix.lower()}"
     answers = [None if number < 0 else model.classes_[number].item() for number in model.labels_.tolist()]
-    rows, hidden = (None, None) if task.public is not None else (model.public_.tolist(), task.ids)
+    rows, hidden = (None, None) if task.public is not None else (data.rows[model.public_].tolist(), task.ids)
     tables.write_with_column(folder / labelled, source, task.label, answers, rows=rows, without=hidden)
     asked = len(model.answered_) + len(model.refused_)
     report = Report(
@@ -41,13 +41,14 @@ def publish(
         detail={
             "epsilon": task.epsilon,
             "delta": task.delta,
+            "neighbours": model.guarantee_.detail["neighbours"],
             "label_private": task.public is None,
+            "allow_overlap": task.allow_overlap,
             "classes": model.classes_.tolist(),
             "public_points": len(model.labels_),
             "asked": asked,
             "answered": len(model.answered_),
             "refused": len(model.refused_),
-            "epsilon_per_answer": task.epsilon / len(model.answered_),
             "choice": model.choice_,
             "columns": {"numeric": list(data.columns.numeric_), "categories": data.columns.categories_},
             "unused_columns": list(data.unused),
@@ -64,26 +65,46 @@ def publish(
 def _summary(
     task: Task, data: Records, model: PrivateClassifier, accuracy: dict[str, float] | None, labelled: str
 ) -> tuple[str, ...]:
-    whom = "label" if task.public is None else "person's records" if task.ids else "record"
+    whom = "label" if task.public is None else "record"
+    subject = f"any one private {whom} makes" if task.ids is None else f"the {whom}s of any one person make"
     factor = safe_text(math.exp(task.epsilon), toward="up")
     asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
+    proven = model.guarantee_.detail
     promise = (
-        f"Whoever sees all of this, whatever else they know: any one private {whom} makes nothing that they see more "
-        f"than {factor} times as likely or unlikely (ε = {task.epsilon:g}), except with probability δ = "
+        f"Protected: {proven['neighbours']}. Whoever sees all of this, whatever else they know: {subject} nothing that "
+        f"they see more than {factor} times as likely or unlikely (ε = {task.epsilon:g}), except with probability δ = "
         f"{task.delta:g}."
     )
     said = [promise]
+    if task.public is not None:
+        replaced = {name: safe_text(amount, toward="up") for name, amount in proven["replaced"].items()}
+        said.append(
+            f"That compares data with and without {'them' if task.ids else 'it'}. Who knows how many there are, and "
+            "compares data in which one stands in the place of another, is promised less: "
+            f"ε = {replaced['epsilon']} and δ = {replaced['delta']}."
+        )
+    if "epsilon_count" in proven:
+        said.append(
+            f"How many private records there are was read with noise, for ε = {proven['epsilon_count']:g} of this, to "
+            f"choose the number of teachers, {proven['n_teachers']}; nothing else here depends on it."
+        )
+    if task.allow_overlap:
+        said.append(
+            "Private records that also stand in --public, --test or --proposer are not protected: the owner allowed "
+            "such records (--allow-overlap)."
+        )
     if task.public is None:
         said.append(
             "Labels alone are protected. Without public records the features of all records are treated as public, "
-            "and half of the records are published here without their own labels."
+            "and half of the records are published here without their own labels, in an order that labels and the "
+            "order of the file have no say in."
         )
     if task.epsilon > 4:
         said.append(f"That is a weak promise: at ε = {task.epsilon:g} a determined reader may learn a good deal.")
     said.append(
         f"{asked} of {points} public records were asked about; {len(model.answered_)} were answered, "
-        f"{len(model.refused_)} refused. The budget paid for all answers together: ε = "
-        f"{safe_text(task.epsilon / len(model.answered_), toward='nearest')} an answer on average."
+        f"{len(model.refused_)} refused. The budget paid for all answers together: what one of them tells alone is "
+        "bounded by all of ε, not by a share of it."
     )
     if accuracy is not None:
         said.append(

@@ -15,7 +15,8 @@ from .. import tables
 from ..errors import InputError
 from ..learning import Columns
 from ..learning.columns import texts
-from .task import Task, not_other_records, public_is_private
+from ..learning.overlap import require_other_rows
+from .task import OTHERS, Task
 
 _MOST_CLASSES = 20
 """Beyond so many, a column with a label for every tenth record holds no classes."""
@@ -26,6 +27,8 @@ class Records:
     """Private records, public ones unless all records lend their features, and records to test on, as numbers."""
 
     columns: Columns
+    rows: NDArray[np.int64]
+    """The place in the file of each private record."""
     records: NDArray[np.float64]
     labels: NDArray[Any]
     classes: NDArray[Any]
@@ -43,6 +46,8 @@ class Records:
 def read(task: Task) -> Records:
     """All tables of the task; the rule is read off the public one, or off the private one if there is none."""
     private = tables.read(task.private, name="PRIVATE")
+    rows = _order(task, len(next(iter(private.values()))))
+    private = {name: column[rows] for name, column in private.items()}
     labels = _labels(_taken(private, task.label, "--label"), "PRIVATE", task.label)
     ids = None if task.ids is None else texts(_taken(private, task.ids, "--ids"))
     if ids is not None and None in ids:
@@ -53,11 +58,9 @@ def read(task: Task) -> Records:
             remedy="fill it in",
         )
     public, unused = None, []
+    others: list[tuple[str, tables.Table]] = []
     if task.public is not None:
         public = tables.read(task.public, name="--public")
-        shared = [name for name in public if name in private and name != task.label]
-        if shared and all(np.array_equal(public[name], private[name]) for name in shared):
-            raise public_is_private(task.public)
         unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
     classes = _classes(task, labels)
     columns = Columns().fit(private if public is None else public)
@@ -65,18 +68,25 @@ def read(task: Task) -> Records:
         raise InputError(
             "--public", columns.names_, requirement="must have columns to learn from", remedy="add features"
         )
+    if public is not None:
+        others.append(("--public", public))
     test = None if task.test is None else _labelled(task, task.test, "--test", classes, columns)
+    if test is not None:
+        others.append(("--test", test[0]))
     proposer = None
     if task.proposer is not None:
         given, said = _labelled(task, task.proposer, "--proposer", classes, columns)
-        if all(name in private and np.array_equal(given[name], private[name]) for name in columns.names_):
-            raise not_other_records("--proposer", task.proposer)
+        others.append(("--proposer", given))
         named = np.isin(said, classes)
         proposer = columns.transform(given)[named], _typed([text for text in said if text in classes], classes)
     if public is not None:
         _same_columns(private, columns, "PRIVATE")
+    for option, table in others:
+        if not task.allow_overlap:
+            require_other_rows(option, table, private, called="PRIVATE", remedy=OTHERS)
     return Records(
         columns=columns,
+        rows=rows,
         records=columns.transform(private),
         labels=_typed(labels, classes),
         classes=_typed(classes, classes),
@@ -87,6 +97,19 @@ def read(task: Task) -> Records:
         unknown=columns.unknown(private),
         unused=tuple(unused),
     )
+
+
+def _order(task: Task, count: int) -> NDArray[np.int64]:
+    """The places of the private records as they are read: where labels alone are private, by all else that they hold.
+
+    The order of the file may tell labels, and it would show in the order of what is published, and in the last digits
+    of means. Records that are equal but for labels and ids may stand in any order.
+    """
+    if task.public is not None:
+        return np.arange(count)
+    hidden = {task.label, *([] if task.ids is None else [task.ids])}
+    held = tables.contents(task.private, without=hidden, name="PRIVATE")
+    return np.array(sorted(range(count), key=held.__getitem__), dtype=np.int64)
 
 
 def _labelled(

@@ -61,18 +61,22 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
                 proposer=proposer,
                 folder=folder / "private",
                 trusted=trusted,
+                allow_overlap=task.allow_overlap,
                 advance=advance,
             )
         except TacitError:
             raise
         except Exception as failure:  # of foreign code, whose words may quote records
             raise _blamed(failure, paid=hasattr(classifier, "teachers_"), proposes=proposer is not None) from None
-        assumed = [_CHOSEN_BLINDLY, *[_TEST] * (data.test is not None)]
+        shown = data.test is not None and not task.allow_overlap
+        assumed = [_CHOSEN_BLINDLY, *[_TEST] * shown]
         proven = classifier.guarantee_
-        classifier.guarantee_ = dataclasses.replace(proven, assumptions=(*assumed, *proven.assumptions))
+        compared, *others = proven.assumptions
+        classifier.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *assumed, *others))
         advance("writing what may be published")
         measured = accuracy(data.columns.before(classifier.published()), data.test)
-        report = publish(task, data, classifier, measured, folder / "publish")
+        # What is measured on records that may be private is for their owner.
+        report = publish(task, data, classifier, measured if shown else None, folder / "publish")
         advance("writing the owner's page")
         owner.write_page(task, data, classifier, measured, folder / "private")
     return report

@@ -10,6 +10,12 @@ from .. import checked
 from ..errors import InputError
 from ..learning.choice import NAMES
 
+OTHERS = (
+    "set some aside, or leave it out; --allow-overlap takes them as they are, and private records among them are then "
+    "not protected"
+)
+"""What to do about private records in a file that is not private."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
@@ -36,6 +42,7 @@ class Task:
     proposer: Path | None = None
     ledger: str | None = None
     engine: str = "local"
+    allow_overlap: bool = False
     resume: bool = False
 
 
@@ -52,11 +59,11 @@ def check(task: Task) -> None:
             checked.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
     if task.queries is not None and task.queries != "all" and not re.fullmatch(r"0*[1-9]\d{0,15}", task.queries):
         raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
-    if task.public is not None and task.public.resolve() == task.private.resolve():
-        raise public_is_private(task.public)
-    for name, path in (("--test", task.test), ("--proposer", task.proposer)):
+    for name, path in (("--public", task.public), ("--test", task.test), ("--proposer", task.proposer)):
         if path is not None and path.resolve() == task.private.resolve():
-            raise not_other_records(name, path)
+            raise InputError(
+                name, str(path), requirement="must hold other records than PRIVATE", remedy=OTHERS.partition(";")[0]
+            )
     if (task.mechanism == "confirm") != (task.proposer is not None) and task.mechanism != "auto":
         raise InputError(
             "--proposer",
@@ -68,23 +75,3 @@ def check(task: Task) -> None:
         raise InputError(
             "--out", str(task.out), requirement="must be new without --resume", remedy="add --resume to go on there"
         )
-
-
-def not_other_records(option: str, path: Path) -> InputError:
-    """Of a file that must not hold the private records, and does."""
-    return InputError(
-        option,
-        str(path),
-        requirement="must hold other records than PRIVATE",
-        remedy="set some aside, or leave it out",
-    )
-
-
-def public_is_private(path: Path) -> InputError:
-    """Of a public file that holds the private records."""
-    return InputError(
-        "--public",
-        str(path),
-        requirement="must hold other records than PRIVATE: it is published",
-        remedy="set some aside, or leave it out to protect labels alone",
-    )

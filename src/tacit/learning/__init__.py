@@ -5,7 +5,7 @@ from .classifier import PrivateClassifier, PublishedClassifier
 from .columns import Columns
 from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
 from .gate import Confirm, ConfirmSession, Gate
-from .held_out import ErrorEstimate, private_error
+from .held_out import ErrorEstimate, private_count, private_error
 from .images import OrientedGradients
 from .kernels import KernelRidgeClassifier
 from .mechanisms import ConfidentGNMax, GNMax, Mechanism, Session, SparseVector, StableRelease
@@ -49,6 +49,7 @@ __all__ = [
     "medoids",
     "membership_attack",
     "plan",
+    "private_count",
     "private_error",
     "vote_counts",
     "votes_to_flip",

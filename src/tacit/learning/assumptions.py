@@ -3,16 +3,12 @@
 from ..guarantee import Assumption
 
 LABELS_ALONE = Assumption(
-    text="features of all records are treated as public: only labels are protected, and neighbours differ in one label",
+    text="features of all records are treated as public: labels alone are protected",
     checked_by="caller",
 )
 CLASSES_PUBLIC = Assumption(
     text="which classes occur among the private labels is public knowledge (list all that may occur, as classes=… or "
     "--classes, if it is not)",
-    checked_by="caller",
-)
-SIZE_PUBLIC = Assumption(
-    text="the number of private records is public knowledge (say n_teachers=… or --teachers if it is not)",
     checked_by="caller",
 )
 EACH_ALONE = Assumption(
@@ -23,3 +19,15 @@ PROPOSER_PUBLIC = Assumption(
     text="the model that may propose the first labels (proposer=… or --proposer) owes nothing to the private records",
     checked_by="caller",
 )
+
+
+def comparing(compared: str) -> Assumption:
+    """That the guarantee is about such neighbours, which stands before everything else."""
+    return Assumption(text=f"the guarantee compares data that differ by {compared}", checked_by="caller")
+
+
+def neighbours(*, label_private: bool, ids: bool) -> str:
+    """In what data differ that the guarantee compares: the one notion of a run, of its report and its entry."""
+    if label_private:
+        return "all labels of one person changed" if ids else "one label changed"
+    return "all records of one person added or removed" if ids else "one record added or removed"

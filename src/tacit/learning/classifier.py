@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +26,30 @@ from .. import checked, kept
 from ..errors import InputError
 from ..guarantee import Guarantee
 from ..ledger import Ledger
-from ..numerics import down
+from ..numerics import down, up
+from ..theory.accounting import replacement_delta
 from ..theory.learnability import printed_refusals
 from . import interrupted, students
 from .asking import answers, labels_and_counts
-from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, SIZE_PUBLIC
-from .choice import Choice, choice, given, margins
+from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing, neighbours
+from .choice import NAMES, Choice, choice, given, margins
 from .chunks import checked_key
 from .gate import Confirm, Gate
-from .held_out import ErrorEstimate, private_error
+from .held_out import ErrorEstimate, private_count, private_error
 from .labels import numbered
 from .mechanisms import Mechanism
-from .owners import owners, parts
+from .overlap import ALLOWED, REMEDY, require_other_rows
+from .owners import order, owners, parts
 from .proposals import Proposer
 from .queries import medoids
 from .teachers import Teachers
 
-_WHAT = "PrivateClassifier.fit"
+_ANSWERS, _COUNT = "PrivateClassifier.fit", "PrivateClassifier.fit, the number of records with noise"
+"""What entries of a ledger pay for."""
+_COUNT_SHARE = 100
+"""One part of so many of ε buys the number of records, where that says how many teachers there are."""
+_LEAST_COUNTED = 1e-7
+"""The least ε of which that share still buys a number of any use, and no millions of teachers."""
 _HELD_OUT = 5
 """One record of so many is set aside for the error estimate."""
 _FAILURE = 0.05
@@ -52,13 +60,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     """A scikit-learn classifier whose every output is (ε, δ)-differentially private for its training records.
 
     `fit(X, y, X_public)` trains teachers on disjoint chunks of the private records, answers queries about public ones
-    by a mechanism, and fits a student to those and the answers. Without `X_public` it is *label-private*: the records
-    are split by a keyed hash of their features, half of them lose their labels and become the public records.
+    by a mechanism, and fits a student to those and the answers. The guarantee compares data with and without one
+    record, or one person's records where `fit` is told `ids`. Without `X_public` it is *label-private*: the records are
+    put in order and split by keyed hashes of their features, half of them lose their labels and become the public
+    records, and the guarantee compares data that differ in one label, or in the labels of one person.
 
     estimator     what teachers are clones of; logistic regression unless given
     epsilon       the whole cost of one `fit`; fitting again costs again, whether or not there is a ledger
     delta         about 1/n²
-    n_teachers    "auto" takes the root of the number of records, which is then treated as public
+    n_teachers    "auto" takes the root of the number of records, or of people where there are ids. That number is
+                  private, so it is read with noise, for a hundredth of ε; where labels alone are, it costs nothing
     mechanism     "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", one of `mechanisms` or
                   `gate`, or "auto", which chooses by expected votes and says why in `choice_`
     student       any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer,
@@ -80,9 +91,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     After `fit`: `guarantee_`; `labels_`, for each public record the number of its class in `classes_`, −1 where refused
     or not asked; `answered_` and `refused_`, the places of those points; `noisy_counts_`, if released; `student_`;
-    `choice_`; `error_`, the estimate; without `X_public`, `public_`, the places of the records that became public.
-    `teachers_` is private and must not be published: pickles and copies leave it out, and `published()` returns what
-    may leave.
+    `choice_`; `error_`, the estimate; without `X_public`, `public_`, the places in `X` of the records that became
+    public, in the order of `labels_`. `teachers_` is private and must not be published, and neither must `public_`, as
+    the order of `X` may tell labels: pickles and copies leave both out, and `published()` returns what may leave.
     """
 
     def __init__(
@@ -132,6 +143,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         proposer: Any = None,
         folder: Path | str | None = None,
         trusted: Sequence[str] = (),
+        allow_overlap: bool = False,
         advance: Callable[[str], None] = lambda _: None,
     ) -> PrivateClassifier:
         """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
@@ -144,22 +156,32 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         release: what was paid is not paid again, and answers that were noted are read back, not drawn again. Without a
         ledger nothing remembers answers, and each call is a release of its own. `advance` hears of progress.
 
+        Public records that are private ones are refused where it cannot be chance that they are equal.
+        `allow_overlap=True` takes them, and such records are not protected.
+
         What this raises may depend on private records: do not publish it.
         """
         self._forget()
-        self._checked_options(proposer)
+        label_private = X_public is None
+        counting = self.n_teachers == "auto" and not label_private
+        self._checked_options(proposer, counting=counting)
         X, y = self._checked(X, y, ensure_min_samples=2)  # noqa: N806
         self.classes_, numbers = numbered(y, self.classes)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
+        compared = neighbours(label_private=label_private, ids=ids is not None)
         run = interrupted.run(place, self.key)
         key = run.key
-        private, label_private = np.ones(len(X), dtype=bool), X_public is None
+        private = np.ones(len(X), dtype=bool)
         if label_private:
+            arranged = order(X, key)  # before anything else sees them: the order they came in may tell labels
+            X, numbers, whose = X[arranged], numbers[arranged], [whose[row] for row in arranged]  # noqa: N806
             private = parts(whose, key, b"tacit public", 2) == 0
-            self.public_ = np.flatnonzero(~private)
+            self.public_ = arranged[~private]
             public = X[~private]
         else:
             public = self._checked(X_public, reset=False)
+            if not allow_overlap:
+                require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
         held_out = np.zeros(len(X), dtype=bool)
         if self.error_share:
             held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)
@@ -171,22 +193,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 requirement="must be enough to train teachers and to ask about some",
                 remedy="pass more of them, or public records as X_public",
             )
-        teachers = self._teachers(int(private.sum()))
+        costs = self._costs(compared, counting=counting)
+        if self.ledger is not None:  # before anything is done for nothing
+            interrupted.require(self.ledger, run.release, costs)
+        if counting:
+            teachers = math.isqrt(self._count(len(set(whose)) if ids is not None else len(X), costs[0], run, place))
+        else:
+            teachers = self._teachers(int(private.sum()))
         student = clone(self._student())
         first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
         chosen = None
         if not self.error_share:
             wrong = None if first is None else first.error
             lead = margins(self.expected)
-            chosen = self._choice(len(public), teachers, student, lead, proposer_error=wrong)
+            epsilon = self._left(counting=counting)
+            chosen = self._choice(len(public), teachers, student, lead, epsilon=epsilon, proposer_error=wrong)
         if chosen is not None:  # what no theorem covers is refused before it is paid for
             if isinstance(chosen.mechanism, Gate | Confirm):
                 chosen.mechanism.prove(advance)  # which may take a minute
             chosen.mechanism.guarantee()
-        epsilon, delta = self._cost()
-        if self.ledger is not None:  # before teachers are trained for nothing
-            interrupted.require(self.ledger, run.release, epsilon=epsilon, delta=delta)
-        mark = self._mark(chosen, teachers, public, label_private)
+        mark = self._mark(chosen, teachers, public, compared, counting=counting)
         if first is not None:
             mark["proposals"] = kept.digest(first.labels.tobytes())
         if place is not None:
@@ -202,13 +228,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             advance=advance,
         )
         # From here on private votes are looked at: what that may cost is on the disk first.
-        notes = self._spent(run.release, mark, label_private=label_private)
+        notes = self._spent(run.release, mark, costs[-1])
         self.teachers_ = council
         self.error_ = None
         if chosen is None:
             tested = parts(whose, key, b"tacit tester", teachers)[held_out]
             self.error_ = self._error(self._seen(X[held_out]), numbers[held_out], tested, teachers, notes)
-            chosen = self._informed_choice(len(public), teachers, student, self.error_)
+            left = self._left(counting=counting)
+            chosen = self._informed_choice(len(public), teachers, student, self.error_, epsilon=left)
             chosen.mechanism.guarantee()
         self.choice_ = chosen.reason
         seen = self._seen(public)
@@ -227,7 +254,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.guarantee_ = self._guarantee(
             chosen.mechanism,
             teachers,
+            compared,
             label_private=label_private,
+            counting=counting,
+            overlapping=allow_overlap,
             proposed=first is not None,
             resumed=notes.resumed,
         )
@@ -277,7 +307,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("teachers_", None)
+        for private in ("teachers_", "public_"):
+            state.pop(private, None)
         return state
 
     def _forget(self) -> None:
@@ -294,10 +325,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _student(self) -> Any:
         return self._estimator() if self.student is None else self.student
 
-    def _checked_options(self, proposer: Any) -> None:
-        checked.number("epsilon", self.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
+    def _checked_options(self, proposer: Any, *, counting: bool) -> None:
+        """Before anything is paid for."""
+        least, remedy = (_LEAST_COUNTED, "use about 1, or say n_teachers") if counting else (1e-9, "use about 1")
+        checked.number("epsilon", self.epsilon, at_least=least, at_most=1e4, remedy=remedy)
         checked.probability("delta", self.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
-        share = checked.number("error_share", self.error_share, at_least=0, below=1, remedy="use 0.1, or 0 for none")
+        most = 1 - counting / _COUNT_SHARE
+        share = checked.number("error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none")
+        margins(self.expected)
+        if isinstance(self.mechanism, str):
+            checked.choice("mechanism", self.mechanism, ("auto", *NAMES), remedy="use 'auto'")
+        if self.queries not in (None, "all"):
+            checked.whole("queries", self.queries, at_least=1, remedy="use 'all', a number, or None")
         if self.refusals is not None:
             checked.whole("refusals", self.refusals, at_least=1, remedy="leave it out to have it chosen")
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
@@ -330,11 +369,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                         requirement=f"must be a number ≤ {name} = {getattr(self, name):g}",
                         remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
                     )
+            if counting and self.mechanism.epsilon > self._left(counting=True):
+                raise InputError(
+                    "n_teachers",
+                    self.n_teachers,
+                    requirement="must be a number, as this mechanism leaves nothing of epsilon for counting records",
+                    remedy="say how many, from public knowledge, or pass a larger epsilon to the classifier",
+                )
 
     def _teachers(self, records: int) -> int:
         if self.n_teachers == "auto":
             return max(1, math.isqrt(records))
-        remedy = "use 'auto' for the root of the number of records"
+        remedy = "use 'auto' for about the root of the number of records"
         return checked.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
 
     def _choice(
@@ -344,21 +390,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         student: Any,
         lead: tuple[float, ...],
         *,
+        epsilon: float,
         refusals: int | None = None,
-        epsilon: float | None = None,
         proposer_error: float | None = None,
     ) -> Choice:
         queries: int | None = None
         if self.queries == "all":
             queries = points
         elif self.queries is not None:
-            remedy = "use 'all', a number, or None"
-            queries = min(points, checked.whole("queries", self.queries, at_least=1, remedy=remedy))
+            queries = min(points, int(self.queries))
         if not isinstance(self.mechanism, str):
             return given(self.mechanism, queries=points if queries is None else queries)
         return choice(
             self.mechanism,
-            epsilon=self.epsilon if epsilon is None else epsilon,
+            epsilon=epsilon,
             delta=self.delta,
             teachers=teachers,
             points=points,
@@ -370,15 +415,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             proposer_error=proposer_error,
         )
 
-    def _informed_choice(self, points: int, teachers: int, student: Any, error: ErrorEstimate) -> Choice:
+    def _informed_choice(
+        self, points: int, teachers: int, student: Any, error: ErrorEstimate, *, epsilon: float
+    ) -> Choice:
         """T from the estimated error: by Theorem 3.2 for the printed constants, else by votes with that error."""
-        epsilon, refusals = down(self.epsilon - error.epsilon), None
+        epsilon, refusals = down(epsilon - error.epsilon), None
         if self.mechanism == "svt-faithful":
             queries = min(points, self.queries) if isinstance(self.queries, int) else points
             printed = printed_refusals(error.value, queries=queries, failure_probability=_FAILURE)
             refusals = min(queries, printed)
         lead = margins(min(1.0, max(0.51, 1 - error.value)))
-        found = self._choice(points, teachers, student, lead, refusals=refusals, epsilon=epsilon)
+        found = self._choice(points, teachers, student, lead, epsilon=epsilon, refusals=refusals)
         reason = f"{found.reason}, but for a private estimate of the teachers' error, {error.value:.3g}"
         return dataclasses.replace(found, reason=reason)
 
@@ -405,10 +452,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return found
 
     def _mark(
-        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], label_private: bool
+        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], compared: str, *, counting: bool
     ) -> dict[str, object]:
         """What a folder belongs to: all that decides which answers are drawn, but for the records and the teachers."""
-        epsilon, delta = self._cost()
+        epsilon, delta = self._cost(counting=counting)
         return {
             "task": "private classifier",
             "epsilon": epsilon,
@@ -418,7 +465,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "queries": repr(self.queries) if chosen is None else chosen.queries,
             "error_share": self.error_share,
             "n_teachers": teachers,
-            "label_private": label_private,
+            "neighbours": compared,
             "features": repr(self.features),
             "ledger": None if self.ledger is None else self.ledger.origin,
             "public": kept.digest(np.ascontiguousarray(public).tobytes()),
@@ -430,40 +477,83 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return self.random_state
         return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
 
-    def _spent(self, release: str, mark: dict[str, object], *, label_private: bool) -> interrupted.Notes:
-        """The whole cost in the ledger, once for each release, or `BudgetSpentError`; then the notes of its entry."""
+    def _count(self, count: int, cost: interrupted.Cost, run: interrupted.Run, folder: Path | None) -> int:
+        """How many there are, with noise: paid for first, and drawn once for each folder."""
+        if self.ledger is not None:
+            interrupted.paid(self.ledger, run.release, cost, task=_COUNT, detail={})
+
+        def drawn() -> dict[str, int]:
+            return {"count": private_count(count, epsilon=float(cost.epsilon))}
+
+        found = drawn() if folder is None else kept.record(folder / "count.json", drawn)
+        return checked.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
+
+    def _spent(self, release: str, mark: dict[str, object], cost: interrupted.Cost) -> interrupted.Notes:
+        """The cost of the answers in the ledger, once for each release; then the notes of its entry."""
         if self.ledger is None:
             return interrupted.Notes()
-        epsilon, delta = self._cost()
         task = kept.digest(json.dumps(mark, sort_keys=True).encode())
         detail = {
             "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
-            "neighbours": "one label changed" if label_private else "one record added or removed",
             "error_share": self.error_share,
         }
-        return interrupted.paid(self.ledger, release, _WHAT, epsilon=epsilon, delta=delta, task=task, detail=detail)
+        return interrupted.paid(self.ledger, release, cost, task=task, detail=detail)
 
-    def _cost(self) -> tuple[float, float]:
-        given = self if isinstance(self.mechanism, str) else self.mechanism
-        return float(given.epsilon), float(given.delta)
+    def _costs(self, compared: str, *, counting: bool) -> list[interrupted.Cost]:
+        """What a ledger is to pay: for the number of records, if it is counted, and for all the rest."""
+        count = Decimal(repr(self._counting())) if counting else Decimal(0)
+        answers = self if isinstance(self.mechanism, str) else self.mechanism
+        rest, delta = (Decimal(repr(float(amount))) for amount in (answers.epsilon, answers.delta))
+        rest -= count if answers is self else 0
+        parts = [(_COUNT, count, Decimal(0))] * counting + [(_ANSWERS, rest, delta)]
+        return [interrupted.Cost(what=what, epsilon=e, delta=d, neighbours=compared) for what, e, d in parts]
+
+    def _counting(self) -> float:
+        """The ε that the number of records costs where it is counted."""
+        return float(self.epsilon) / _COUNT_SHARE
+
+    def _left(self, *, counting: bool) -> float:
+        """The ε that is left for the error estimate and the mechanism."""
+        return down(self.epsilon - self._counting()) if counting else float(self.epsilon)
+
+    def _cost(self, *, counting: bool) -> tuple[float, float]:
+        """All that one `fit` costs."""
+        if isinstance(self.mechanism, str):
+            return float(self.epsilon), float(self.delta)
+        epsilon = float(self.mechanism.epsilon)
+        return up(epsilon + self._counting()) if counting else epsilon, float(self.mechanism.delta)
 
     def _guarantee(
-        self, mechanism: Mechanism, teachers: int, *, label_private: bool, proposed: bool, resumed: bool
+        self,
+        mechanism: Mechanism,
+        teachers: int,
+        compared: str,
+        *,
+        label_private: bool,
+        counting: bool,
+        overlapping: bool,
+        proposed: bool,
+        resumed: bool,
     ) -> Guarantee:
         proven = mechanism.guarantee()
-        epsilon, delta = self._cost()
-        first = [LABELS_ALONE] * label_private
+        epsilon, delta = self._cost(counting=counting)
+        first = [comparing(compared), *[LABELS_ALONE] * label_private]
+        first += [ALLOWED] * overlapping
         first += [CLASSES_PUBLIC] * (self.classes is None)
-        first += [SIZE_PUBLIC] * (self.n_teachers == "auto" and not label_private)
         first += [EACH_ALONE] * (self.features is not None)
         first += [PROPOSER_PUBLIC] * proposed  # also where it only had a say in the choice
         first += [interrupted.UNSEEN] * resumed
         detail = {
+            "neighbours": compared,
             **proven.detail,
             "epsilon_mechanism": mechanism.epsilon,
             "spread": float(mechanism.spread),
             "n_teachers": teachers,
         }
+        if not label_private:
+            detail["replaced"] = {"epsilon": 2 * epsilon, "delta": replacement_delta(epsilon, delta)}
+        if counting:
+            detail["epsilon_count"] = self._counting()
         if self.error_ is not None:
             detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
         what = "privacy loss ε of one label" if label_private else "privacy loss ε"

@@ -1,4 +1,7 @@
-"""Remark 1 of the paper: a differentially private estimate of the learner's error on records set aside."""
+"""Numbers that are read off private records with noise: how many there are, and the error of teachers on some of them.
+
+The error is Remark 1 of the paper.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import checked
 from ..errors import InputError
-from ..numerics import up
+from ..theory.accounting import laplace_scale
 from .mechanisms import Noise, SystemNoise
 from .votes import checked_counts
 
@@ -24,6 +27,12 @@ class ErrorEstimate:
     epsilon: float
     scale: float
     teachers: int
+
+
+def private_count(count: int, *, epsilon: float, noise: Noise | None = None) -> int:
+    """How many records or people there are, at least 1, (ε, 0)-DP where neighbours have one more or one less."""
+    source = SystemNoise() if noise is None else noise
+    return max(1, count + source.laplace(laplace_scale(epsilon, sensitivity=1)))
 
 
 def private_error(wrong: ArrayLike, tested: ArrayLike, *, epsilon: float, noise: Noise | None = None) -> ErrorEstimate:
@@ -42,7 +51,7 @@ def private_error(wrong: ArrayLike, tested: ArrayLike, *, epsilon: float, noise:
             remedy="pass both for each teacher",
         )
     percents = np.where(tests > 0, _UNITS * mistakes // np.maximum(1, tests), _UNITS // 2)
-    scale = up(_UNITS / epsilon)
+    scale = laplace_scale(epsilon, sensitivity=_UNITS)
     source = SystemNoise() if noise is None else noise
     total = int(percents.sum()) + source.laplace(scale)
     value = min(1.0, max(0.0, total / (_UNITS * len(tests))))

@@ -8,8 +8,9 @@ noise. What was noted is read back, never drawn again (docs/proofs/accounting.md
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -113,21 +114,45 @@ class Notes:
             session.refused += charge
 
 
-def require(ledger: Ledger, release: str, *, epsilon: float, delta: float) -> None:
-    """Raise `BudgetSpentError` where `paid` would now, unless an earlier run has paid for this release."""
-    if _entry(ledger, release) is None:
-        ledger.require(epsilon=epsilon, delta=delta)
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What an entry of the ledger pays for, and how much, when data differ in what `neighbours` says."""
+
+    what: str
+    epsilon: Decimal
+    delta: Decimal
+    neighbours: str
 
 
-def paid(
-    ledger: Ledger, release: str, what: str, *, epsilon: float, delta: float, task: str, detail: Mapping[str, object]
-) -> Notes:
-    """The notes of the release's entry: one that is spent now, or that an earlier run spent on the very task."""
-    earlier = _entry(ledger, release)
+def require(ledger: Ledger, release: str, costs: Sequence[Cost]) -> None:
+    """Raise what `paid` would now, but for costs that an earlier run has paid for this release.
+
+    All entries of a ledger must mean the same by ε: costs for other neighbours do not add up to anything.
+    """
+    paid_before = [_entry(ledger, release, cost.what) is not None for cost in costs]
+    left = [cost for cost, settled in zip(costs, paid_before, strict=True) if not settled]
+    if left:
+        others = {entry.neighbours for entry in ledger.entries()} - {cost.neighbours for cost in costs}
+        if others:
+            raise InputError(
+                "the ledger",
+                f"entries about {' and '.join(sorted(others))}",
+                requirement=f"must hold entries about what this run protects alone, {left[0].neighbours}",
+                remedy="open another ledger: the sum of both kinds would promise nothing",
+            )
+        nothing = Decimal(0)
+        ledger.require(
+            epsilon=sum((cost.epsilon for cost in left), nothing), delta=sum((cost.delta for cost in left), nothing)
+        )
+
+
+def paid(ledger: Ledger, release: str, cost: Cost, *, task: str, detail: Mapping[str, object]) -> Notes:
+    """The notes of the release's entry for this: one that is spent now, or that an earlier run spent on the task."""
+    earlier = _entry(ledger, release, cost.what)
     if earlier is None:
-        detail = {"release": release, "task": task, **detail}
-        return Notes(ledger, ledger.spend(what, epsilon=epsilon, delta=delta, detail=detail))
-    if earlier.what != what or earlier.detail.get("task") != task:
+        detail = {"release": release, "task": task, "neighbours": cost.neighbours, **detail}
+        return Notes(ledger, ledger.spend(cost.what, epsilon=cost.epsilon, delta=cost.delta, detail=detail))
+    if earlier.detail.get("task") != task:
         raise InputError(
             "the ledger's entry for this folder",
             earlier.what,
@@ -137,6 +162,7 @@ def paid(
     return Notes.left(ledger, earlier)
 
 
-def _entry(ledger: Ledger, release: str) -> Entry | None:
-    """That under which a run has paid for this release."""
-    return next((found for found in ledger.entries() if found.detail.get("release") == release), None)
+def _entry(ledger: Ledger, release: str, what: str) -> Entry | None:
+    """That under which a run has paid for this part of the release."""
+    matching = (entry for entry in ledger.entries() if entry.detail.get("release") == release and entry.what == what)
+    return next(matching, None)

@@ -39,7 +39,8 @@ _PROOFS = "docs/proofs/accounting.md"
 
 _ASSUMED = (
     Assumption(
-        text="adding or removing one record changes at most one teacher's vote on each query",
+        text="data that differ in what is protected (one record, or one label) differ in at most one teacher's vote on "
+        "each query",
         checked_by="caller",
     ),
     Assumption(

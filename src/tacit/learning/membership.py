@@ -36,17 +36,16 @@ def membership_attack(
     runs = checked.whole("runs", runs, at_least=20, remedy="run about a hundred")
     alpha = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
     checked.whole("seed", seed, at_least=0, remedy="use any whole number")
-    if classifier.ledger is not None or classifier.classes is None or classifier.n_teachers == "auto":
+    if classifier.ledger is not None or classifier.classes is None:
         raise InputError(
             "classifier",
             classifier,
-            requirement="must have no ledger, and classes and n_teachers that are given, not found in records",
+            requirement="must have no ledger, and classes that are given, not found in records",
             remedy="set them: a canary must change nothing but the records",
         )
     rng = np.random.default_rng(seed)
     records, labels, public = np.asarray(X, dtype=np.float64), np.asarray(y), np.asarray(X_public, dtype=np.float64)
     classes, scores = np.unique(np.asarray(classifier.classes)), np.empty((2, runs))
-    quantity = ""
     for planted in (0, 1):
         for run in range(runs):
             point, label = public[rng.integers(len(public))], rng.choice(classes)
@@ -57,16 +56,16 @@ def membership_attack(
             except InputError:
                 if len(getattr(model, "answered_", [0])):
                     raise
-            quantity = model.guarantee_.quantity
+            guarantee = model.guarantee_
             scores[planted, run] = _score(model, point, label)
     half = runs // 2
     threshold, sign = _threshold(scores[:, :half])
     left_out, planted_hits = ((sign * scores[:, half:] >= sign * threshold).sum(axis=1)).tolist()
     likely, unlikely = (planted_hits, left_out) if sign > 0 else (left_out, planted_hits)
-    _, delta = classifier._cost()
+    delta = guarantee.detail["delta"]
     value, low, high = shown_loss(likely, unlikely, runs=runs - half, delta=delta, failure_probability=alpha)
     return Attack(
-        quantity=quantity,
+        quantity=guarantee.quantity,
         value=value,
         low=low,
         high=high,

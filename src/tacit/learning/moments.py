@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import checked, entropy
 from ..guarantee import Adversary, Assumption, Guarantee
 from ..theory import accounting
-from .assumptions import CLASSES_PUBLIC, EACH_ALONE
+from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import numbered
+from .overlap import ALLOWED, REMEDY, require_other_rows
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
@@ -26,7 +27,6 @@ _LEAST_EPSILON = 1e-5
 """Below, whatever δ, sums of any number of records would be lost in the noise, which may no longer be whole numbers."""
 
 _ASSUMED = (
-    Assumption(text="neighbours differ by one record added or removed", checked_by="caller"),
     Assumption(
         text="one fit is made; each further one is a release of its own, with its own cost", checked_by="caller"
     ),
@@ -63,13 +63,15 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.ridge = ridge
         self.classes = classes
 
-    def fit(self, X: Any, y: Any, X_public: Any) -> MomentClassifier:  # noqa: N803 — scikit-learn's name
-        """Spend the budget once."""
+    def fit(self, X: Any, y: Any, X_public: Any, *, allow_overlap: bool = False) -> MomentClassifier:  # noqa: N803 — scikit-learn's name
+        """Spend the budget once; private records among public ones as for `PrivateClassifier`."""
         ridge = checked.number("ridge", self.ridge, above=0, remedy="use about 0.1")
         checked.number("epsilon", self.epsilon, at_least=_LEAST_EPSILON, at_most=1e4, remedy="use about 1")
         sigma = accounting.lattice_sigma(self.epsilon, self.delta, sensitivity=_LENGTH)
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
         public = validate_data(self, X_public, dtype=np.float64, reset=False)
+        if not allow_overlap:
+            require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
         self.classes_, numbers = numbered(y, self.classes)
         self.features_ = None if self.features is None else clone(self.features).fit(public)
         whole = _whole(self._rows(X))
@@ -89,6 +91,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             adversary=Adversary.ANY,
             theorem="sums with discrete Gaussian noise (theory.accounting.lattice_delta)",
             assumptions=(
+                comparing(neighbours(label_private=False, ids=False)),
+                *[ALLOWED] * allow_overlap,
                 *_ASSUMED,
                 *[CLASSES_PUBLIC] * (self.classes is None),
                 *[EACH_ALONE] * (self.features is not None),

@@ -1,4 +1,4 @@
-"""Whose each record is, and into which part of the records all of one owner's fall: a keyed hash decides."""
+"""Whose each record is, into which part all of one owner's records fall, and in which order: keyed hashes decide."""
 
 from __future__ import annotations
 
@@ -31,3 +31,13 @@ def parts(owners: list[bytes], key: bytes, purpose: bytes, n_parts: int) -> NDAr
     """The part of each owner's records; for another purpose the parts are others."""
     digests = (hashlib.blake2b(owner, digest_size=16, key=key, person=purpose).digest() for owner in owners)
     return np.array([int.from_bytes(digest) % n_parts for digest in digests], dtype=np.int64)
+
+
+def order(records: NDArray[np.float64], key: bytes) -> NDArray[np.int64]:
+    """The places of the records in an order that their features and the key decide; equal records stay as they were.
+
+    Where a label is all that is private, the order in which records were given may tell it.
+    """
+    rows = np.ascontiguousarray(records)
+    hashes = [hashlib.blake2b(row.tobytes(), digest_size=16, key=key, person=b"tacit order").digest() for row in rows]
+    return np.array(sorted(range(len(hashes)), key=hashes.__getitem__), dtype=np.int64)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingExtraError
 from ..files import write_whole
+
+_SCHEMA = "schema.json"
 
 
 def needed() -> Any:
@@ -82,5 +87,36 @@ def publish(path: Path, estimator: Any) -> tuple[str, ...]:
             requirement="must be one that skops can store",
             remedy="choose another with --student; with --resume that costs no privacy",
         ) from None
+    content = _impersonal(content)
     write_whole(path, content)
     return tuple(sorted(skops.get_untrusted_types(data=content)))
+
+
+def _impersonal(content: bytes) -> bytes:
+    """What skops has written, with its parts numbered in order, and no time.
+
+    It names parts by where they lay in memory, which depends on all that was there before, private records included.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    schema, numbers, names = json.loads(held.pop(_SCHEMA)), dict[int, int](), dict[str, str]()
+    for node in _nodes(schema):
+        if "__id__" in node:
+            node["__id__"] = numbers.setdefault(node["__id__"], len(numbers))
+        if "file" in node:
+            suffix = Path(node["file"]).suffix
+            node["file"] = names.setdefault(node["file"], f"{len(names)}{suffix}")
+    parts = {names[name]: part for name, part in held.items()} | {_SCHEMA: json.dumps(schema, indent=2).encode()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in sorted(parts):
+            archive.writestr(zipfile.ZipInfo(name), parts[name])  # dated by the first day that archives know
+    return buffer.getvalue()
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """What skops calls a node, and all nodes in it, in order."""
+    if isinstance(schema, dict) and "__loader__" in schema:
+        yield schema
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _nodes(part)

@@ -8,10 +8,10 @@ Spend first, release afterwards. An entry is on the disk before `spend` returns;
 is lost, never privacy. What is recorded is stored in the clear: put nothing private into it.
 
 **What holds.** Amounts are (ε, δ) for adding or removing one record of the data, unless an entry says otherwise in its
-detail; the sum then speaks only of pairs of data that are neighbours in the sense of every entry. Entries compose
-by addition. As a *filter* this is valid: all releases together are (ε, δ)-differentially private with the budget's ε
-and δ, even if each release and its cost were chosen after seeing earlier answers (Rogers, Roth, Ullman and Vadhan 2016,
-arXiv:1605.08294), and even if the answers of several mechanisms were asked for in turn (Haney et al. 2023,
+detail, under `neighbours`. Entries that are about the same neighbours compose by addition; others add up to no promise,
+and the guarantee says so. As a *filter* this is valid: all releases together are (ε, δ)-differentially private with the
+budget's ε and δ, even if each release and its cost were chosen after seeing earlier answers (Rogers, Roth, Ullman and
+Vadhan 2016, arXiv:1605.08294), and even if the answers of several mechanisms were asked for in turn (Haney et al. 2023,
 arXiv:2309.05901). As an *odometer*, a claim about what was spent rather than about the budget, the sum is valid if the
 costs and the moment to stop did not depend on answers, or if every δ is 0. docs/ledger.md proves this.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,7 +103,7 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """All entries in order."""
         _, found = _verified(self.where)
-        return tuple(records.entry_of(record, self.budget) for record in found if record["number"] == 0)
+        return tuple(records.entry_of(record, self.budget) for record in _entries(found))
 
     def notes(self, entry: Entry | int | None = None) -> tuple[Note, ...]:
         """The notes of an entry, or all of them, in order."""
@@ -133,7 +134,10 @@ class Ledger:
         return {
             "schema": records.SCHEMA,
             "composition": "basic: costs are added",
-            "neighbours": "one record added or removed, unless an entry says otherwise",
+            "neighbours": {
+                kind: {"entries": ids, **records.as_columns(total)}
+                for kind, (ids, total) in records.by_neighbours(_entries(found)).items()
+            },
             "budget": records.as_columns(self.budget),
             "spent": records.as_columns(spent),
             "remaining": records.as_columns(self.budget - spent),
@@ -146,23 +150,31 @@ class Ledger:
         write_export(self.to_dict, path, ledger=self.where)
 
     def guarantee(self) -> Guarantee:
-        """What the budget promises about everything that was or will be recorded here."""
+        """What the budget promises about everything that was or will be recorded here.
+
+        Nothing, where entries are about different neighbours: no two data sets are neighbours in both senses, and what
+        one entry bounds another may give away.
+        """
+        kinds = sorted({entry.neighbours for entry in self.entries()}) or [records.NEIGHBOURS]
+        mixed, about = len(kinds) > 1, " or ".join(kinds)
         return Guarantee(
-            quantity=f"privacy loss ε of all recorded releases together, at δ = {self.budget.delta:f}",
+            quantity=f"privacy loss ε of all recorded releases together, at δ = {self.budget.delta:f}, {about}",
             side="at_most",
-            value=amounts.float_above(self.budget.epsilon),
+            value=math.inf if mixed else amounts.float_above(self.budget.epsilon),
             adversary=Adversary.ANY,
-            theorem="basic composition as a privacy filter (docs/ledger.md; Rogers et al. 2016, arXiv:1605.08294)",
+            theorem="none: entries are about different neighbours, and do not add up"
+            if mixed
+            else "basic composition as a privacy filter (docs/ledger.md; Rogers et al. 2016, arXiv:1605.08294)",
             assumptions=(
                 Assumption(
-                    text="each release is (ε, δ)-differentially private at the cost of its entry, when one record is "
-                    "added or removed",
+                    text="each release is (ε, δ)-differentially private at the cost of its entry, for the neighbours "
+                    "that it names",
                     checked_by="caller",
                 ),
                 Assumption(text="nothing computed from the data was released without an entry", checked_by="caller"),
                 Assumption(text="the costs together never exceed the budget", checked_by="code"),
             ),
-            detail={"ledger": database.name_of(self.where)},
+            detail={"ledger": database.name_of(self.where), "neighbours": kinds},
         )
 
     def _covered(self, spent: Amount, cost: Amount) -> Amount:
@@ -196,6 +208,11 @@ class Ledger:
             record["digest"] = records.digest_of(record)
             database.append(connection, record)
         return record
+
+
+def _entries(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries among records."""
+    return [record for record in found if record["number"] == 0]
 
 
 def _verified(where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -16,6 +16,8 @@ from ..guarantee import decoded, encoded, frozen
 from .amounts import NOTHING, Amount
 
 SCHEMA = 1
+NEIGHBOURS = "one record added or removed"
+"""In what data differ that an entry is about, unless its detail says otherwise under `neighbours`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,11 @@ class Entry(_Link):
     delta: Decimal
     spent: Amount
     remaining: Amount
+
+    @property
+    def neighbours(self) -> str:
+        """In what two data sets differ that its ε and δ compare."""
+        return neighbours_in(self.detail)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +108,21 @@ def amount_in(record: Mapping[str, Any]) -> Amount:
 def spent_in(record: Mapping[str, Any]) -> Amount:
     """What is spent with it and all before it."""
     return Amount(Decimal(record["spent_epsilon"]), Decimal(record["spent_delta"]))
+
+
+def neighbours_in(detail: Mapping[str, Any]) -> str:
+    """What an entry with this detail is about."""
+    return str(detail.get("neighbours", NEIGHBOURS))
+
+
+def by_neighbours(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[int], Amount]]:
+    """Entries by what they are about: their ids, and their sum, which is a claim where all entries are of one kind."""
+    found: dict[str, tuple[list[int], Amount]] = {}
+    for entry in entries:
+        kind = neighbours_in(entry["detail"])
+        ids, total = found.get(kind, ([], NOTHING))
+        found[kind] = [*ids, entry["id"]], total + amount_in(entry)
+    return found
 
 
 def checked_what(value: object) -> str:

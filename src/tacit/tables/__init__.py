@@ -3,10 +3,12 @@
 read                 a whole table, for learning: what a column holds is not guessed from its records
 batches              some columns of a table of any size, part by part, for auditing: what differs stays different
 write_with_column    a copy of a table with one column set
+contents             what each row holds, as text
 """
 
 from .formats import Table
 from .parts import batches
+from .rows import contents
 from .whole import read, write_with_column
 
-__all__ = ["Table", "batches", "read", "write_with_column"]
+__all__ = ["Table", "batches", "contents", "read", "write_with_column"]

@@ -1,8 +1,8 @@
 r"""What private answers from votes cost: (ε, δ) of sparse vector, stable release, GNMax and Confident-GNMax.
 
-Two data sets are neighbours if one record was added or removed; then at most one teacher changes its vote on each
-query, however the queries are chosen. All noise is discrete, as `tacit.entropy` draws it, and every statement is about
-that noise. Proofs: docs/proofs/accounting.md.
+Two data sets are neighbours if one record was added or removed (or, where labels alone are protected, if one label was
+changed); then at most one teacher changes its vote on each query, however the queries are chosen. All noise is
+discrete, as `tacit.entropy` draws it, and every statement is about that noise. Proofs: docs/proofs/accounting.md.
 """
 
 from __future__ import annotations
@@ -83,6 +83,36 @@ def composition_epsilon(delta: float, *, step_epsilon: float, steps: int) -> flo
         holds=up(up(t * step)),
         fails=0.0,
     )
+
+
+@at_most
+def laplace_scale(epsilon: float, *, sensitivity: int) -> float:
+    r"""The least scale of discrete Laplace noise with which one whole number is ε-DP.
+
+    Statement.   s = Δ/ε serves: the number plus noise with P(x) ∝ exp(−|x|/s).
+    Assumptions. One record changes the number by at most Δ; noise drawn exactly (caller); epsilon > 0, sensitivity ≥ 1
+                 (checked).
+    Direction.   Exact, rounded up.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon = _positive_epsilon(epsilon)
+    delta = checked.whole("sensitivity", sensitivity, at_least=1, remedy="give the largest change by one record")
+    return up(delta / epsilon)
+
+
+@at_most
+def replacement_delta(epsilon: float, delta: float) -> float:
+    r"""δ at 2ε when one record is replaced by another, of what is (ε, δ)-DP when one is added or removed.
+
+    Statement.   (1 + exp(ε)) δ, or 1 where that is more.
+    Assumptions. (ε, δ)-DP for one record added or removed (caller); epsilon ≥ 0, delta in (0, 1) (checked).
+    Direction.   Exact for the worst of such mechanisms, rounded up.
+    Reference.   docs/proofs/accounting.md.
+    """
+    epsilon, delta = _epsilon(epsilon), _delta(delta)
+    if epsilon >= 700:  # exp(ε) would overflow
+        return 1.0
+    return min(1.0, up((1 + math.exp(epsilon)) * delta, relative=4 * LIBRARY))
 
 
 @at_most

@@ -1,0 +1,35 @@
+"""What the rows of a file hold, for putting them in an order that nothing else has a say in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from ..errors import InputError
+from .formats import suffix
+from .whole import _arrays, _frame
+
+
+def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
+    """Each record of a file as text, but for some columns; equal texts stand for records that a copy writes alike.
+
+    A column that `write_with_column` could not leave out, since it is a part of an npz's X, is refused.
+    """
+    kind = suffix(path, name=name)
+    if kind == ".npz":
+        arrays = _arrays(path, name)
+        for column in sorted(without):
+            if "X" in arrays and column not in arrays and re.fullmatch(r"x\d+", column):
+                raise InputError(
+                    f"column {column!r} of {name}",
+                    "a part of X, which is published",
+                    requirement="must be an array of its own",
+                    remedy="save it beside X, e.g. as y",
+                )
+        kept = [arrays[key] for key in sorted(arrays) if key not in without]
+        count = len(next(iter(arrays.values())))
+        return [" ".join(array[row].tobytes().hex() for array in kept) for row in range(count)]
+    frame = _frame(path, kind, name)
+    columns = [frame[column].to_pylist() for column in sorted(frame.column_names) if column not in without]
+    return [repr(values) for values in zip(*columns, strict=True)] if columns else [""] * frame.num_rows
