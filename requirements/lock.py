@@ -19,9 +19,10 @@ PURPOSES = {
     "test": ["--extra", "all", "--group", "build", "--group", "test"],
     "check": ["--extra", "all", "--group", "build", "--group", "check"],
     "docs": ["--group", "docs"],
+    "supply": ["--group", "supply"],
 }
 HEADER = """\
-# Written by `make lock`: what `make {purpose}` installs besides torch. Versions uploaded before {before}.
+# Written by `make lock`: what {purpose} needs besides torch. Versions uploaded before {before}.
 """
 
 
@@ -43,7 +44,7 @@ def compiled(arguments: list[str], before: str) -> str:
 
 def main() -> None:
     before = (datetime.now(UTC) - AGE).strftime("%Y-%m-%dT00:00:00Z")
-    groups = [word for name in ("build", "test", "check", "docs") for word in ("--group", name)]
+    groups = [word for name in ("build", "test", "check", "docs", "supply") for word in ("--group", name)]
     with tempfile.TemporaryDirectory() as folder:
         together = Path(folder, "together.txt")
         together.write_text(compiled(["--constraint", "constraints.txt", "--all-extras", *groups], before))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
-PURPOSES = ("demo", "test", "check", "docs")
+PURPOSES = ("demo", "test", "check", "docs", "supply")
 
 
 def lock(purpose):
