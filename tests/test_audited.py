@@ -66,10 +66,12 @@ def test_the_verdict_comes_first(written):
     paragraph = " ".join(text.split("\n", 3)[3].split())
     assert paragraph.startswith("Met: the largest advantage of anyone who sees only column 'score' with Gaussian noise")
     assert "is 'yes' in 4000 rows (called positive) and 'no' in 4000" in paragraph
+    assert "standard deviation 0.5 on top of what the table holds lies between" in paragraph.split("; ")[0]
     assert (
-        "column 'score' (numbers), is taken as released with fresh Gaussian noise of standard deviation 0.5"
-        in paragraph
+        "column 'score' (numbers), is taken as free of noise in the table, and released with fresh Gaussian noise of "
+        "standard deviation 0.5 on top" in paragraph
     )
+    assert "look as if noise of 0.5 were in them already" in paragraph.split("0.3 is allowed.")[1][:120]
     assert "It is not differential privacy." in paragraph
     assert max(len(line) for line in text.splitlines()) <= 84
     assert data["detail"]["met"] is True
@@ -91,6 +93,26 @@ def test_the_numbers_are_the_library_s(written):
         value: one.advantage for value, one in slices.items()
     }
     assert data["comparisons"][0]["guarantee"]["value"] == expected.advantage
+    assert [part["failure_probability"] for part in detail["slices"]] == [0.0125, 0.0125]
+    assert detail["failure_probability_with_slices"] == pytest.approx(0.05 + 0.005)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_column_that_holds_its_noise_is_certified_as_the_library_does(folder, name):
+    columns = {"secret": "member", "outputs": ("score",)}
+    expected = certify(TABLE["member"], TABLE["score"], noise_added=1.0, delta=0.025, loss="joint")
+    parts = certify_slices(TABLE["member"], TABLE["score"], TABLE["group"], noise_added=1.0, delta=0.025, loss="joint")
+    report = audited(folder / name, **columns, noise_added=1.0, slices="group", attack_rows=0)
+    assert report.detail["readings"]["advantage"] == expected.advantage
+    assert {part["value"]: part["advantage"] for part in report.detail["slices"]} == {
+        value: one.advantage for value, one in parts.items()
+    }
+    assert report.detail["noise_added"] == 1.0
+    assert not report.detail["caution"]
+    assert "with Gaussian noise of standard deviation 1 in it already" in " ".join(report.summary)
+    assert len(audited(folder / name, **columns, noise_added=1.0, attack_rows=0, pictures=True).figures) == 2
+    with pytest.raises(TacitError, match="must hold the Gaussian noise of standard deviation 3"):
+        audited(folder / name, **columns, noise_added=3.0, attack_rows=0)
 
 
 def test_attacks_stay_below_the_certificate(written):
@@ -277,6 +299,8 @@ BAD = {
     "no such positive": (GOOD, "--positive 2", "--positive must be a value of column 's', got '2'; use 0 or 1"),
     "a word as positive": (GOOD, "--positive yes", "--positive must be a value of column 's', got 'yes'; use 0 or 1"),
     "lipschitz of zero": (GOOD, "--lipschitz 0", "--lipschitz must be a finite number > 0"),
+    "noise in it and on top": (GOOD, "--noise-added 1 --noise 1", "--noise-added must come without --noise"),
+    "text with noise in it": ("s,o\n1,a\n0,b\n", "--noise-added 1", "must hold numbers where --noise"),
     "lipschitz with noise": (GOOD, "--lipschitz 1 --noise 1", "--lipschitz must come without --noise and --monotone"),
     "text with lipschitz": ("s,o\n1,a\n0,b\n", "--lipschitz 1", "must hold numbers where --noise, --noise-added, "),
 }

@@ -53,9 +53,9 @@ def certify(
     noise_added the same of noise that the column holds already: its numbers are those released. Weaker, as what the
                 noise was added to is not known
     method      "auto", "discrete", "noisy", "noise added"; "monotone": the probability of the secret only grows, or
-                only falls, with the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is Lipschitz with the
-                constant `lipschitz` (a Barron constant is one). The last two are assumptions of yours that no table
-                can show
+                only falls, with the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is
+                Lipschitz with the constant `lipschitz` (a Barron constant is one). The last two are assumptions of
+                yours that no table can show
     form        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper)
     sampling    "by class": given their secrets, outputs are independent draws of their class; any class sizes.
                 "pairs": rows are independent pairs, and every secret was a fair coin
