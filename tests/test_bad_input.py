@@ -601,6 +601,8 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         for name, good in {
             "composition_delta": {"epsilon": 1.0, "step_epsilon": 0.5, "steps": 3},
             "composition_epsilon": {"delta": 1e-5, "step_epsilon": 0.5, "steps": 3},
+            "laplace_scale": {"epsilon": 1.0, "sensitivity": 2},
+            "replacement_delta": {"epsilon": 1.0, "delta": 1e-5},
             "unstable_release": {"threshold": 3, "scale": 2.0},
             "sparse_vector_delta": {"epsilon": 1.0, "scale": 2.0, "threshold": 3, "refusals": 2},
             "sparse_vector_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},

@@ -67,7 +67,7 @@ def _summary(
 ) -> tuple[str, ...]:
     whom = "label" if task.public is None else "record"
     subject = f"any one private {whom} makes" if task.ids is None else f"the {whom}s of any one person make"
-    factor = safe_text(math.exp(task.epsilon), toward="up")
+    factor = safe_text(math.exp(task.epsilon), toward="up") if task.epsilon < 700 else f"e^{task.epsilon:g}"
     asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
     proven = model.guarantee_.detail
     promise = (
@@ -85,8 +85,9 @@ def _summary(
         )
     if "epsilon_count" in proven:
         said.append(
-            f"How many private records there are was read with noise, for ε = {proven['epsilon_count']:g} of this, to "
-            f"choose the number of teachers, {proven['n_teachers']}; nothing else here depends on it."
+            f"How many {'people' if task.ids else 'private records'} there are was read with noise, for "
+            f"ε = {proven['epsilon_count']:g} of this, to choose the number of teachers, {proven['n_teachers']}; "
+            "nothing else here depends on it."
         )
     if task.allow_overlap:
         said.append(

@@ -31,6 +31,7 @@ class ErrorEstimate:
 
 def private_count(count: int, *, epsilon: float, noise: Noise | None = None) -> int:
     """How many records or people there are, at least 1, (ε, 0)-DP where neighbours have one more or one less."""
+    count = checked.whole("count", count, at_least=0, remedy="count records, or people")
     source = SystemNoise() if noise is None else noise
     return max(1, count + source.laplace(laplace_scale(epsilon, sensitivity=1)))
 

@@ -120,8 +120,9 @@ def by_neighbours(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[
     found: dict[str, tuple[list[int], Amount]] = {}
     for entry in entries:
         kind = neighbours_in(entry["detail"])
-        ids, total = found.get(kind, ([], NOTHING))
-        found[kind] = [*ids, entry["id"]], total + amount_in(entry)
+        ids, total = found.setdefault(kind, ([], NOTHING))
+        ids.append(entry["id"])
+        found[kind] = ids, total + amount_in(entry)
     return found
 
 
