@@ -160,15 +160,15 @@ def test_tables_that_are_none():
 
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_learners(kind):
-    records, labels, public = frames(X)[kind], columns(y)[kind], frames(X[:100])[kind]
+    records, labels, public = frames(X)[kind], columns(y)[kind], frames(X[:100] + 0.5)[kind]
     key = b"k" * 32
     teachers = Teachers(LogisticRegression(), 5, key, classes=[0, 1])
-    plain = Teachers(LogisticRegression(), 5, key, classes=[0, 1]).fit(X, y).counts(X[:100])
+    plain = Teachers(LogisticRegression(), 5, key, classes=[0, 1]).fit(X, y).counts(X[:100] + 0.5)
     assert np.array_equal(teachers.fit(records, labels).counts(public), plain)
     options = {"epsilon": 50.0, "n_teachers": 20, "mechanism": "gnmax", "queries": 20, "classes": [0, 1]}
     model = PrivateClassifier(LogisticRegression(), **options).fit(records, labels, public)
-    assert np.array_equal(model.predict(public), model.predict(frames(X[:100])[kind]))
-    assert np.array_equal(model.published().predict(public), model.published().predict(X[:100]))
+    assert np.array_equal(model.predict(public), model.predict(frames(X[:100] + 0.5)[kind]))
+    assert np.array_equal(model.published().predict(public), model.published().predict(X[:100] + 0.5))
     sums = MomentClassifier(epsilon=8.0, classes=[0, 1]).fit(records, labels, public)
     assert sums.predict(public).shape == (100,)
     fitted = LogisticRegression().fit(X, y)

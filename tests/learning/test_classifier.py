@@ -201,7 +201,7 @@ def test_labels_alone_are_protected_without_public_points():
     points, y = blobs(400)
     model = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y)
     compared, first, *_ = model.guarantee_.assumptions
-    assert compared.text == "the guarantee compares data that differ by one label changed"
+    assert compared.text == "it is enough to compare data that differ by one label changed"
     assert first.text.startswith("features of all records are treated as public")
     assert first.checked_by == "caller"
     assert model.guarantee_.quantity == "privacy loss ε of one label at δ = 1e-05"
@@ -219,7 +219,7 @@ def test_labels_alone_are_protected_without_public_points():
     assert not any("number of private records" in text for text in texts)  # it is counted with noise
     stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20).fit(points, y, ELSEWHERE[:50])
     compared, *others = stated.guarantee_.assumptions
-    assert compared.text == "the guarantee compares data that differ by one record added or removed"
+    assert compared.text == "it is enough to compare data that differ by one record added or removed"
     assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
 
 

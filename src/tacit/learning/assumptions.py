@@ -23,7 +23,7 @@ PROPOSER_PUBLIC = Assumption(
 
 def comparing(compared: str) -> Assumption:
     """That the guarantee is about such neighbours, which stands before everything else."""
-    return Assumption(text=f"the guarantee compares data that differ by {compared}", checked_by="caller")
+    return Assumption(text=f"it is enough to compare data that differ by {compared}", checked_by="caller")
 
 
 def neighbours(*, label_private: bool, ids: bool) -> str:
