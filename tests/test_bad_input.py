@@ -463,8 +463,15 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "binning_root": {"step": 0.1, "noise": 1.0, "dimensions": 2},
             "smoothing_root": {"step": 0.1, "noise": 1.0, "dimensions": 2},
             "smoothing_variation": {"step": 0.1, "noise": 1.0, "dimensions": 2},
-            "characteristic_limit": {"frequency": 1.0, "noise": 1.0, "count": 100, "failure_probability": 0.1},
         }.items()
+    ),
+    (
+        tacit.theory.certificates.characteristic_limit,
+        {"frequency": 1.0, "noise": 1.0, "count": 100, "failure_probability": 0.1},
+        {
+            **{key: LEAKAGE[key] for key in ("count", "failure_probability")},
+            **dict.fromkeys(("frequency", "noise"), not_positive),
+        },
     ),
     (
         tacit.audit.certify,

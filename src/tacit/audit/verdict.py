@@ -73,7 +73,8 @@ class Audit:
 
     def _repr_html_(self) -> str:
         attacks = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
-        return card(self.verdict, [("attacks", attacks), *self.certificate.guarantee.facts])
+        doubts = (self.certificate.caution,) if self.certificate.caution else ()
+        return card(self.verdict, [("mind", doubts), ("attacks", attacks), *self.certificate.guarantee.facts])
 
     @property
     def verdict(self) -> str:

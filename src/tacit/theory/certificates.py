@@ -343,7 +343,8 @@ def characteristic_limit(frequency: float, *, noise: float, count: int, failure_
     gamma = checked.number("noise", noise, above=0, remedy="give the noise's standard deviation")
     n = checked.whole("count", count, at_least=1, remedy="count the numbers")
     wide = 2 * math.sqrt((_log(failure_probability) + math.log(4)) / n)
-    return up(math.exp(-((gamma * t) ** 2) / 2) + wide, relative=_STEPS)
+    left = math.exp(-(min(gamma * t, 1e3) ** 2) / 2)  # beyond, it is 0 in float64 and its rounding up covers it
+    return up(left + wide, relative=_STEPS)
 
 
 def _smoothing(step: object, noise: object, dimensions: object) -> tuple[float, int]:
