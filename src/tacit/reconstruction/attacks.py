@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from scipy import stats
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from .. import checked
 from ..errors import InputError
 from ..guarantee import Adversary, Attack, Guarantee
-from ..theory.confidence import binomial_lower, binomial_upper, bounded_mean_lower, bounded_mean_upper
+from ..theory.confidence import binomial_lower, binomial_upper, sampled_mean_lower, sampled_mean_upper
 from .anyone import GalleryRelease
 from .bayes import REMAINING
 from .noise import Noise, required_gaussian
@@ -359,9 +360,9 @@ def _rebuilding(
     mean, count = float(errors.mean()), len(errors)
     if inside:
         most = float((high - low).square().mean()) * (1 + 1e-9)
-        share = min(mean / most, 1.0)
-        least = bounded_mean_lower(share, count=count, failure_probability=(1 - sure) / 2) * most
-        greatest = bounded_mean_upper(share, count=count, failure_probability=(1 - sure) / 2) * most
+        shares = np.minimum(errors / most, 1.0)
+        least = sampled_mean_lower(shares, failure_probability=(1 - sure) / 2) * most
+        greatest = sampled_mean_upper(shares, failure_probability=(1 - sure) / 2) * most
     else:
         half = float(stats.t.ppf((1 + sure) / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
         least, greatest = max(0.0, mean - half), mean + half

@@ -166,8 +166,8 @@ def opened(
     """What the bounds work with, once it is known to be fit for them.
 
     Without `feature_error` the type that features are released in decides, or twice its error on the first inputs where
-    that is larger. `only_these` says that the model will see no other inputs, and may know no others, as of categories or
-    texts.
+    that is larger. `only_these` says that the model will see no other inputs, and may know no others, as of categories
+    or texts.
     """
     if feature_error is not None:
         checked.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
