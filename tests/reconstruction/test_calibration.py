@@ -45,11 +45,11 @@ def test_the_accuracy_is_measured_on_inputs_that_did_not_choose_it():
     head = nn.Linear(1, 2, bias=False, dtype=torch.float64)
     with torch.no_grad():
         head.weight.copy_(torch.tensor([[-1.0], [1.0]]))
-    options = {"sigmas": [0.01, 0.1], "draws": 1000}
-    found = calibrate(nn.Identity(), head, inputs, labels, target={"accuracy": 0.99}, **options)
+    options = {"sigmas": [0.01, 3.0], "draws": 1000}
+    found = calibrate(nn.Identity(), head, inputs, labels, target={"accuracy": 0.999}, **options)
     assert found.accuracy == 0.0
     # A target of another kind chooses by no accuracy, so all inputs are there to measure it.
-    found = calibrate(nn.Identity(), head, inputs, labels, target={"remaining": 1e-9}, **options)
+    found = calibrate(nn.Identity(), head, inputs, labels, target={"remaining": 1e-6}, **options)
     assert found.accuracy == pytest.approx(0.5, abs=0.15)
 
 

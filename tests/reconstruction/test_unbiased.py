@@ -132,7 +132,7 @@ def test_steps_both_ways_see_less_of_the_curvature_and_the_better_side_of_a_kink
     ).sqrt()
     assert np.median(both / one_way.numpy()) > 2
     still = multipoint_bounds(torch.relu, torch.zeros(1, 3, dtype=torch.float64), NOISE, basis="pixel").std
-    assert np.all(still == np.inf)  # features of 0 that do not move: no estimate is unbiased
+    assert np.all(still > 1e9)  # backwards nothing moves, and forwards alone would say 0.5
 
 
 def test_bounds_of_an_input_do_not_depend_on_its_neighbours(network, images):
