@@ -49,7 +49,7 @@ def test_the_accuracy_is_measured_on_inputs_that_did_not_choose_it():
     found = calibrate(nn.Identity(), head, inputs, labels, target={"accuracy": 0.999}, **options)
     assert found.accuracy == 0.0
     # A target of another kind chooses by no accuracy, so all inputs are there to measure it.
-    found = calibrate(nn.Identity(), head, inputs, labels, target={"remaining": 1e-6}, **options)
+    found = calibrate(nn.Identity(), head, inputs, labels, target={"identification": 0.99}, **options)
     assert found.accuracy == pytest.approx(0.5, abs=0.15)
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from tacit.theory.confidence import sampled_mean_lower, sampled_mean_upper
+from tacit.theory.confidence import bounded_mean_lower, bounded_mean_upper, sampled_mean_lower, sampled_mean_upper
 from tacit.theory.divergences import gaussian_chi_square, gaussian_total_variation
 from tacit.theory.estimation import (
     gallery_coordinate_mse,
@@ -168,10 +168,18 @@ def test_gallery_bounds_agree_with_their_naive_twins():
         mean = sum(w * theta for w, theta in zip(weights, inputs, strict=True))
         variances.append(sum(w * np.sum((theta - mean) ** 2) for w, theta in zip(weights, inputs, strict=True)))
     options = {"sigma": sigma, "draws": draws, "failure_probability": 0.01, "seed": seed}
-    expected = sampled_mean_upper(named, failure_probability=0.01)
+    expected = min(
+        sampled_mean_upper(named, failure_probability=0.005),
+        bounded_mean_upper(np.mean(named), count=draws, failure_probability=0.005),
+    )
     assert gallery_identification(features, **options) == pytest.approx(expected, rel=1e-9)
     most = np.max(np.sum((inputs - inputs.mean(axis=0)) ** 2, axis=1))
-    expected = sampled_mean_lower(np.array(variances) / most, failure_probability=0.01) * most / 4
+    shares = np.array(variances) / most
+    limits = (
+        sampled_mean_lower(shares, failure_probability=0.005),
+        bounded_mean_lower(np.mean(shares), count=draws, failure_probability=0.005),
+    )
+    expected = max(limits) * most / 4
     assert gallery_mse(features, inputs, **options) == pytest.approx(expected, rel=1e-7)
 
 
@@ -209,6 +217,17 @@ def test_candidates_that_are_not_equally_likely_are_named_and_rebuilt_as_integra
     found = gallery_coordinate_mse(features, inputs, **options)
     assert np.all(found <= coordinates)
     assert np.all(found > 0.9 * coordinates)
+
+
+def test_limits_are_tight_where_nearly_everything_and_nearly_nothing_is_given_away():
+    """Little noise: Chernoff's bound keeps what bets lose. Much noise: values vary little, and bets gain."""
+    few = {"draws": 2000, "failure_probability": 0.001, "seed": 0}
+    grid = np.arange(100.0)[:, None]
+    assert gallery_mse(grid, grid, sigma=0.3, **few) > 0
+    assert gallery_identification(grid, sigma=0.15, **few) < 1
+    features = np.random.default_rng(0).normal(size=(500, 8))
+    named = gallery_identification(features, sigma=20.0, **few)
+    assert named < 0.0085  # Chernoff alone says 0.010
 
 
 def test_a_candidate_twice_is_one_of_twice_the_weight():

@@ -12,7 +12,7 @@ from scipy import special
 from .. import checked
 from ..errors import InputError
 from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, up
-from .confidence import bounded_mean_lower, sampled_mean_lower, sampled_mean_upper
+from .confidence import bounded_mean_lower, bounded_mean_upper, sampled_mean_lower, sampled_mean_upper
 
 
 @at_least
@@ -167,7 +167,7 @@ def gallery_identification(
                  one that is there twice is one row of twice the weight (caller); features has one finite row a
                  candidate, weights are positive (checked).
     Direction.   Rounded up; the rounding errors of the posterior are bounded and added.
-    Reference.   docs/proofs/estimation.md; `sampled_mean_upper`.
+    Reference.   docs/proofs/estimation.md; the lesser of `sampled_mean_upper` and `bounded_mean_upper`.
     """
     a = _candidates("features", features)
     n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
@@ -175,7 +175,14 @@ def gallery_identification(
         np.minimum(up(posterior.max(axis=1), relative=error + LIBRARY), 1.0)
         for posterior, error in _posteriors(a, weights=weights, sigma=sigma, draws=n, seed=seed)
     ]
-    return sampled_mean_upper(np.concatenate(named), failure_probability=failure_probability)
+    values = np.concatenate(named)
+    half = checked.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
+    mean = min(up(float(np.mean(values)), relative=1e-12), 1.0)
+    # Bets are tighter where values vary little, Chernoff's bound where they are nearly all 1.
+    return min(
+        sampled_mean_upper(values, failure_probability=half),
+        bounded_mean_upper(mean, count=n, failure_probability=half),
+    )
 
 
 @at_least
@@ -198,7 +205,7 @@ def gallery_mse(
     Assumptions. Noise N(0, σ²I), of which NumPy's generator gives independent draws (caller); features and inputs
                  have one finite row a candidate, weights are positive (checked).
     Direction.   Rounded down; the rounding errors of the posterior are bounded and subtracted.
-    Reference.   docs/proofs/estimation.md; `sampled_mean_lower`.
+    Reference.   docs/proofs/estimation.md; the greater of `sampled_mean_lower` and `bounded_mean_lower`.
     """
     a, theta = _gallery(features, inputs)
     n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
@@ -213,7 +220,14 @@ def gallery_mse(
         trace = posterior @ squares - np.sum(centre * centre, axis=1)
         rounding = 8 * (len(theta) + coordinates) * np.finfo(float).eps
         shares.append(np.clip(down((trace - most * (4 * error + rounding)) / most, relative=1e-12), 0.0, 1.0))
-    limit = sampled_mean_lower(np.concatenate(shares), failure_probability=failure_probability)
+    values = np.concatenate(shares)
+    half = checked.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
+    mean = max(down(float(np.mean(values)), relative=1e-12), 0.0)
+    # Bets are tighter where values vary little, Chernoff's bound where they are nearly all 0.
+    limit = max(
+        sampled_mean_lower(values, failure_probability=half),
+        bounded_mean_lower(mean, count=n, failure_probability=half),
+    )
     return max(down(limit * most / coordinates, relative=1e-9), 0.0)
 
 
