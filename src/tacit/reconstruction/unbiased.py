@@ -35,7 +35,7 @@ _Array = NDArray[np.float64]
 _BOUNDED = "standard deviation of an unbiased estimate"
 REGULARISATION = 1e-8
 _STEPS = (1e-3, 1e-2, 1e-1, 1.0)  # of an input's own scale
-_LARGER_STEPS = (0.01, 0.1, 0.3)  # whose shifts errors of float32 spoil less, for many points at once
+_LARGER_STEPS = (1e-3, 0.01, 0.1, 0.3)  # errors of float32 spoil the large ones less, and little noise wants small ones
 _FIRST_BLOCK = 64  # modes, where time is limited
 _SQUARE_TENSORS = 10  # of test points × test points, that the quotient holds at once
 
@@ -128,7 +128,7 @@ def multipoint_bounds(
     """Every mode as a test point, for all modes at once, from forward passes alone; the best of `steps` per mode.
 
     Gaussian noise only. Each step is taken forwards and backwards. Without `steps`, which are in units of the inputs,
-    10⁻³ of the spread of an input's entries is used, or for less exact features three larger ones, which their errors
+    10⁻³ of the spread of an input's entries is used, for less exact features three larger ones too, which their errors
     spoil less. `memory` (bytes) limits the work: where the matrices of all test points do not fit, modes
     are taken in blocks, each with the block's own test points, which is as valid and less tight. `advance` hears how
     many inputs are done.
