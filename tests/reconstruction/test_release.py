@@ -260,6 +260,30 @@ def test_a_type_that_errs_by_more_is_paid_for_or_refused():
     )  # float64 is meant
 
 
+def test_a_callable_of_arrays_gets_arrays_and_one_of_tensors_tensors():
+    rows, matrix = np.random.default_rng(0).normal(size=(40, 3)), np.random.default_rng(1).normal(size=(3, 5))
+    noise = Gaussian(1.0)
+    for candidates, kind in ((rows, np.ndarray), (torch.tensor(rows), torch.Tensor)):
+
+        def features(x, kind=kind):
+            assert type(x) is kind
+            return np.tanh(np.asarray(x) @ matrix)
+
+        named = identification_bound(features, candidates, noise)
+        assert nearest_candidate(features, candidates, noise, named).value <= named.value
+        assert bayes_bound(features, Gallery(candidates), noise, basis="pixel").remaining > 0
+        assert posterior_mean(features, Gallery(candidates), noise).value > 0
+
+
+def test_a_module_that_overflows_in_its_own_type_is_refused():
+    features = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)).half()
+    with torch.no_grad():
+        for layer in features:
+            layer.weight.copy_(300 * torch.eye(3))
+    with pytest.raises(InputError, match="inf or nan in float16"):
+        opened(features, torch.ones(4, 3) + torch.eye(4, 3))
+
+
 def test_attacks_take_what_the_bounds_take():
     """A callable that is 1e-5 from itself, alone and in a batch."""
     matrix = torch.randn(16, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

@@ -245,7 +245,7 @@ class GalleryRelease:
     ) -> GalleryRelease:
         """For `naming`, inputs that the model cannot tell apart by the numbers it is given are one."""
         gaussian = required_gaussian(noise, "bounds over a gallery")
-        release = opened(features, prior.inputs, feature_error=feature_error, only_these=True)
+        release = opened(features, prior.as_given(prior.inputs), feature_error=feature_error, only_these=True)
         if naming:
             prior = prior.as_seen(release.type)
             release = dataclasses.replace(release, inputs=prior.inputs.to(release.inputs.device))

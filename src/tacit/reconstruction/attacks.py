@@ -86,7 +86,8 @@ def posterior_mean(
     gaussian = required_gaussian(noise, "the posterior mean")
     if not isinstance(prior, Gallery):
         raise InputError("prior", prior, requirement="must be a Gallery", remedy="write Gallery(inputs)")
-    release = opened(features, prior.inputs, feature_error=feature_error, only_these=held_out is None)
+    known, only_these = prior.as_given(prior.inputs), held_out is None
+    release = opened(features, known, feature_error=feature_error, only_these=only_these)
     trial = _held_out(release, prior if held_out is None else held_out, tries, seed)
     clean, inputs = gaussian.whitened(release.features(release.inputs)), release.inputs.flatten(1)
     log_weights = torch.tensor(prior.weights, device=clean.device).log()

@@ -33,8 +33,10 @@ class Gallery:
     """
 
     def __init__(self, inputs: object) -> None:
-        given = _inputs("inputs", inputs)
+        values = loaded("inputs", inputs)
+        given = _inputs("inputs", values)
         self.shape = tuple(given.shape[1:])
+        self._device = values.device if isinstance(values, Tensor) else None
         self.places, first = _distinct(given)
         self.inputs = given[first]
         if len(self.inputs) < 2:
@@ -73,6 +75,10 @@ class Gallery:
         seen = copy.copy(self)
         seen.inputs, seen.places = self.inputs[first], places[self.places]
         return seen
+
+    def as_given(self, rows: Tensor) -> Any:
+        """Rows as the gallery was given: arrays, or tensors where those were, for callables that take one of them."""
+        return as_array(rows) if self._device is None else rows.to(self._device)
 
     def drawn(self, count: int, generator: torch.Generator) -> Tensor:
         """The places of inputs drawn from the prior."""

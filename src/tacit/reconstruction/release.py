@@ -243,6 +243,13 @@ def _moved_by_type(release: Release, own: Callable[[Tensor], Tensor]) -> float:
             found = own(some.to(release.type))
     except (RuntimeError, NotImplementedError):  # some devices lack operations of small types
         return 0.0
+    if not found.isfinite().all():
+        raise InputError(
+            "features",
+            f"inf or nan in {_named(release.type)}",
+            requirement="must be finite in the type that the model computes in",
+            remedy="release what float32 computes: features.float()",
+        )
     return _difference(release.features(some), found.reshape(len(some), -1).to(torch.float64))
 
 
