@@ -161,6 +161,9 @@ class Mixture:
                 requirement=f"must be at most {_MOST_ENTRIES} for a covariance",
                 remedy="make the inputs smaller, or use Mixture.around(gallery, jitter=…)",
             )
+        whole = float(flat.var(axis=0).mean())
+        if not whole > 0:
+            raise InputError("public", 0.0, requirement="must differ from one another", remedy="pass others")
         if number == 1:
             weights, means, covariances = (
                 np.ones(1),
@@ -177,7 +180,9 @@ class Mixture:
             weights, means, covariances = found.weights_, found.means_, found.covariances_
         eye = np.eye(flat.shape[1])
         factors = [
-            np.linalg.cholesky((1 - share) * covariance + share * max(np.trace(covariance) / len(eye), 1e-12) * eye)
+            np.linalg.cholesky(
+                (1 - share) * covariance + share * max(np.trace(covariance) / len(eye), 1e-9 * whole) * eye
+            )
             for covariance in covariances
         ]
         kind = "a Gaussian" if number == 1 else f"a mixture of {number} Gaussians"
