@@ -61,12 +61,10 @@ phone, server = phone.eval(), server.eval()
 # ## The most noise that keeps the accuracy
 #
 # `calibrate` tries noises from weak to strong. Its proven limits hold for all of them together, so choosing afterwards
-# is allowed. `feature_error=1e-6` says that the phone computes in float32.
+# is allowed. They are for features in float32, which the phone computes in.
 
 # %%
-chosen = calibrate(
-    phone, server, images[private], labels[private], target={"accuracy": 0.85}, draws=5000, feature_error=1e-6
-)
+chosen = calibrate(phone, server, images[private], labels[private], target={"accuracy": 0.85}, draws=5000)
 print(f"noise of standard deviation {chosen.noise.sigma:.3g}: the server reads {chosen.accuracy:.0%} of the digits")
 print(chosen.identification)
 
@@ -79,11 +77,10 @@ print(chosen.identification)
 
 # %%
 noise = Gaussian(chosen.noise.sigma)
-options = {"feature_error": 1e-6, "seed": 1}
-named = identification_bound(phone, images[private], noise, **options)
+named = identification_bound(phone, images[private], noise, seed=1)
 naming = Comparison(guarantee=named, attack=nearest_candidate(phone, images[private], noise, named, seed=2))
 prior = Gallery(images[private])
-remains = bayes_bound(phone, prior, noise, **options).guarantee()
+remains = bayes_bound(phone, prior, noise, seed=1).guarantee()
 decoder = trained_decoder(phone, images[public], noise, epochs=20, width=256)
 rebuilding = Comparison(
     guarantee=remains, attack=tried_decoder(decoder, phone, images[public], prior, noise, tries=4000, seed=3)

@@ -144,7 +144,8 @@ def test_public_inputs_say_what_somebody_knows_who_does_not_hold_the_data(folder
     finished = run_here("--public", "public.npy", "--limit", "1", "--json", "p.json", **given)
     assert finished.returncode == 0, finished.stderr
     words = " ".join(finished.stdout.split())
-    assert "Whoever does not hold the input, and knows of it no more than that it looks like the public ones" in words
+    assert "If inputs were drawn from a Gaussian with the mean and covariance of the public ones" in words
+    assert "refuted" not in words
     data = json.loads((folder / "p.json").read_text())
     (rebuilt,) = (item for item in data["comparisons"] if "rebuilt" in item["guarantee"]["quantity"])
     rebuilt = Comparison.from_dict(rebuilt)
@@ -152,6 +153,39 @@ def test_public_inputs_say_what_somebody_knows_who_does_not_hold_the_data(folder
     # 40 features of 100 entries: three fifths of the prior are out of sight but for what its covariance tells of them.
     assert 0.3 < rebuilt.guarantee.value <= rebuilt.attack.low
     assert not rebuilt.contradicted
+
+
+@pytest.mark.parametrize(("held", "word"), [(slice(1000, None), "refuted"), (slice(0, 40), "in doubt")])
+def test_a_prior_that_real_inputs_refute_is_said_to_be_refuted_first(folder, run_here, held, word):
+    """A hundred pictures, a little blurred: no Gaussian, and whoever holds some of the kind rebuilds the others."""
+    rng = np.random.default_rng(3)
+    kinds = rng.uniform(size=(100, 1, 10, 10))
+    blurred = kinds[rng.integers(100, size=1900)] + 0.01 * rng.normal(size=(1900, 1, 10, 10))
+    np.save(folder / "public.npy", blurred[:1000])
+    np.save(folder / "kind.npy", blurred[held])
+    given = {"noise": "gaussian:0.02", "data": "kind.npy"}
+    finished = run_here("--public", "public.npy", "--method", "bayes", "--json", "p.json", **given)
+    said = " ".join(finished.stdout.split("=\n\n")[1].split())
+    assert said.startswith(
+        f"The prior is {word}: somebody with the public inputs rebuilt those of --data with an error"
+    )
+    data = json.loads((folder / "p.json").read_text())
+    (rebuilt,) = (Comparison.from_dict(item) for item in data["comparisons"])
+    assert rebuilt.contradicted == (word == "refuted") == (finished.returncode == 1)
+    assert data["detail"]["on_data"]["value"] < 0.5 * rebuilt.guarantee.value
+
+
+def test_equal_inputs_are_one_candidate_in_the_command_too(folder, run_here):
+    np.save(folder / "equal.npy", np.repeat(np.random.default_rng(0).uniform(size=(2, 1, 10, 10)), 50, axis=0))
+    given = {"noise": "gaussian:0.01", "data": "equal.npy"}
+    finished = run_here("--method", "identify,bayes", "--json", "e.json", **given)
+    assert finished.returncode == 0, finished.stderr
+    said = " ".join(finished.stdout.split())
+    assert "Whoever holds these 100 inputs, 2 of them different, names the one released" in said
+    assert "guessing gets 0.5." in said
+    naming = Comparison.from_dict(json.loads((folder / "e.json").read_text())["comparisons"][0])
+    assert naming.guarantee.value == 1.0
+    assert naming.attack.value == 1.0
 
 
 def test_unusable_public_inputs_are_one_line(folder, run_here):
@@ -211,10 +245,14 @@ def test_images_keep_their_16_bits(folder):
 
 def test_weights_in_bfloat16_will_do_where_their_error_is_allowed_for(run_here):
     brain = {"model": "model.py:brain", "weights": None}
-    assert_one_line(run_here("--method", "identify", **brain), "by which bfloat16 moves features of this model")
-    for error in ("0.05", "1e-13"):
-        finished = run_here("--method", "identify", "--feature-error", error, "--out", error, **brain)
+    too_little = ("--feature-error", "1e-6")
+    assert_one_line(
+        run_here("--method", "identify", *too_little, **brain), "by which bfloat16 moves features of this model"
+    )
+    for given in ((), ("--feature-error", "0.05"), ("--feature-error", "1e-13")):
+        finished = run_here("--method", "identify", *given, "--out", f"out{len(given)}{given[-1:]}", **brain)
         assert finished.returncode == 0, finished.stderr
+        assert f"to a relative {float(given[1]) if given else 0.0625:.2g}" in " ".join(finished.stdout.split())
 
 
 def test_flat_inputs_have_every_method_in_pixels(folder, run_here):

@@ -77,13 +77,19 @@ def test_a_small_run_reports_everything(finished, digits):
     row = report.detail["row"]
     assert (row["images"], row["search_images"], row["inputs"], row["features"]) == (3, 2, 784, 784)
     assert row["least_gain"] >= 1
-    assert row["median"]["multi-point"] > row["median"]["1/200"] > 0
+    assert row["median"]["multi-point, float64"] > 10 * row["median"]["multi-point"] > 10 * row["median"]["1/200"] > 0
     assert row["median"]["1/200"] == pytest.approx(row["median"]["1/1000"], rel=0.5)
     assert (row["published_accuracy"], row["published_dithered"]) == (0.979, 0.951)
     assert [comparison.guarantee.adversary.kind for comparison in report.comparisons] == [
-        *["unbiased"] * 3,
+        *["unbiased"] * 4,
         *["prior"] * 2,
     ]
+    errors = [
+        next(text for text in comparison.guarantee.assumed(checked_by="caller") if "to a relative" in text)
+        for comparison in report.comparisons
+    ]
+    assert ["a relative 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
+    assert row["feature_error"] >= 1e-6
     assert not report.contradicted
     assert len(said) == steps(task(digits, out))
     assert json.loads((out / "results.json").read_text())["detail"]["row"]["sigma"] == row["sigma"]
@@ -94,13 +100,14 @@ def test_a_small_run_reports_everything(finished, digits):
     assert "| MNIST | 3 (2) |" in (out / "results.md").read_text()
     said = " ".join(report.summary)
     assert "by the published search on the first 2 images, and by" in said
+    assert "as the network computes them, in float32" in said
     assert "On no mode of the first 2 images is the latter less than" in said
     assert "with a standard error of up to 28.9 points." in said
 
 
 def test_the_published_search_can_be_left_out_and_made_up_for(digits, finished, tmp_path):
     without = reproduce(task(digits, tmp_path / "run", search_images=0))
-    assert set(without.detail["row"]["median"]) == {"multi-point"}
+    assert set(without.detail["row"]["median"]) == {"multi-point", "multi-point, float64"}
     assert without.detail["row"]["search_images"] == 0
     assert "| not run |" in (tmp_path / "run" / "results.md").read_text()
     assert "published search" not in " ".join(without.summary)
@@ -128,6 +135,7 @@ def test_networks_that_come_trained_are_tried_on_all_images(net, images, share, 
         data=data,
         network=network,
         noise=Gaussian(1e-9),
+        feature_error=1e-6,
     )
     assert hcr._accuracy(run) == {"images": images, "accuracy": share, "dithered": share}
 
@@ -172,7 +180,7 @@ def never(*_, **__):
 
 def test_a_finished_run_repeats_nothing_and_belongs_to_its_task(finished, digits, tmp_path, monkeypatch):
     shutil.copytree(finished[0], tmp_path / "out")
-    for name in ("_train", "_sigma", "_accuracy", "hcr_bounds", "multipoint_bounds", "identification_bound"):
+    for name in ("_train", "_measured", "_accuracy", "hcr_bounds", "multipoint_bounds", "identification_bound"):
         monkeypatch.setattr(hcr, name, never)
     assert reproduce(task(digits, tmp_path / "out", resume=True)).comparisons == finished[1].comparisons
     with pytest.raises(InputError, match="must be new without --resume"):
@@ -189,6 +197,7 @@ def test_a_decoder_rebuilds_digits_that_it_never_saw(digits, tmp_path):
         data=data,
         network=networks.mnist(),
         noise=Gaussian(0.1),
+        feature_error=1e-6,
     )
     found = hcr._rebuilding(run)
     assert found.images == TESTED
@@ -206,6 +215,7 @@ def test_a_decoder_of_very_many_features_looks_where_the_known_images_lie(digits
         data=data,
         network=networks.mnist(),
         noise=Gaussian(0.1),
+        feature_error=1e-6,
     )
     monkeypatch.setattr(hcr, "WIDEST_DECODED", 100)
     known = data.images[:12]

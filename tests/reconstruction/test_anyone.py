@@ -12,6 +12,8 @@ from tacit.reconstruction import (
     Laplace,
     Uniform,
     identification_bound,
+    multipoint_bounds,
+    nearest_candidate,
     single_mode_bounds,
     two_point_bounds,
 )
@@ -55,7 +57,7 @@ def test_every_network_has_a_bound(network, images):
 def test_for_a_linear_model_the_bound_is_that_of_the_line(images):
     """One mode at a time sees σ/‖Je_k‖, of which the best two points reach 0.692."""
     torch.manual_seed(0)
-    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20)).double()
     single = single_mode_bounds(network, images, NOISE, steps=(1e-3,)).std
     np.testing.assert_allclose(two_point_bounds(network, images, NOISE).rmse, 0.692 * single, rtol=2e-3)
 
@@ -70,7 +72,7 @@ def test_changed_inputs_stay_inside_the_box(images):
     inputs = images.double()
     seen.clear()
     boxed = two_point_bounds(features, inputs, NOISE, box=(0.0, 1.0))
-    checks = 8  # the door tries inputs of its own, raised by a half
+    checks = 9  # the door tries inputs of its own, raised by a half of their spread
     assert all(low >= 0.0 and high <= 1.0 for low, high in seen[checks:])
     free = two_point_bounds(features, inputs, NOISE)
     assert np.all(boxed.rmse <= free.rmse * (1 + 1e-3))  # the search is not exact
@@ -136,6 +138,79 @@ def test_features_that_may_differ_are_paid_for_in_galleries():
 
     options = {"draws": 100_000, "failure_probability": 1e-6}
     assert identification_bound(features, candidates, Gaussian(1.0), **options).value >= stats.norm.cdf(1.0)
+
+
+ZEROS_AND_ONES = np.repeat([[0.0, 0.0], [1.0, 0.0]], 50, axis=0)
+SIGNED = np.where(ZEROS_AND_ONES == 0, np.array([-0.0, 0.0])[np.arange(100) % 2, None], ZEROS_AND_ONES)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "model"),
+    [
+        (ZEROS_AND_ONES, lambda x: x),
+        (ZEROS_AND_ONES.astype(np.uint8), lambda x: x),
+        (SIGNED, lambda x: x),
+        (1 + ZEROS_AND_ONES + 1e-12 * np.arange(100)[:, None], nn.Identity()),  # float32 does not see the difference
+        (1 + ZEROS_AND_ONES + 1e-5 * np.arange(100)[:, None], nn.Linear(2, 2, dtype=torch.bfloat16).eval()),
+    ],
+    ids=["floats", "whole numbers", "minus zero", "equal in float32", "equal in bfloat16"],
+)
+def test_candidates_that_are_equal_are_one(candidates, model):
+    """Everybody knows which of two it is, up to the noise, however often each stands in the list."""
+    if isinstance(model, nn.Linear):
+        with torch.no_grad():
+            model.weight.copy_(torch.eye(2))
+            model.bias.zero_()
+    options = {"draws": 100_000, "failure_probability": 1e-6, "feature_error": 1e-13}
+    found = identification_bound(model, candidates, NOISE, **options)
+    truth = stats.norm.cdf(0.5 / 0.5)
+    assert truth <= found.value < truth / 0.98
+    assert found.detail["candidates"] == 2
+    assert found.detail["guessing"] == 0.5
+    assert "100 equally likely inputs that the adversary holds, 2 of them different" in str(found)
+    attack = nearest_candidate(model, candidates, NOISE, found, feature_error=1e-13)
+    assert attack.value == pytest.approx(truth, abs=0.02)
+    assert not Comparison(guarantee=found, attack=attack).contradicted
+
+
+def test_candidates_of_unequal_weight_are_named_as_integration_says():
+    """Nine of the first and one of the second: the best guess weighs, and names more often than the nearest."""
+    candidates = np.array([[0.0, 0.0]] * 9 + [[1.0, 0.0]])
+    point = (1 - 0.25 * np.log(1 / 9) * 2) / 2  # where 0.9 N(0, ½²) and 0.1 N(1, ½²) cross
+    truth = 0.9 * stats.norm.cdf(point, 0, 0.5) + 0.1 * stats.norm.sf(point, 1, 0.5)
+    found = identification_bound(lambda x: x, candidates, NOISE, draws=400_000, failure_probability=1e-6)
+    assert truth <= found.value < truth / 0.99
+    attack = nearest_candidate(lambda x: x, candidates, NOISE, found, draws=200_000)
+    assert attack.low <= truth <= attack.high
+    assert attack.value > stats.norm.cdf(1.0) + 0.05
+
+
+def test_candidates_that_are_nearly_equal_are_different():
+    candidates = np.concatenate([ZEROS_AND_ONES[:50:50], ZEROS_AND_ONES[50:] + 1e-6 * np.arange(50)[:, None]])
+    found = identification_bound(nn.Identity().double(), candidates, NOISE)
+    assert found.detail["candidates"] == 51
+
+
+def test_candidates_that_are_all_equal_are_refused():
+    with pytest.raises(InputError, match="must differ from one another"):
+        identification_bound(lambda x: x, np.ones((5, 3)), NOISE)
+    with pytest.raises(InputError, match="must differ in the type that the model computes in"):
+        identification_bound(nn.Identity(), 1 + 1e-12 * np.arange(5.0)[:, None], NOISE)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 255.0, 1e9])
+def test_bounds_grow_with_the_unit_of_the_inputs(size, images):
+    """Pixels from 0 to 255 are pixels from 0 to 1 in another unit, for a model that divides by it."""
+    torch.manual_seed(0)
+    weights = torch.randn(16, 20, dtype=torch.float64)
+
+    def network(x):
+        return torch.tanh(x.flatten(1) / size @ weights)
+
+    for bound, field in ((two_point_bounds, "rmse"), (multipoint_bounds, "std"), (single_mode_bounds, "std")):
+        unit = getattr(bound(lambda x: torch.tanh(x.flatten(1) @ weights), images.double(), NOISE), field)
+        found = getattr(bound(network, size * images.double(), NOISE), field)
+        np.testing.assert_allclose(found, size * unit, rtol=1e-3)
 
 
 def test_galleries_need_gaussian_noise(images):

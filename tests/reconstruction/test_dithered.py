@@ -1,5 +1,7 @@
 """The module that is deployed: its noise, its grid, and that the bounds apply to what it releases."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -136,6 +138,44 @@ def test_the_bounds_apply_to_learned_directions(images):
     assert learned(images).shape == (3, 14)
     wide_bounds = multipoint_bounds(Dithered(features, noise).released, images, noise).std
     assert np.all(multipoint_bounds(learned.released, images, noise).std > wide_bounds)
+
+
+class Jittery(nn.Module):
+    def forward(self, x):
+        return nn.functional.dropout(x, training=self.training)
+
+
+@pytest.mark.parametrize("layer", [nn.Dropout(), nn.BatchNorm1d(4), Jittery(), nn.Sequential(nn.Identity(), Jittery())])
+def test_a_module_in_train_mode_is_refused_as_the_bounds_refuse_it(layer):
+    rows = torch.rand(9, 4)
+    made = Dithered(layer, Gaussian(1.0))
+    for use in (lambda: made(rows), lambda: multipoint_bounds(made.released, rows, Gaussian(1.0), basis="pixel")):
+        layer.train()
+        with pytest.raises(InputError, match="must be in evaluation mode"):
+            use()
+        layer.eval()
+        use()
+
+
+def test_noise_is_finite_at_the_ends_of_the_uniform_numbers():
+    ends = torch.tensor([-0.5, -0.5 + 2.0**-53, 0.0, 0.5 - 2.0**-53], dtype=torch.float64)
+    shaped = Laplace(2.0).shaped(ends)
+    assert bool(shaped.isfinite().all())
+    assert bool((shaped.diff() > 0).all())
+    assert shaped[0] == pytest.approx(-2 * 54 * np.log(2))
+
+
+def test_bounds_speak_of_what_is_released(images):
+    """A module in float32 releases float32: the features of its release lie within the error that the bound names."""
+    torch.manual_seed(0)
+    for kind, error in ((torch.float64, 1e-13), (torch.float32, 1e-6), (torch.bfloat16, 0.0625)):
+        network = nn.Sequential(nn.Flatten(), nn.Linear(16, 40), nn.ReLU(), nn.Linear(40, 20)).to(kind).eval()
+        made = Dithered(network, Gaussian(0.5))
+        found = multipoint_bounds(made.released, images, Gaussian(0.5))
+        assert found.feature_error == error
+        exact = copy.deepcopy(network).double()(images.double()).detach()
+        apart = (made.released(images.to(kind)).detach().double() - exact).norm(dim=1) / exact.norm(dim=1)
+        assert float(apart.max()) <= error
 
 
 @pytest.mark.parametrize(

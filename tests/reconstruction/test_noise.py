@@ -148,3 +148,37 @@ def test_the_step_says_how_fine_a_release_is():
     released = Dithered(nn.Identity(), rounded)(torch.full((1000, 3), 0.3)) / 0.25
     assert torch.equal(released, released.round())
     assert len(released.unique()) < 100
+
+
+def released_again(features, times):
+    """Several releases with fresh noise are one release of the features, repeated."""
+    return lambda x: features(x).repeat(1, times)
+
+
+@pytest.mark.parametrize("times", [4, 16])
+def test_what_more_releases_cost_depends_on_the_noise(times):
+    """Gaussian noise: as much as √k times less noise. Uniform: about k times less. Laplace: in between."""
+    inputs = torch.zeros(1, 1, dtype=torch.float64)
+
+    def bound(noise, again=1):
+        return two_point_bounds(released_again(lambda x: x, again), inputs, noise, basis="pixel").rmse.item()
+
+    assert bound(Gaussian(1.0), times) == pytest.approx(bound(Gaussian(1.0)) / times**0.5, rel=1e-3)
+    # (ε²/4)(1 − ε)^k is greatest at ε = 2/(k + 2).
+    change = 2 / (times + 2)
+    assert bound(Uniform(1.0), times) == pytest.approx(change / 2 * (1 - change) ** (times / 2), rel=1e-2)
+    assert bound(Uniform(1.0), times) < 2 * bound(Uniform(1.0)) / times
+    assert bound(Uniform(1.0), times) < 0.8 * bound(Uniform(1.0)) / times**0.5
+    one, several = bound(Laplace(1.0)), bound(Laplace(1.0), times)
+    assert one / times < several < 1.1 * one / times**0.5
+
+
+def test_who_sees_a_uniform_release_several_times_rebuilds_it_k_times_better():
+    """The middle between the least and the greatest of k releases: no bound for noise of 1/√k holds against it."""
+    rng = np.random.default_rng(0)
+    seen = rng.uniform(-0.5, 0.5, size=(20_000, 16))
+    error = np.sqrt(np.mean(((seen.max(axis=1) + seen.min(axis=1)) / 2) ** 2))
+    inputs = torch.zeros(1, 1, dtype=torch.float64)
+    wrong = two_point_bounds(lambda x: x, inputs, Uniform(1.0 / 4), basis="pixel").rmse.item()
+    right = two_point_bounds(released_again(lambda x: x, 16), inputs, Uniform(1.0), basis="pixel").rmse.item()
+    assert right < error < wrong

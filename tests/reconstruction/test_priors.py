@@ -104,3 +104,12 @@ def test_public_inputs_that_cannot_be_fitted_are_refused():
         Mixture.fitted(PUBLIC, shrinkage=0.0)
     with pytest.raises(InputError, match="must differ from one another"):
         Gallery(torch.ones(3, 1, 2, 2))
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e6])
+def test_a_fitted_prior_has_the_unit_of_the_public_inputs(size):
+    public = np.random.default_rng(0).normal(size=(50, 4))
+    one, other = Mixture.fitted(public), Mixture.fitted(size * public)
+    np.testing.assert_allclose(other.variances, size**2 * one.variances, rtol=1e-9)
+    with pytest.raises(InputError, match="public must differ from one another"):
+        Mixture.fitted(np.full((5, 3), size))

@@ -5,30 +5,53 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.reconstruction.quotient import multipoint_variance
+from tacit.reconstruction.quotient import multipoint_variance, two_sided_variance
 
 
-def bound(shifts, *, step=1e-3, feature_error=0.0, input_error=0.0, regularisation=1e-8):
-    return multipoint_variance(
-        shifts[None],
-        step=step,
+def bound(shifts, backwards=None, *, step=1e-3, feature_error=0.0, input_error=0.0, regularisation=1e-8):
+    theorem = multipoint_variance if backwards is None else two_sided_variance
+    return theorem(
+        *(side[None] for side in (shifts, backwards) if side is not None),
+        step=torch.tensor([step], dtype=torch.float64),
         feature_error=torch.tensor([feature_error], dtype=torch.float64),
         input_error=torch.tensor([input_error], dtype=torch.float64),
         regularisation=regularisation,
     )[0]
 
 
+def kernel_matrix(shifts):
+    """B in 60 digits."""
+    m = len(shifts)
+    rows = [[mp.mpf(float(x)) for x in row] for row in shifts]
+    found = mp.matrix(m, m)
+    for i in range(m):
+        for j in range(m):
+            found[i, j] = mp.expm1(mp.fsum(a * b for a, b in zip(rows[i], rows[j], strict=True)))
+    return found
+
+
 def exact_supremum(shifts, step):
     """The greatest quotient over all coefficients, step²·(B⁻¹)_kk, in 60 digits."""
     with mp.workdps(60):
-        m = len(shifts)
-        rows = [[mp.mpf(float(x)) for x in row] for row in shifts]
-        gram = mp.matrix(m, m)
+        inverse = kernel_matrix(shifts) ** -1
+        return [mp.mpf(step) ** 2 * inverse[k, k] for k in range(len(shifts))]
+
+
+def exact_two_sided(forwards, backwards, step):
+    """The greatest quotient over opposite coefficients (c, −c), and over all coefficients of both sides."""
+    with mp.workdps(60):
+        m = len(forwards)
+        whole = kernel_matrix(torch.cat([forwards, backwards]))
+        opposite = mp.matrix(m, m)
         for i in range(m):
             for j in range(m):
-                gram[i, j] = mp.expm1(mp.fsum(a * b for a, b in zip(rows[i], rows[j], strict=True)))
-        inverse = gram**-1
-        return [mp.mpf(step) ** 2 * inverse[k, k] for k in range(m)]
+                opposite[i, j] = whole[i, j] - whole[i, m + j] - whole[m + i, j] + whole[m + i, m + j]
+        restricted, free = opposite**-1, whole**-1
+        opposites = [4 * mp.mpf(step) ** 2 * restricted[k, k] for k in range(m)]
+        every = [
+            mp.mpf(step) ** 2 * (free[k, k] - free[k, m + k] - free[m + k, k] + free[m + k, m + k]) for k in range(m)
+        ]
+        return opposites, every
 
 
 @pytest.mark.parametrize("step", [1e-4, 1e-2, 0.3, 1.0])
@@ -96,14 +119,49 @@ def test_points_too_far_away_are_left_out():
     assert np.allclose(found[:2], 1.0, rtol=1e-3)
 
 
+@pytest.mark.parametrize("step", [1e-2, 0.1, 0.5])
+@pytest.mark.parametrize("curvature", [0.0, 0.3])
+def test_on_both_sides_it_is_the_greatest_quotient_of_opposite_coefficients(step, curvature):
+    generator = torch.Generator().manual_seed(7)
+    slopes, bends = (torch.randn(5, 12, generator=generator, dtype=torch.float64) for _ in range(2))
+    forwards, backwards = (side * step * slopes + curvature * step**2 * bends for side in (1, -1))
+    opposites, every = exact_two_sided(forwards, backwards, step)
+    found = bound(forwards, backwards, step=step, regularisation=1e-14)
+    for value, truth, most in zip(found, opposites, every, strict=True):
+        assert 0.99 * truth < float(value) <= truth <= most * (1 + mp.mpf(10) ** -20)
+    one_sided = exact_supremum(forwards, step)
+    assert curvature == 0.0 or all(truth > least for truth, least in zip(opposites, one_sided, strict=True))
+
+
+def test_on_both_sides_errors_of_shifts_and_inputs_are_paid_for():
+    """At the worst corners: shifts within the error, all away from each other, or towards what is being hidden."""
+    generator = torch.Generator().manual_seed(8)
+    forwards = 0.05 * torch.randn(4, 7, generator=generator, dtype=torch.float64)
+    backwards, error = -forwards + 0.01 * torch.randn(4, 7, generator=generator).double(), 1e-3
+    found = bound(forwards, backwards, step=1e-2, feature_error=error)
+    for seed in range(40):
+        corners = torch.randn(2, 4, 7, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        corners *= error / corners.norm(dim=2, keepdim=True)
+        opposites, _ = exact_two_sided(forwards + corners[0], backwards + corners[1], 1e-2)
+        assert all(float(value) <= truth for value, truth in zip(found, opposites, strict=True))
+    assert bool((found < bound(forwards, backwards, step=1e-2)).all())
+    exact, careful = bound(forwards, backwards, step=1e-2), bound(forwards, backwards, step=1e-2, input_error=1e-4)
+    assert bool((careful < exact).all())
+    assert bool((bound(0 * forwards, 0 * backwards) == torch.inf).all())
+
+
 def test_features_at_rest_change_nothing():
     generator = torch.Generator().manual_seed(5)
     shifts = 1e-3 * torch.randn(2, 6, 9, generator=generator, dtype=torch.float64)
     shifts[1, :, 4] = 0.0  # at rest for one input alone
     among = torch.zeros(2, 6, 300, dtype=torch.float64)
     among[:, :, torch.randperm(300, generator=generator)[:9]] = shifts
-    options = {"step": 1e-3, "regularisation": 1e-14}
-    errors = {"feature_error": torch.full((2,), 1e-16), "input_error": torch.full((2,), 1e-18)}
+    options = {"regularisation": 1e-14}
+    errors = {
+        "step": torch.full((2,), 1e-3),
+        "feature_error": torch.full((2,), 1e-16),
+        "input_error": torch.full((2,), 1e-18),
+    }
     errors = {name: error.double() for name, error in errors.items()}
     wide, narrow = (multipoint_variance(some, **options, **errors) for some in (among, shifts))
     assert bool((wide <= narrow * (1 + 1e-12)).all())
@@ -128,6 +186,10 @@ def test_an_input_that_needs_a_larger_ridge_does_not_change_its_neighbour():
     nearly, wholly_dependent = 1e-2 * (common + 1e-6 * apart), 1e-2 * common.expand(6, 9)
     none = torch.zeros(2, dtype=torch.float64)
     both = multipoint_variance(
-        torch.stack([nearly, wholly_dependent]), step=1e-3, feature_error=none, input_error=none, regularisation=0.0
+        torch.stack([nearly, wholly_dependent]),
+        step=none + 1e-3,
+        feature_error=none,
+        input_error=none,
+        regularisation=0.0,
     )
     torch.testing.assert_close(both[0], bound(nearly, regularisation=0.0), rtol=1e-9, atol=0)

@@ -1,5 +1,7 @@
 """What the door lets in, and what it sends away with which remedy."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -13,14 +15,17 @@ from tacit.reconstruction import (
     bayes_bound,
     hcr_bounds,
     identification_bound,
+    linear_decoder,
     local_limit,
     multipoint_bounds,
+    nearest_candidate,
+    posterior_mean,
     single_mode_bounds,
     twins,
     two_point_bounds,
 )
 from tacit.reconstruction.basis import basis_of
-from tacit.reconstruction.release import FEATURE_ERROR, opened
+from tacit.reconstruction.release import opened
 
 
 def refused(features, inputs, match):
@@ -201,27 +206,98 @@ def test_features_in_less_than_float64_are_paid_for(arrays):
     inputs = torch.rand(3, 4, dtype=torch.float64)
     if arrays:  # a list of Python floats is float64, whatever torch would make of it
         found = multipoint_bounds(lambda x: x.tolist(), inputs.numpy(), Gaussian(0.5), basis="pixel")
-        assert found.feature_error == FEATURE_ERROR
+        assert found.feature_error == 1e-13
     else:
         found = multipoint_bounds(lambda x: x.float(), inputs, Gaussian(0.5), basis="pixel")
         assert found.feature_error >= torch.finfo(torch.float32).eps
     assert 0.4 < found.std.max() <= 0.5
 
 
-def test_a_callable_in_float32_is_let_in_where_that_is_said(images):
+def test_without_a_word_the_type_of_what_is_released_decides(images):
     torch.manual_seed(0)
     network = nn.Sequential(nn.Flatten(), nn.Linear(16, 300), nn.Linear(300, 20)).eval()
+    doubled = copy.deepcopy(network).double()
+    cases = [
+        (network, 1e-6),
+        (doubled, 1e-13),
+        (copy.deepcopy(network).to(torch.bfloat16), 0.0625),
+        (copy.deepcopy(network).half(), 8 * 2.0**-10),
+        (nn.Sequential(doubled, nn.Linear(20, 4)), 1e-6),  # the coarsest of its weights; cannot run, but can be bounded
+        (nn.Flatten(), 1e-6),  # what torch computes in unless told otherwise
+        (lambda x: network(x.float()), 1e-6),
+        (lambda x: doubled(x), 1e-13),
+        (lambda x: doubled(x).numpy().astype(np.float32), 1e-6),
+    ]
+    for features, error in cases:
+        found = multipoint_bounds(features, images.double(), Gaussian(1.0))
+        assert found.feature_error == error
+        statement = found.guarantee(0, (0, 1, 1))
+        assert f"to a relative {error:.2g}" in " ".join(statement.assumed(checked_by="caller"))
+        stated = multipoint_bounds(features, images.double(), Gaussian(1.0), feature_error=error).std
+        np.testing.assert_array_equal(found.std, stated)
+    exact_ones = multipoint_bounds(network, images, Gaussian(1.0)).std
+    single = multipoint_bounds(lambda x: network(x.float()), images.double(), Gaussian(1.0)).std
+    np.testing.assert_allclose(single, exact_ones, rtol=1e-2)
+    for error in (None, 1e-6):
+        with pytest.raises(InputError, match="treat every input by itself"):
+            opened(lambda x: x.flatten(1) - 1e-3 * x.flatten(1).mean(dim=0), images.double(), feature_error=error)
 
-    def single(x):
-        return network(x.float())
 
-    exact_ones = multipoint_bounds(network, images, Gaussian(1.0), feature_error=1e-6).std
-    refused(single, images.double(), "feature_error=1e-6 for float32")
-    found = multipoint_bounds(single, images.double(), Gaussian(1.0), feature_error=1e-6).std
-    np.testing.assert_allclose(found, exact_ones, rtol=1e-2)
-    refused(lambda x: x.flatten(1) - 1e-3 * x.flatten(1).mean(dim=0), images.double(), "treat every input by itself")
+def test_a_type_that_errs_by_more_is_paid_for_or_refused():
+    """Features that nearly cancel: float32 is off by 1e-4 of them."""
+    inputs = torch.rand(5, 3, generator=torch.Generator().manual_seed(0))
+    features = nn.Linear(3, 2)
+    with torch.no_grad():
+        features.weight.copy_(torch.tensor([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]))
+        features.bias.zero_()
+    wide = torch.cat([inputs[:, :1] + 1000, inputs[:, :1] + 1000 + 1e-3 * inputs[:, 1:2], inputs[:, 2:] + 1000], dim=1)
+    found = opened(features, wide.double() + 1e-5 * inputs.double())
+    assert found.error > 4e-6
+    with pytest.raises(InputError, match="by which float32 moves features of this model"):
+        opened(features, wide.double() + 1e-5 * inputs.double(), feature_error=1e-6)
+    assert (
+        opened(features, wide.double() + 1e-5 * inputs.double(), feature_error=1e-13).error < 1e-9
+    )  # float64 is meant
+
+
+def test_a_callable_of_arrays_gets_arrays_and_one_of_tensors_tensors():
+    rows, matrix = np.random.default_rng(0).normal(size=(40, 3)), np.random.default_rng(1).normal(size=(3, 5))
+    noise = Gaussian(1.0)
+    for candidates, kind in ((rows, np.ndarray), (torch.tensor(rows), torch.Tensor)):
+
+        def features(x, kind=kind):
+            assert type(x) is kind
+            return np.tanh(np.asarray(x) @ matrix)
+
+        named = identification_bound(features, candidates, noise)
+        assert nearest_candidate(features, candidates, noise, named).value <= named.value
+        assert bayes_bound(features, Gallery(candidates), noise, basis="pixel").remaining > 0
+        assert posterior_mean(features, Gallery(candidates), noise).value > 0
+
+
+def test_a_module_that_overflows_in_its_own_type_is_refused():
+    features = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)).half()
+    with torch.no_grad():
+        for layer in features:
+            layer.weight.copy_(300 * torch.eye(3))
+    with pytest.raises(InputError, match="inf or nan in float16"):
+        opened(features, torch.ones(4, 3) + torch.eye(4, 3))
+
+
+def test_attacks_take_what_the_bounds_take():
+    """A callable that is 1e-5 from itself, alone and in a batch."""
+    matrix = torch.randn(16, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+    def rough(x):
+        return (x.flatten(1) @ matrix) * (1.0 if len(x) == 1 else 1 + 1e-5)
+
+    rows, noise, error = torch.rand(40, 1, 4, 4).double(), Gaussian(1.0), {"feature_error": 1e-4}
+    named = identification_bound(rough, rows, noise, **error)
+    assert nearest_candidate(rough, rows, noise, named, **error).value > 0
+    assert posterior_mean(rough, Gallery(rows), noise, **error).value > 0
+    assert linear_decoder(rough, rows, rows, noise, **error).value > 0
     with pytest.raises(InputError, match="treat every input by itself"):
-        opened(lambda x: x.flatten(1) - 1e-3 * x.flatten(1).mean(dim=0), images.double(), feature_error=1e-6)
+        nearest_candidate(rough, rows, noise, named)
 
 
 def test_differences_in_large_batches_that_are_not_paid_for_are_refused(images):

@@ -13,6 +13,7 @@ from tacit.theory.confidence import (
     bounded_mean_lower,
     bounded_mean_upper,
     sampled_mean_lower,
+    sampled_mean_upper,
 )
 
 mp.mp.dps = 30
@@ -135,6 +136,30 @@ def test_the_betting_limit_is_about_as_tight_as_a_known_variance_allows():
     lost = values.mean() - sampled_mean_lower(values, failure_probability=0.001)
     assert lost < 1.5 * np.sqrt(2 * np.log(1000) / 10_000) * values.std()
     assert lost < 0.5 * (values.mean() - bounded_mean_lower(values.mean(), count=10_000, failure_probability=0.001))
+
+
+def test_the_upper_betting_limit_is_the_lower_one_mirrored():
+    values = np.random.default_rng(0).beta(2, 5, size=200)
+    found = sampled_mean_upper(values, failure_probability=0.01)
+    assert found == pytest.approx(1 - naive_sampled_lower(1 - values, 0.01), abs=1e-3)
+    assert found >= 1 - sampled_mean_lower(1 - values, failure_probability=0.01)
+    assert sampled_mean_upper(np.ones(10), failure_probability=0.01) == 1
+    assert sampled_mean_upper(np.zeros(3), failure_probability=1e-9) == 1
+
+
+def test_the_upper_betting_limit_misses_no_more_often_than_stated_and_is_tight():
+    """2 000 runs at α = 0.1 miss at most 200 times on average; more than 300 happens with probability < 1e-11."""
+    rng = np.random.default_rng(1)
+    misses = 0
+    for _ in range(2000):
+        values = rng.choice([0.0, 0.7, 1.0], p=[0.1, 0.4, 0.5], size=60)
+        misses += sampled_mean_upper(values, failure_probability=0.1) < 0.78
+    assert 10 < misses < 300
+    narrow = np.random.default_rng(2).uniform(0.1, 0.15, size=10_000)
+    above = sampled_mean_upper(narrow, failure_probability=0.001) - narrow.mean()
+    # Where values vary by little, the sure range of the bets decides: ln(1000)/(¾·10 000).
+    assert 0 < above < 1.2 * np.log(1000) / 7500
+    assert above < 0.2 * (bounded_mean_upper(narrow.mean(), count=10_000, failure_probability=0.001) - narrow.mean())
 
 
 def test_values_that_are_all_zero_have_the_limit_zero():

@@ -3,6 +3,7 @@
 Tests that sample say how often they would fail by chance; seeds are fixed, so they fail always or never.
 """
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from tacit.theory.confidence import bounded_mean_lower, bounded_mean_upper, sampled_mean_lower, sampled_mean_upper
 from tacit.theory.divergences import gaussian_chi_square, gaussian_total_variation
 from tacit.theory.estimation import (
     gallery_coordinate_mse,
@@ -165,14 +167,83 @@ def test_gallery_bounds_agree_with_their_naive_twins():
         named.append(weights.max())
         mean = sum(w * theta for w, theta in zip(weights, inputs, strict=True))
         variances.append(sum(w * np.sum((theta - mean) ** 2) for w, theta in zip(weights, inputs, strict=True)))
-    from tacit.theory.confidence import bounded_mean_lower, bounded_mean_upper
-
     options = {"sigma": sigma, "draws": draws, "failure_probability": 0.01, "seed": seed}
-    expected = bounded_mean_upper(np.mean(named), count=draws, failure_probability=0.01)
+    expected = min(
+        sampled_mean_upper(named, failure_probability=0.005),
+        bounded_mean_upper(np.mean(named), count=draws, failure_probability=0.005),
+    )
     assert gallery_identification(features, **options) == pytest.approx(expected, rel=1e-9)
     most = np.max(np.sum((inputs - inputs.mean(axis=0)) ** 2, axis=1))
-    expected = bounded_mean_lower(np.mean(variances) / most, count=draws, failure_probability=0.01) * most / 4
+    shares = np.array(variances) / most
+    limits = (
+        sampled_mean_lower(shares, failure_probability=0.005),
+        bounded_mean_lower(np.mean(shares), count=draws, failure_probability=0.005),
+    )
+    expected = max(limits) * most / 4
     assert gallery_mse(features, inputs, **options) == pytest.approx(expected, rel=1e-7)
+
+
+def exact_gallery(features, inputs, weights, sigma):
+    """By integration over the line: the chance of naming the input, the error, and that of each coordinate."""
+    chances = np.array(weights) / np.sum(weights)
+
+    def joint(x):
+        return chances * stats.norm.pdf(x, np.array(features)[:, 0], sigma)
+
+    def posterior(x):
+        return joint(x) / joint(x).sum()
+
+    def variance(x, values):
+        return posterior(x) @ (values - posterior(x) @ values) ** 2 * joint(x).sum()
+
+    low, high = np.min(features) - 12 * sigma, np.max(features) + 12 * sigma
+    cuts = np.linspace(low, high, 60)
+
+    def integral(f):
+        return sum(integrate.quad(f, a, b)[0] for a, b in itertools.pairwise(cuts))
+
+    inputs = np.array(inputs)
+    coordinates = [integral(lambda x, j=j: variance(x, inputs[:, j])) for j in range(inputs.shape[1])]
+    return integral(lambda x: joint(x).max()), np.mean(coordinates), np.array(coordinates)
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 1, 1), (50, 30, 15, 5), (0.97, 0.01, 0.01, 0.01)])
+def test_candidates_that_are_not_equally_likely_are_named_and_rebuilt_as_integration_says(weights):
+    features, inputs = [[0.0], [0.8], [2.5], [2.5]], [[0.0, 1.0], [1.0, 1.0], [3.0, -2.0], [0.5, 4.0]]
+    named, error, coordinates = exact_gallery(features, inputs, weights, 0.7)
+    options = {"weights": weights, "sigma": 0.7, "draws": 400_000, "failure_probability": RARE, "seed": 2}
+    assert named <= gallery_identification(features, **options) < named / 0.99
+    assert 0.95 * error < gallery_mse(features, inputs, **options) <= error
+    found = gallery_coordinate_mse(features, inputs, **options)
+    assert np.all(found <= coordinates)
+    assert np.all(found > 0.9 * coordinates)
+
+
+def test_limits_are_tight_where_nearly_everything_and_nearly_nothing_is_given_away():
+    """Little noise: Chernoff's bound keeps what bets lose. Much noise: values vary little, and bets gain."""
+    few = {"draws": 2000, "failure_probability": 0.001, "seed": 0}
+    grid = np.arange(100.0)[:, None]
+    assert gallery_mse(grid, grid, sigma=0.3, **few) > 0
+    assert gallery_identification(grid, sigma=0.15, **few) < 1
+    features = np.random.default_rng(0).normal(size=(500, 8))
+    named = gallery_identification(features, sigma=20.0, **few)
+    assert named < 0.0085  # Chernoff alone says 0.010
+
+
+def test_a_candidate_twice_is_one_of_twice_the_weight():
+    features, inputs = [[0.0], [1.0]], [[0.0], [2.0]]
+    options = {"sigma": 0.6, "draws": 400_000, "failure_probability": RARE, "seed": 4}
+    _, error, _ = exact_gallery(features, inputs, (2, 1), 0.6)
+    for weights in ((2, 1), (2e-9, 1e-9)):
+        assert 0.99 * error < gallery_mse(features, inputs, weights=weights, **options) <= error
+    again = gallery_mse([[0.0], [0.0], [1.0]], [[0.0], [0.0], [2.0]], **options)  # the error does not mind
+    assert 0.99 * error < again <= error
+
+
+@pytest.mark.parametrize("weights", [(1,), (1, 0), (1, -1), (1, np.nan), "ab"])
+def test_weights_that_are_none_are_refused(weights):
+    with pytest.raises(ValueError, match="weights"):
+        gallery_identification([[0.0], [1.0]], weights=weights, sigma=1.0, draws=10, failure_probability=0.1, seed=0)
 
 
 def test_identical_features_leave_only_guessing_and_identical_inputs_leave_nothing_to_learn():

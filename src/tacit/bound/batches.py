@@ -77,7 +77,7 @@ class _Setting:
     box: tuple[float, float]
     basis: str
     seed: int
-    feature_error: float
+    feature_error: float | None
     versions: dict[str, str]
 
 

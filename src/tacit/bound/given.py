@@ -17,10 +17,8 @@ from .task import METHODS, Task, kind_of, needs_gaussian
 
 _Array = NDArray[np.float64]
 
-_OF_FLOAT64 = 1e-9
-"""Errors up to this are not those of a smaller type."""
 _TRIED = 16
-"""Inputs on which the model's own type is compared with float64."""
+"""Inputs on which the model is tried before any work begins."""
 
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
@@ -54,10 +52,10 @@ def inputs_of(path: Path, option: str = "--data") -> _Array:
     return array
 
 
-def prior_of(task: Task, inputs: _Array, recon: Any) -> Any:
-    """What the adversary of `bayes` knows: the inputs themselves, or what public ones look like."""
+def prior_of(task: Task, inputs: _Array, recon: Any) -> tuple[Any, _Array | None]:
+    """What the adversary of `bayes` knows: the inputs, or mean and covariance of public ones; and these."""
     if task.public is None:
-        return recon.Gallery(inputs)
+        return recon.Gallery(inputs), None
     if "bayes" not in task.methods:
         raise InputError(
             "--method", ",".join(task.methods), requirement="must name bayes, which --public is for", remedy="add it"
@@ -70,7 +68,7 @@ def prior_of(task: Task, inputs: _Array, recon: Any) -> Any:
             requirement=f"must be that of the inputs of --data, {inputs.shape[1:]}",
             remedy="prepare both in the same way",
         )
-    return recon.Mixture.fitted(public)
+    return recon.Mixture.fitted(public), public
 
 
 def _pictures(folder: Path, option: str) -> _Array:
@@ -184,18 +182,20 @@ def model_of(text: str, weights: Path | None) -> Any:
     return made.eval()
 
 
-def check_fit(model: Any, inputs: _Array, feature_error: float) -> None:
-    """Refuses a model that does not take the inputs, or takes them less exactly than is said, before any work begins.
+def error_of(model: Any, inputs: _Array, feature_error: float | None) -> float:
+    """The error of released features that bounds will pay for: as given, or by the model's type.
 
-    Where float64 is to be released, which `feature_error` then says, the model's own type does not matter.
+    Refuses a model that does not take the inputs, or takes them less exactly than is said, before any work begins.
     """
     import torch
 
-    dtype = next((tensor.dtype for tensor in model.parameters()), torch.float64)
+    from ..reconstruction.release import opened, weight_type
+
     some = torch.tensor(inputs[:_TRIED])
     try:
         with torch.no_grad():
-            released, exact = model(some.to(dtype, copy=True)), copy.deepcopy(model).double()(some.clone())
+            model(some.to(weight_type(model), copy=True))
+            copy.deepcopy(model).double()(some.clone())
     except Exception as failure:  # the caller's own code may raise anything
         raise InputError(
             "MODEL",
@@ -204,14 +204,4 @@ def check_fit(model: Any, inputs: _Array, feature_error: float) -> None:
             remedy="change one of them; of a text model give the embeddings as --data, and a MODEL that returns "
             "torch.nn.Identity()",
         ) from None
-    if not isinstance(released, torch.Tensor) or not isinstance(exact, torch.Tensor):
-        return  # the bounds say what they need
-    apart = (released.double() - exact).flatten(1).norm(dim=1) / exact.flatten(1).norm(dim=1)
-    if feature_error > _OF_FLOAT64 and bool((apart > feature_error).any()):
-        raise InputError(
-            "--feature-error",
-            feature_error,
-            requirement=f"must be {float(apart.max()):.2g} or more, by which {str(dtype).removeprefix('torch.')} moves "
-            "features of this model",
-            remedy="raise it well above, or release what float64 computes and say 1e-13",
-        )
+    return opened(model, some, feature_error=feature_error, only_these=True).error

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import readings
-from ..guarantee import Comparison, Guarantee, safe_text
+from ..guarantee import Attack, Comparison, Guarantee, safe_text
 from ..report import Figure, figures
 from .task import PER_INPUT, Data, Task, kind_of
 
@@ -20,16 +20,26 @@ LOWEST = 8
 
 
 def summary(
-    comparisons: Mapping[str, Comparison], data: Data, noise: Any, task: Task, *, candidates: int
+    comparisons: Mapping[str, Comparison],
+    data: Data,
+    noise: Any,
+    task: Task,
+    *,
+    candidates: int,
+    on_data: Attack | None = None,
 ) -> tuple[str, ...]:
     """The reading in words: first what speaks about real attackers, last what does not."""
     mode = "mode (one cosine wave of the image)" if task.basis == "dct" else "mode (one entry of the input)"
     sentences = []
+    if on_data is not None and on_data.value < comparisons["bayes"].guarantee.value:
+        sentences.append(_refuted(comparisons["bayes"], on_data))
     if "identify" in comparisons:
         sentences.append(_naming(comparisons["identify"], candidates))
     if "bayes" in comparisons:
         rebuilt = comparisons["bayes"]
-        sentences.append(_rebuilding(rebuilt, candidates) if task.public is None else _rebuilding_unseen(rebuilt))
+        sentences.append(
+            _rebuilding(rebuilt, candidates) if task.public is None else _rebuilding_unseen(rebuilt, on_data)
+        )
     silent = [method for method in PER_INPUT if method in comparisons and not comparisons[method].guarantee.value]
     if "two-point" in comparisons and "two-point" not in silent:
         sentences.append(
@@ -78,10 +88,12 @@ def _naming(comparison: Comparison, candidates: int) -> str:
         verdict = "Most inputs are given away. "
     elif guarantee.value > 0.5:
         verdict = "It is not ruled out that most inputs are given away. "
+    different = int(guarantee.detail["candidates"])
+    of_them = "" if different == candidates else f", {different} of them different,"
     return (
-        f"{verdict}Whoever holds these {candidates} inputs names the one released with probability "
+        f"{verdict}Whoever holds these {candidates} inputs{of_them} names the one released with probability "
         f"{guarantee.bound_text} ({guarantee.chance_text}). An attack reached {reached}; guessing gets "
-        f"{safe_text(1 / candidates, toward='nearest')}."
+        f"{safe_text(float(guarantee.detail['guessing']), toward='nearest')}."
     )
 
 
@@ -94,13 +106,29 @@ def _rebuilding(comparison: Comparison, candidates: int) -> str:
     )
 
 
-def _rebuilding_unseen(comparison: Comparison) -> str:
-    guarantee, _, reached = _of(comparison)
+def _refuted(comparison: Comparison, on_data: Attack) -> str:
+    certain = comparison.contradicted
     return (
-        f"{_hardly(guarantee)}Whoever does not hold the input, and knows of it no more than that it looks like the "
-        f"public ones (as a Gaussian describes them), rebuilds it with an error of {guarantee.bound_text} of their "
-        f"variance ({guarantee.chance_text}): 0 is the input itself, 1 the average. A linear decoder left {reached}. "
-        "Whoever knows more may leave less."
+        f"The prior is {'refuted' if certain else 'in doubt'}: somebody with the public inputs rebuilt those of --data "
+        f"with an error of {safe_text(on_data.value, toward='nearest')} of the prior's variance, where the bound under "
+        f"it says {comparison.guarantee.bound_text}. The inputs "
+        f"{'are' if certain else 'may well be'} no draws from a Gaussian with the mean and covariance of the public "
+        f"ones{'' if certain else ' (they are too few to be sure)'}, and then that bound says nothing of them."
+    )
+
+
+def _rebuilding_unseen(comparison: Comparison, on_data: Attack | None) -> str:
+    guarantee, _, reached = _of(comparison)
+    tried = f"A linear decoder left {reached} of such draws. "
+    if on_data is not None:
+        value = safe_text(on_data.value, toward="nearest")
+        tried = "" if comparison.contradicted else tried
+        tried += f"On the inputs of --data, somebody with the public ones left {value}. "
+    return (
+        f"{_hardly(guarantee)}If inputs were drawn from a Gaussian with the mean and covariance of the public ones, "
+        f"whoever knows no more than that would rebuild one with an error of {guarantee.bound_text} of its variance "
+        f"({guarantee.chance_text}): 0 is the input itself, 1 the average. {tried}Real attackers know more of what "
+        "inputs look like, and may leave less."
     )
 
 

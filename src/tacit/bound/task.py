@@ -29,8 +29,9 @@ class Task:
     """What to bound: a model, its inputs, the noise, and how.
 
     `limit` is how many inputs are bounded one by one; the methods over a gallery (identify, bayes) use all of them.
-    With `public` inputs, bayes is about someone who knows what these look like, and does not hold the data.
-    `basis` "auto" takes images in cosine modes and vectors entry by entry.
+    With `public` inputs, bayes is about someone who knows their mean and covariance, and does not hold the data.
+    `basis` "auto" takes images in cosine modes and vectors entry by entry. Without `feature_error` the type of the
+    model's weights decides.
     """
 
     model: str
@@ -43,7 +44,7 @@ class Task:
     resume: bool
     limit: int | None
     seed: int
-    feature_error: float
+    feature_error: float | None = None
     public: Path | None = None
     engine: str = "local"
 

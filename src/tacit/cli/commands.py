@@ -35,7 +35,11 @@ def bound(
     ] = None,
     public: Annotated[
         Path | None,
-        typer.Option("--public", metavar="FILE_OR_FOLDER", help="For bayes: public inputs that the others look like."),
+        typer.Option(
+            "--public",
+            metavar="FILE_OR_FOLDER",
+            help="For bayes: public inputs, whose mean and covariance are the prior.",
+        ),
     ] = None,
     method: Annotated[
         str, typer.Option("--method", help="identify, bayes, two-point, multi-point, hcr, several with commas, or all.")
@@ -46,8 +50,9 @@ def bound(
     limit: Annotated[int | None, typer.Option("--limit", help="Bound only so many inputs one by one.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
     feature_error: Annotated[
-        float, typer.Option("--feature-error", help="How exact the released features are: 1e-6 float32, 1e-13 float64.")
-    ] = 1e-6,
+        float | None,
+        typer.Option("--feature-error", help="How exact released features are: by the model's type, 1e-6 for float32."),
+    ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="Where batches run: local, or dask://HOST:PORT of a cluster.")
     ] = "local",

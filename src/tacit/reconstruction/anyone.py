@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from ..theory.estimation import gallery_identification, two_point_bayes_mse, two
 from .basis import BasisLike, basis_of
 from .noise import Noise, checked_noise, gaussian_of, required_gaussian
 from .pictured import mode_card, mode_histogram
-from .priors import gallery_description
-from .release import FEATURE_ERROR, Release, as_array, opened
+from .priors import Gallery
+from .release import Release, as_array, opened, scales
 from .unbiased import mode_error, mode_of_input, release_assumptions, shift_error
 
 if TYPE_CHECKING:
@@ -85,19 +86,23 @@ def two_point_bounds(
     *,
     basis: BasisLike = "dct",
     box: Box | None = None,
-    largest: float = 10.0,
-    feature_error: float = FEATURE_ERROR,
+    largest: float | None = None,
+    feature_error: float | None = None,
 ) -> TwoPointBounds:
     """For every mode, the change of that mode alone that serves best, found by a line search up to `largest`.
 
-    `box` gives the least and the greatest value of a valid input's entries: changed inputs are cut off there, so that
-    the bound holds for an adversary who knows the box.
+    Without `largest`, that is ten times the width of the box, or else the spread of an input's entries. `box` gives the
+    least and the greatest value of a valid input's entries: changed inputs are cut off there, so that the bound holds
+    for an adversary who knows the box.
     """
     checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
-    largest = checked.number("largest", largest, above=0, remedy="use the greatest change that makes sense")
     limits = checked_box(box, release)
+    width = limits[1] - limits[0]
+    greatest = [10 * (width if 0 < width < math.inf else scale) for scale in scales(release.inputs).tolist()]
+    if largest is not None:
+        greatest = [checked.number("largest", largest, above=0, remedy="leave it out")] * len(greatest)
     mse = np.zeros((len(release.inputs), modes.size))
     changes = np.zeros_like(mse)
     for row, point in enumerate(release.inputs):
@@ -106,7 +111,7 @@ def two_point_bounds(
             stop = min(start + 1024, modes.size)
             vectors = modes.vectors(torch.arange(start, stop, device=point.device))
             for sign in (1.0, -1.0):
-                found, change = _best_change(release, point, base, sign * vectors, limits, largest, noise)
+                found, change = _best_change(release, point, base, sign * vectors, limits, greatest[row], noise)
                 better = found > mse[row, start:stop]
                 mse[row, start:stop] = np.where(better, found, mse[row, start:stop])
                 changes[row, start:stop] = np.where(better, sign * change, changes[row, start:stop])
@@ -177,22 +182,46 @@ def identification_bound(
     draws: int = 20_000,
     failure_probability: float = 0.001,
     seed: int = 0,
-    feature_error: float = FEATURE_ERROR,
+    feature_error: float | None = None,
 ) -> Guarantee:
-    """The greatest probability with which anyone names the released one of the candidates, all equally likely."""
-    gallery = GalleryRelease.opened(features, candidates, noise, feature_error)
+    """The greatest probability with which anyone names the released one of the candidates, all equally likely.
+
+    Candidates that are equal, or are so once rounded to the type that the model computes in, are one, as much more
+    likely: to name it is to name the input.
+    """
+    gallery = GalleryRelease.opened(features, Gallery(candidates), noise, feature_error, naming=True)
     computed = gallery_identification(
-        gallery.whitened, sigma=1.0, draws=draws, failure_probability=failure_probability, seed=seed
+        gallery.whitened,
+        weights=gallery.weights,
+        sigma=1.0,
+        draws=draws,
+        failure_probability=failure_probability,
+        seed=seed,
     )
     # Each candidate's release is within this total variation of the computed one: a guess gains no more.
     value = min(1.0, up(computed + gallery.total_variation))
-    return gallery.guarantee(
+    prior = gallery.prior
+    return Guarantee(
         quantity="probability of naming the released input",
         side="at_most",
         value=value,
+        adversary=Adversary.PRIOR.scoped(prior.description),
         theorem="the best guess is the most probable candidate: theory.estimation.gallery_identification",
+        assumptions=(
+            Assumption(
+                text=f"the released input is one of the {len(prior.places)} candidates, each equally likely",
+                checked_by="caller",
+            ),
+            Assumption(text="the pseudo-random draws of the computation behave as independent", checked_by="caller"),
+            *release_assumptions(noise, gallery.release.error),
+        ),
         failure_probability=failure_probability,
-        detail={"draws": draws, "seed": seed},
+        detail={
+            "candidates": len(gallery.whitened),
+            "guessing": float(prior.weights.max()),
+            "draws": draws,
+            "seed": seed,
+        },
     )
 
 
@@ -200,37 +229,34 @@ def identification_bound(
 class GalleryRelease:
     """Known candidates, their whitened features, and how far, in total variation, a true release may be from them."""
 
+    prior: Gallery
     release: Release
-    noise: Noise
     whitened: _Array
     total_variation: float
 
     @staticmethod
     def opened(
-        features: Callable[[Any], Any], candidates: object, noise: Noise, feature_error: float
+        features: Callable[[Any], Any],
+        prior: Gallery,
+        noise: Noise,
+        feature_error: float | None,
+        *,
+        naming: bool = False,
     ) -> GalleryRelease:
+        """For `naming`, inputs that the model cannot tell apart by the numbers it is given are one."""
         gaussian = required_gaussian(noise, "bounds over a gallery")
-        release = opened(features, candidates, feature_error=feature_error, only_these=True)
+        release = opened(features, prior.as_given(prior.inputs), feature_error=feature_error, only_these=True)
+        if naming:
+            prior = prior.as_seen(release.type)
+            release = dataclasses.replace(release, inputs=prior.inputs.to(release.inputs.device))
         clean = release.features(release.inputs)
         whitened = gaussian.whitened(clean)
         moved = release.error * clean.norm(dim=1) / gaussian.size + gaussian.rounding * whitened.norm(dim=1)
         variation = float(gaussian_total_variation(float(moved.max()) * (1 + 1e-9)))
-        return GalleryRelease(release=release, noise=noise, whitened=as_array(whitened), total_variation=variation)
+        return GalleryRelease(prior=prior, release=release, whitened=as_array(whitened), total_variation=variation)
 
-    def guarantee(self, *, detail: dict[str, Any], **statement: Any) -> Guarantee:
-        count = len(self.whitened)
-        return Guarantee(
-            adversary=Adversary.PRIOR.scoped(gallery_description(self.release.inputs)),
-            assumptions=(
-                Assumption(
-                    text=f"the released input is one of the {count} candidates, each equally likely",
-                    checked_by="caller",
-                ),
-                Assumption(
-                    text="the pseudo-random draws of the computation behave as independent", checked_by="caller"
-                ),
-                *release_assumptions(self.noise, self.release.error),
-            ),
-            detail={"candidates": count, **detail},
-            **statement,
-        )
+    @property
+    def weights(self) -> _Array | None:
+        """How likely each candidate is; None where all are alike."""
+        weights = self.prior.weights
+        return None if np.all(weights == weights[0]) else weights

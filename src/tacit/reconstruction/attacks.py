@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from scipy import stats
 from torch import Tensor, nn
@@ -18,7 +19,8 @@ from torch import Tensor, nn
 from .. import checked
 from ..errors import InputError
 from ..guarantee import Adversary, Attack, Guarantee
-from ..theory.confidence import binomial_lower, binomial_upper, bounded_mean_lower, bounded_mean_upper
+from ..theory.confidence import binomial_lower, binomial_upper, sampled_mean_lower, sampled_mean_upper
+from .anyone import GalleryRelease
 from .bayes import REMAINING
 from .noise import Noise, required_gaussian
 from .priors import Gallery, Mixture
@@ -37,14 +39,20 @@ def nearest_candidate(
     draws: int = 20_000,
     confidence: float = 0.999,
     seed: int = 0,
+    feature_error: float | None = None,
 ) -> Attack:
-    """Names the candidate whose features lie closest to a noisy release; against `identification_bound`."""
-    release = opened(features, candidates, only_these=True)
-    truth, noisy, clean = _draws(release.features(release.inputs), noise, draws, seed)
+    """Names the candidate whose features lie closest to a noisy release; against `identification_bound`.
+
+    Of candidates that are not equally likely, as some are there more than once, it names the most probable.
+    """
+    opening = GalleryRelease.opened(features, Gallery(candidates), noise, feature_error, naming=True)
+    release, prior = opening.release, opening.prior
+    truth, noisy, clean = _draws(release.features(release.inputs), prior, noise, draws, seed)
     clean, noisy = noise.whitened(clean), noise.whitened(noisy)
+    handicap = clean.square().sum(dim=1) - 2 * torch.tensor(prior.weights, device=clean.device).log()
     hits = 0
     for first in range(0, len(noisy), 1024):
-        guesses = (clean.square().sum(dim=1) - 2 * noisy[first : first + 1024] @ clean.T).argmin(dim=1)
+        guesses = (handicap - 2 * noisy[first : first + 1024] @ clean.T).argmin(dim=1)
         hits += int((guesses == truth[first : first + 1024]).sum())
     unsure = 1 - checked.probability("confidence", confidence, remedy=_CONFIDENCE)
     return Attack(
@@ -54,7 +62,8 @@ def nearest_candidate(
         high=binomial_upper(hits, trials=draws, failure_probability=unsure / 2),
         confidence=confidence,
         adversary=guarantee.adversary,
-        method="nearest candidate in feature space",
+        method="nearest candidate in feature space"
+        + (", weighed by how often each is there" * (opening.weights is not None)),
     )
 
 
@@ -63,23 +72,30 @@ def posterior_mean(
     prior: Gallery,
     noise: Noise,
     *,
+    held_out: object = None,
     tries: int = 2000,
     confidence: float = 0.999,
     seed: int = 0,
+    feature_error: float | None = None,
 ) -> Attack:
     """Rebuilds one of a gallery's inputs by their mean, each weighted by how likely it is after the release.
 
-    No estimate has a smaller mean squared error; against `bayes_bound` for the gallery.
+    No estimate has a smaller mean squared error; against `bayes_bound` for the gallery. With `held_out` inputs, or a
+    prior of which `tries` are drawn, it rebuilds those as if they were the gallery's.
     """
     gaussian = required_gaussian(noise, "the posterior mean")
     if not isinstance(prior, Gallery):
         raise InputError("prior", prior, requirement="must be a Gallery", remedy="write Gallery(inputs)")
-    release = opened(features, prior.inputs, only_these=True)
-    trial = _held_out(release, prior, tries, seed)
+    known, only_these = prior.as_given(prior.inputs), held_out is None
+    release = opened(features, known, feature_error=feature_error, only_these=only_these)
+    trial = _held_out(release, prior if held_out is None else held_out, tries, seed)
     clean, inputs = gaussian.whitened(release.features(release.inputs)), release.inputs.flatten(1)
+    log_weights = torch.tensor(prior.weights, device=clean.device).log()
 
     def decode(released: Tensor) -> Tensor:
-        likely = (-torch.cdist(rows, clean).square() / 2 for rows in gaussian.whitened(released).split(256))
+        likely = (
+            log_weights - torch.cdist(rows, clean).square() / 2 for rows in gaussian.whitened(released).split(256)
+        )
         return torch.cat([torch.softmax(rows, dim=1) @ inputs for rows in likely])
 
     method = f"mean of the {len(inputs)} inputs, weighted by how likely each is"
@@ -95,12 +111,13 @@ def linear_decoder(
     tries: int = 2000,
     confidence: float = 0.999,
     seed: int = 0,
+    feature_error: float | None = None,
 ) -> Attack:
     """Rebuilds held-out inputs by the linear map from noisy features that is best for the known ones.
 
     `held_out` is inputs, or a prior of which `tries` inputs are drawn; then the attack is compared with `bayes_bound`.
     """
-    release, trial = _both(features, known, held_out, tries, seed)
+    release, trial = _both(features, known, held_out, tries, seed, feature_error)
     decode = _linear_map(release, noise, seed)
     method = f"linear decoder fitted to {len(release.inputs)} inputs"
     return _rebuilding(release, trial, noise, decode, method, confidence, seed)
@@ -117,6 +134,7 @@ def learned_decoder(
     epochs: int = 30,
     width: int = 1024,
     seed: int = 0,
+    feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Attack:
     """Rebuilds held-out inputs by a network trained on noisy features of the known ones.
@@ -124,8 +142,9 @@ def learned_decoder(
     `held_out` is inputs, or a prior of which `tries` inputs are drawn; then the attack is compared with `bayes_bound`.
     `advance` hears which epoch is done.
     """
-    decoder = trained_decoder(features, known, noise, epochs=epochs, width=width, seed=seed, advance=advance)
-    return tried_decoder(decoder, features, known, held_out, noise, tries=tries, confidence=confidence, seed=seed)
+    options: dict[str, Any] = {"seed": seed, "feature_error": feature_error}
+    decoder = trained_decoder(features, known, noise, epochs=epochs, width=width, advance=advance, **options)
+    return tried_decoder(decoder, features, known, held_out, noise, tries=tries, confidence=confidence, **options)
 
 
 def trained_decoder(
@@ -136,10 +155,11 @@ def trained_decoder(
     epochs: int = 30,
     width: int = 1024,
     seed: int = 0,
+    feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Callable[[Tensor], Tensor]:
     """The map of `learned_decoder` from released features, one a row, to rebuilt inputs."""
-    release = opened(features, known)
+    release = opened(features, known, feature_error=feature_error)
     decode = _learned_map(release, noise, epochs, width, seed, advance)
     return lambda released: decode(released.to(release.inputs).flatten(1)).reshape(-1, *release.shape)
 
@@ -154,9 +174,10 @@ def tried_decoder(
     tries: int = 2000,
     confidence: float = 0.999,
     seed: int = 0,
+    feature_error: float | None = None,
 ) -> Attack:
     """What a decoder that was trained on the known inputs achieves on held-out ones, as `learned_decoder` tries it."""
-    release, trial = _both(features, known, held_out, tries, seed)
+    release, trial = _both(features, known, held_out, tries, seed, feature_error)
     method = f"network trained on {len(release.inputs)} inputs"
     return _rebuilding(release, trial, noise, lambda rows: decoder(rows).flatten(1), method, confidence, seed)
 
@@ -171,6 +192,7 @@ def gradient_inversion(
     confidence: float = 0.999,
     steps: int = 300,
     seed: int = 0,
+    feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Attack:
     """Rebuilds held-out inputs as the most probable ones, given the release and a prior, found by gradient descent.
@@ -182,7 +204,7 @@ def gradient_inversion(
     if not isinstance(prior, Mixture):
         raise InputError("prior", prior, requirement="must be a Mixture", remedy="write Mixture.fitted(public)")
     steps = checked.whole("steps", steps, at_least=1, remedy="use 300")
-    release = opened(features, prior.sample(8, seed=seed))
+    release = opened(features, prior.sample(8, seed=seed), feature_error=feature_error)
     trial = _held_out(release, held_out, tries, seed)
     start = prior.means.mean(dim=0).to(release.inputs)
     rate = 0.1 * math.sqrt(float(prior.variances.mean()))
@@ -222,9 +244,14 @@ class _Trial:
 
 
 def _both(
-    features: Callable[[Any], Any], known: object, held_out: object, tries: int, seed: int
+    features: Callable[[Any], Any],
+    known: object,
+    held_out: object,
+    tries: int,
+    seed: int,
+    feature_error: float | None,
 ) -> tuple[Release, _Trial]:
-    release = opened(features, known)
+    release = opened(features, known, feature_error=feature_error)
     if len(release.inputs) < 2:
         raise InputError("the rows of known", len(release.inputs), requirement="must be 2 or more", remedy="pass more")
     return release, _held_out(release, held_out, tries, seed)
@@ -334,9 +361,9 @@ def _rebuilding(
     mean, count = float(errors.mean()), len(errors)
     if inside:
         most = float((high - low).square().mean()) * (1 + 1e-9)
-        share = min(mean / most, 1.0)
-        least = bounded_mean_lower(share, count=count, failure_probability=(1 - sure) / 2) * most
-        greatest = bounded_mean_upper(share, count=count, failure_probability=(1 - sure) / 2) * most
+        shares = np.minimum(errors / most, 1.0)
+        least = sampled_mean_lower(shares, failure_probability=(1 - sure) / 2) * most
+        greatest = sampled_mean_upper(shares, failure_probability=(1 - sure) / 2) * most
     else:
         half = float(stats.t.ppf((1 + sure) / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
         least, greatest = max(0.0, mean - half), mean + half
@@ -355,10 +382,10 @@ def _generator(seed: object, device: torch.device | str = "cpu") -> torch.Genera
     return torch.Generator(device).manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
 
 
-def _draws(clean: Tensor, noise: Noise, draws: object, seed: object) -> tuple[Tensor, Tensor, Tensor]:
+def _draws(clean: Tensor, prior: Gallery, noise: Noise, draws: object, seed: object) -> tuple[Tensor, Tensor, Tensor]:
     """Which candidate, its noisy release, and all clean features."""
     count = checked.whole("draws", draws, at_least=1, remedy="use 20000")
     generator = _generator(seed)
-    truth = torch.randint(len(clean), (count,), generator=generator).to(clean.device)
+    truth = prior.drawn(count, generator).to(clean.device)
     chosen = clean[truth]
     return truth, chosen + noise.sample(chosen.cpu(), generator).to(clean.device), clean

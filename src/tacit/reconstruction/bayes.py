@@ -23,7 +23,7 @@ from .anyone import GalleryRelease
 from .basis import Basis, BasisLike, basis_of
 from .noise import Noise, checked_noise, gaussian_of
 from .priors import Gallery, Mixture, Prior
-from .release import FEATURE_ERROR, Release, as_array, opened
+from .release import Release, as_array, opened
 from .unbiased import mode_error, release_assumptions, shift_error
 
 _Array = NDArray[np.float64]
@@ -108,7 +108,7 @@ def bayes_bound(
     mode_draws: int = 0,
     failure_probability: float = 0.001,
     seed: int = 0,
-    feature_error: float = FEATURE_ERROR,
+    feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> BayesBounds:
     """The share of the prior's uncertainty that remains, from `draws` draws of it; per mode with `mode_draws` > 0.
@@ -128,8 +128,9 @@ def bayes_bound(
     mode_draws = checked.whole("mode_draws", mode_draws, at_least=0, remedy="use 0, or 2000")
     failure = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
     seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
-    only_these = isinstance(prior, Gallery)
-    release = opened(features, prior.sample(8, seed=seed), feature_error=feature_error, only_these=only_these)
+    only_these, some = isinstance(prior, Gallery), prior.sample(8, seed=seed)
+    some = prior.as_given(some) if isinstance(prior, Gallery) else some
+    release = opened(features, some, feature_error=feature_error, only_these=only_these)
     modes = basis_of(basis, prior.shape, release.inputs.device)
     share = failure / 2 if mode_draws else failure
     if isinstance(prior, Gallery):
@@ -164,13 +165,18 @@ def _gallery(
     per_mode: bool,
     failure: float,
     seed: int,
-    feature_error: float,
+    feature_error: float | None,
     advance: Callable[[int], None],
 ) -> tuple[float, _Array | None, str]:
     """The exact Bayes error of a gallery: the posterior's own variance, averaged over releases."""
-    gallery = GalleryRelease.opened(features, prior.inputs, noise, feature_error)
+    gallery = GalleryRelease.opened(features, prior, noise, feature_error)
     inputs = as_array(modes.to_modes(gallery.release.inputs)).reshape(len(gallery.whitened), -1)
-    options: dict[str, Any] = {"sigma": 1.0, "draws": draws, "failure_probability": failure}
+    options: dict[str, Any] = {
+        "weights": gallery.weights,
+        "sigma": 1.0,
+        "draws": draws,
+        "failure_probability": failure,
+    }
     computed = gallery_mse(gallery.whitened, inputs, seed=seed, **options)
     # The best estimate stays inside the candidates' hull, where no squared error exceeds the squared diameter; the
     # laws of the releases differ by the total variation, and so do the mean errors, times that.
@@ -189,7 +195,8 @@ def _gallery(
 def _mode_variances(prior: Prior, modes: Basis, device: torch.device) -> _Array:
     """The prior's variance of every mode."""
     if isinstance(prior, Gallery):
-        return as_array(modes.to_modes(prior.inputs.to(device)).flatten(1).var(dim=0, correction=0))
+        rows, weights = modes.to_modes(prior.inputs.to(device)).flatten(1), torch.tensor(prior.weights, device=device)
+        return as_array(weights @ (rows - weights @ rows).square())
     if modes.size > _MOST_MODES:
         rows = modes.to_modes(prior.sample(4096, seed=0).to(device)).flatten(1)
         return as_array(rows.var(dim=0))

@@ -23,7 +23,7 @@ from .anyone import identification_bound
 from .bayes import bayes_bound
 from .noise import Gaussian
 from .priors import Gallery
-from .release import FEATURE_ERROR, as_array, exact, opened
+from .release import as_array, exact, opened
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -40,7 +40,8 @@ class Calibration(Carded):
 
     `identification` and `remaining` are the guarantees of the noise chosen; `identification_upper` and
     `remaining_lower` are the same limits for all of `sigmas`. All of them hold together, except with the failure
-    probability that the guarantees state: choosing after looking is paid for. Accuracies are measured, not proven.
+    probability that the guarantees state: choosing after looking is paid for. Accuracies are measured, not proven; for
+    a target of accuracy one half of the inputs chooses the noise, and all accuracies here are those of the other half.
     """
 
     noise: Gaussian
@@ -102,7 +103,7 @@ def calibrate(
     draws: int = 10_000,
     failure_probability: float = 0.001,
     seed: int = 0,
-    feature_error: float = FEATURE_ERROR,
+    feature_error: float | None = None,
 ) -> Calibration:
     """The noise for one target, and the trade-off that it was chosen from.
 
@@ -110,8 +111,9 @@ def calibrate(
     input more often. `{"remaining": 0.5}`: the least that leaves this share of the inputs' variance, whoever rebuilds
     them. `head` turns features into class scores; `inputs` are the candidates that an adversary holds, with `labels`.
     Without `sigmas`, sixteen from 1/16 to 16 times the features' root mean square are tried, then four between the
-    two next to the target, with draws of their own and a share of the failure probability set aside before. If what
-    is deployed computes in float32, pass `feature_error=1e-6`.
+    two next to the target, with draws of their own and a share of the failure probability set aside before. A target of
+    accuracy is sought on a random half of the inputs and reported on the other half, so that the accuracy reported is
+    not the luck of the choice.
     """
     goal, value = _goal(target)
     failure = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
@@ -127,6 +129,7 @@ def calibrate(
     if not grid:
         raise InputError("sigmas", sigmas, requirement="must not be empty", remedy="leave it out")
     scores, candidates = _in_float64(head), Gallery(inputs)
+    choosing, reporting = _halves(candidates, seed) if goal == "accuracy" else 2 * (torch.arange(len(clean)),)
     share = failure / (2 * (len(grid) + refinements))
 
     def trial(sigma: float, seed: int) -> _Trial:
@@ -137,9 +140,14 @@ def calibrate(
             "seed": seed,
             "feature_error": feature_error,
         }
+        generator = torch.Generator().manual_seed(seed)
+        sought, reported = (
+            _accuracy(clean[rows], scores, truth[rows], noise, draws, generator) for rows in (choosing, reporting)
+        )
         return _Trial(
             sigma=sigma,
-            accuracy=_accuracy(clean, scores, truth, noise, draws, seed),
+            sought=sought,
+            accuracy=reported,
             identification=identification_bound(features, inputs, noise, **options),
             remaining=bayes_bound(features, candidates, noise, basis="pixel", **options).guarantee(),
         )
@@ -179,13 +187,17 @@ class _Trial:
     """One noise and what it gives."""
 
     sigma: float
+    sought: float
     accuracy: float
     identification: Guarantee
     remaining: Guarantee
 
     def reached(self, goal: str) -> float:
-        found = getattr(self, goal)
-        return found.value if isinstance(found, Guarantee) else float(found)
+        return {
+            "accuracy": self.sought,
+            "identification": self.identification.value,
+            "remaining": self.remaining.value,
+        }[goal]
 
     def meets(self, goal: str, value: float) -> bool:
         return self.reached(goal) <= value if goal == "identification" else self.reached(goal) >= value
@@ -205,6 +217,13 @@ def _next_to(trials: Sequence[_Trial], goal: str, value: float) -> tuple[float, 
     if not pairs:
         return None
     return pairs[-1] if goal == "accuracy" else pairs[0]
+
+
+def _halves(candidates: Gallery, seed: int) -> tuple[Tensor, Tensor]:
+    """Rows of inputs, drawn at random, to choose by, and the others, to report on; equal inputs stay together."""
+    order = torch.randperm(len(candidates.inputs), generator=torch.Generator().manual_seed(seed))
+    chosen = torch.isin(torch.tensor(candidates.places), order[: len(order) // 2])
+    return chosen.nonzero()[:, 0], (~chosen).nonzero()[:, 0]
 
 
 def _goal(target: object) -> tuple[str, float]:
@@ -233,10 +252,14 @@ def _in_float64(head: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
 
 
 def _accuracy(
-    clean: Tensor, head: Callable[[Tensor], Tensor], truth: Tensor, noise: Gaussian, draws: int, seed: int
+    clean: Tensor,
+    head: Callable[[Tensor], Tensor],
+    truth: Tensor,
+    noise: Gaussian,
+    draws: int,
+    generator: torch.Generator,
 ) -> float:
     """The share of noisy releases that are still classified correctly."""
-    generator = torch.Generator().manual_seed(seed)
     chosen = torch.randint(len(clean), (draws,), generator=generator).to(clean.device)
     noisy = clean[chosen] + noise.sample(clean[chosen].cpu(), generator).to(clean.device)
     with exact():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from .. import checked
 from ..errors import InputError
 from .noise import Noise
-from .release import opened
+from .release import check_evaluation, check_modes, opened
 
 _VANISHING = 1e-9  # of the largest singular value
 
@@ -28,7 +29,7 @@ class Dithered(nn.Module):
     projected onto that many fixed random directions, or, with `public` inputs, onto the principal directions of their
     features. The directions are public, and part of the state_dict if they were learned: learned from private inputs
     they would be a release of their own, which no bound here covers. `released` is the function under the noise: pass
-    it to the bounds.
+    it to the bounds. A module in train mode is refused where that makes a difference, as the bounds refuse it.
     """
 
     def __init__(
@@ -51,6 +52,10 @@ class Dithered(nn.Module):
         self.released = _Projected(features, keep, public, projection_seed)
 
     def forward(self, inputs: Tensor) -> Tensor:
+        check_modes(self.released)
+        model = self.released.features
+        if isinstance(model, nn.Module) and any(part.training for part in model.modules()):
+            check_evaluation(self.released, copy.deepcopy(self.released).eval(), inputs[:3])
         features = self.released(inputs).detach()
         noise = self.noise.shaped(_standard(self.noise.standard, tuple(features.shape)))
         exact = features.to("cpu", torch.float64) + noise

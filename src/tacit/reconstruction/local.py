@@ -34,14 +34,20 @@ class LocalLimit:
 
 
 def local_limit(
-    features: Callable[[Any], Any], inputs: object, noise: Noise, *, basis: BasisLike = "dct", rtol: float = 1e-8
+    features: Callable[[Any], Any],
+    inputs: object,
+    noise: Noise,
+    *,
+    basis: BasisLike = "dct",
+    rtol: float = 1e-8,
+    feature_error: float | None = None,
 ) -> LocalLimit:
     """Rank, null energy and identifiable part from the Jacobian. Gaussian noise only.
 
     Singular values up to `rtol` of the greatest count as zero.
     """
     checked_noise(noise)
-    release = opened(features, inputs)
+    release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     rtol = checked.probability("rtol", rtol, remedy="use 1e-8")
     ranks, null, identifiable = [], [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 import warnings
@@ -24,21 +25,68 @@ _UNIT = 2.0**-53
 
 
 class Gallery:
-    """The input is one of the given ones, all equally likely."""
+    """The input is one of the given ones, each as likely as it is frequent among them.
+
+    `inputs` are the different ones, in the order given: an input that is there k times of n is one of weight k/n. Two
+    are equal if all their entries are, as numbers: −0 is 0, and 1 is 1, whatever type they came in. `places` says of
+    each given input which of the different ones it is.
+    """
 
     def __init__(self, inputs: object) -> None:
-        self.inputs = _inputs("inputs", inputs)
-        self.shape = tuple(self.inputs.shape[1:])
-        self.description = (
-            f"{len(self.inputs)} equally likely inputs that the adversary holds ({fingerprint(self.inputs)})"
-        )
-        self.variances = self.inputs.flatten(1).var(dim=0, correction=0)
-        if not float(self.variances.sum()) > 0:
+        values = loaded("inputs", inputs)
+        given = _inputs("inputs", values)
+        self.shape = tuple(given.shape[1:])
+        self._device = values.device if isinstance(values, Tensor) else None
+        self.places, first = _distinct(given)
+        self.inputs = given[first]
+        if len(self.inputs) < 2:
             raise InputError("inputs", 0.0, requirement="must differ from one another", remedy="pass others")
+
+    @property
+    def weights(self) -> _Array:
+        """How likely each input is."""
+        return np.bincount(self.places) / len(self.places)
+
+    @property
+    def variances(self) -> Tensor:
+        """The variance of every entry."""
+        weights, flat = torch.tensor(self.weights), self.inputs.flatten(1)
+        return weights @ (flat - weights @ flat).square()
+
+    @property
+    def description(self) -> str:
+        """What the adversary knows."""
+        weights, given = self.weights, len(self.places)
+        if len(weights) == given:
+            return f"{given} equally likely inputs that the adversary holds ({fingerprint(self.inputs)})"
+        mark = fingerprint(self.inputs, torch.tensor(weights))
+        return f"{given} equally likely inputs that the adversary holds, {len(weights)} of them different ({mark})"
+
+    def as_seen(self, kind: torch.dtype) -> Gallery:
+        """The same, where inputs that are equal once rounded to this type, as a model in it sees them, are one."""
+        places, first = _distinct(self.inputs.to(kind).to(torch.float64))
+        if len(first) < 2:
+            raise InputError(
+                "inputs",
+                str(kind),
+                requirement="must differ in the type that the model computes in",
+                remedy="pass others",
+            )
+        seen = copy.copy(self)
+        seen.inputs, seen.places = self.inputs[first], places[self.places]
+        return seen
+
+    def as_given(self, rows: Tensor) -> Any:
+        """Rows as the gallery was given: arrays, or tensors where those were, for callables that take one of them."""
+        return as_array(rows) if self._device is None else rows.to(self._device)
+
+    def drawn(self, count: int, generator: torch.Generator) -> Tensor:
+        """The places of inputs drawn from the prior."""
+        return torch.tensor(self.places)[torch.randint(len(self.places), (count,), generator=generator)]
 
     def sample(self, count: int, *, seed: int) -> Tensor:
         """Inputs drawn from the prior, one a row."""
-        return self.inputs[torch.randint(len(self.inputs), (count,), generator=_generator(seed))]
+        return self.inputs[self.drawn(count, _generator(seed))]
 
 
 class Mixture:
@@ -113,6 +161,9 @@ class Mixture:
                 requirement=f"must be at most {_MOST_ENTRIES} for a covariance",
                 remedy="make the inputs smaller, or use Mixture.around(gallery, jitter=…)",
             )
+        whole = float(flat.var(axis=0).mean())
+        if not whole > 0:
+            raise InputError("public", 0.0, requirement="must differ from one another", remedy="pass others")
         if number == 1:
             weights, means, covariances = (
                 np.ones(1),
@@ -129,7 +180,9 @@ class Mixture:
             weights, means, covariances = found.weights_, found.means_, found.covariances_
         eye = np.eye(flat.shape[1])
         factors = [
-            np.linalg.cholesky((1 - share) * covariance + share * max(np.trace(covariance) / len(eye), 1e-12) * eye)
+            np.linalg.cholesky(
+                (1 - share) * covariance + share * max(np.trace(covariance) / len(eye), 1e-9 * whole) * eye
+            )
             for covariance in covariances
         ]
         kind = "a Gaussian" if number == 1 else f"a mixture of {number} Gaussians"
@@ -245,17 +298,24 @@ class Mixture:
 Prior = Gallery | Mixture
 
 
-def gallery_description(inputs: Tensor) -> str:
-    """What is known of an input that is one of these."""
-    return f"{len(inputs)} equally likely inputs that the adversary holds ({fingerprint(inputs)})"
-
-
 def fingerprint(*parts: Tensor) -> str:
     """Tells one prior from another, so that a bound on one is not compared with an attack on another."""
     content = hashlib.sha256()
     for part in parts:
         content.update(np.ascontiguousarray(as_array(part)).tobytes())
     return content.hexdigest()[:8]
+
+
+def _distinct(inputs: Tensor) -> tuple[NDArray[np.int64], list[int]]:
+    """For each row the number of its first equal, among the different ones, and the rows where these stand."""
+    rows = np.ascontiguousarray(as_array(inputs.flatten(1)) + 0.0)  # −0 + 0 is 0
+    numbers: dict[bytes, int] = {}
+    place, first = np.zeros(len(rows), dtype=np.int64), list[int]()
+    for row, entries in enumerate(rows):
+        place[row] = numbers.setdefault(hashlib.sha256(entries.tobytes()).digest(), len(numbers))
+        if place[row] == len(first):
+            first.append(row)
+    return place, first
 
 
 def _inputs(name: str, inputs: object) -> Tensor:

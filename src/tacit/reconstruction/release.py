@@ -28,9 +28,20 @@ _COUPLING = 1e-9
 is paid for."""
 
 
-FEATURE_ERROR = 1e-13
-"""By this share of their norm, unless the caller allows more, the released features may differ from those computed
-here, and the bounds pay for it: what float64 does on other hardware. A release in float32 differs by about 1e-6."""
+_OF_FLOAT64 = 1e-9
+"""Errors up to this say that float64 is released, whatever the module's own type."""
+
+_TRIED = 16
+"""Inputs on which a module's own type is compared with float64."""
+
+
+def type_error(kind: torch.dtype) -> float:
+    """The share of their norm by which features that are computed in this type may differ from exact ones.
+
+    Unless the caller says otherwise, released features may differ by so much from those computed here in float64, and
+    the bounds pay for it. In float64, other hardware differs; in smaller types, rounding does.
+    """
+    return {torch.float64: 1e-13, torch.float32: 1e-6}.get(kind, 8 * torch.finfo(kind).eps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +49,16 @@ class Release:
     """Inputs (float64, one row each) and the function from rows of inputs to rows of features.
 
     `search` is the same function in `precision`, for looking for good perturbations; what is found is certified with
-    `function`. `error` is the share of their norm by which released features may differ from those computed here.
+    `function`. `error` is the share of their norm by which released features may differ from those computed here,
+    `type` the one that they are released in: the coarsest of the module's weights, or of what a callable returns.
     """
 
     inputs: Tensor
     function: Callable[[Tensor], Tensor]
     search: Callable[[Tensor], Tensor]
     precision: torch.dtype
-    error: float = FEATURE_ERROR
+    type: torch.dtype = torch.float64
+    error: float = 0.0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,7 +83,8 @@ class Release:
 
     def check_at_rest(self, points: Tensor) -> None:
         """The Jacobian was found to vanish at these points: refused where the features change farther away."""
-        around = torch.stack([self.features(points + step) for step in (0.0, 1.0, -1.0)])
+        size = scales(points).reshape(-1, *[1] * len(self.shape))
+        around = torch.stack([self.features(points + step * size) for step in (0.0, 1.0, -1.0)])
         if bool((around != around[:1]).any()):
             raise InputError(
                 "the Jacobian of features",
@@ -146,19 +160,22 @@ def opened(
     features: Callable[[Any], Any],
     inputs: object,
     *,
-    feature_error: float = FEATURE_ERROR,
+    feature_error: float | None = None,
     only_these: bool = False,
 ) -> Release:
     """What the bounds work with, once it is known to be fit for them.
 
-    `only_these` says that the model will see no other inputs, and may know no others, as of categories or texts.
+    Without `feature_error` the type that features are released in decides, or twice its error on the first inputs where
+    that is larger. `only_these` says that the model will see no other inputs, and may know no others, as of categories
+    or texts.
     """
-    error = checked.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
+    if feature_error is not None:
+        checked.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
     if not callable(features):
         raise InputError("features", features, requirement="must be a module or a callable", remedy="pass the model")
     inputs = loaded("inputs", inputs)
     if isinstance(features, nn.Module):
-        _check_modes(features)
+        check_modes(features)
         single, double = (_frozen_copy(features, dtype).eval() for dtype in (torch.float32, torch.float64))
         device = next((tensor.device for tensor in double.state_dict().values()), _device(inputs))
         release = Release(
@@ -172,11 +189,68 @@ def opened(
         release = Release(
             inputs=_inputs(inputs, _device(inputs)), function=function, search=function, precision=torch.float64
         )
-    release = dataclasses.replace(release, error=error)
+    returned = _returned_type(release)
+    kind = min(returned, weight_type(features), key=_digits) if isinstance(features, nn.Module) else returned
+    error = type_error(kind) if feature_error is None else float(feature_error)
+    release = dataclasses.replace(release, type=kind, error=error)
     measured = _check_rows(release, only_these=only_these)
-    if isinstance(features, nn.Module) and any(part.training for part in features.modules()):
-        _check_evaluation(features, release)
+    if returned != torch.float64:  # what comes in less than float64 was rounded to that
+        measured = max(measured, torch.finfo(returned).eps / 4)
+    if isinstance(features, nn.Module):
+        if any(part.training for part in features.modules()):
+            check_evaluation(_frozen_copy(features, torch.float64), double, release.inputs[:3])
+        if error > _OF_FLOAT64 and kind != torch.float64:
+            own = _of_copies(single if kind == torch.float32 else _frozen_copy(features, kind).eval())
+            moved = _moved_by_type(release, own)
+            if feature_error is not None and moved > error:
+                raise InputError(
+                    "feature_error",
+                    error,
+                    requirement=f"must be {moved:.2g} or more, by which {_named(kind)} moves features of this model",
+                    remedy="raise it well above, or release what float64 computes and say 1e-13",
+                )
+            error = max(error, 2 * moved if feature_error is None else 0.0)
     return dataclasses.replace(release, error=max(error, 4 * measured))
+
+
+def weight_type(module: nn.Module) -> torch.dtype:
+    """The coarsest type of a module's weights: what it computes in. Without weights, what torch's own default is."""
+    weights = [tensor.dtype for tensor in (*module.parameters(), *module.buffers()) if tensor.is_floating_point()]
+    return min(weights, key=_digits, default=torch.float32)
+
+
+def scales(inputs: Tensor) -> Tensor:
+    """The scale of each input: how far its entries lie apart; where they do not, the size of them, or 1."""
+    flat = inputs.flatten(1)
+    size = flat.abs().amax(dim=1)
+    spread = flat.amax(dim=1) - flat.amin(dim=1)
+    return torch.where(spread > 0, spread, torch.where(size > 0, size, torch.ones_like(size)))
+
+
+def _digits(kind: torch.dtype) -> float:
+    return -torch.finfo(kind).eps
+
+
+def _named(kind: torch.dtype) -> str:
+    return str(kind).removeprefix("torch.")
+
+
+def _moved_by_type(release: Release, own: Callable[[Tensor], Tensor]) -> float:
+    """How far the type that is released takes the features of the first inputs from float64 ones, relatively."""
+    some = release.inputs[:_TRIED]
+    try:
+        with exact():
+            found = own(some.to(release.type))
+    except (RuntimeError, NotImplementedError):  # some devices lack operations of small types
+        return 0.0
+    if not found.isfinite().all():
+        raise InputError(
+            "features",
+            f"inf or nan in {_named(release.type)}",
+            requirement="must be finite in the type that the model computes in",
+            remedy="release what float32 computes: features.float()",
+        )
+    return _difference(release.features(some), found.reshape(len(some), -1).to(torch.float64))
 
 
 def _frozen_copy(module: nn.Module, dtype: torch.dtype) -> nn.Module:
@@ -239,7 +313,8 @@ def _rows(found: Tensor, count: int) -> Tensor:
     return found.reshape(count, -1).to(torch.float64)
 
 
-def _check_modes(module: nn.Module) -> None:
+def check_modes(module: nn.Module) -> None:
+    """Refuses layers that draw random numbers, or see the other examples of a batch, because of train mode."""
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
         if tensor.is_complex():
             raise InputError(
@@ -271,36 +346,47 @@ def _train_mode(what: str) -> InputError:
     )
 
 
-def _check_evaluation(features: nn.Module, release: Release) -> None:
+def check_evaluation(as_it_is: nn.Module, evaluated: nn.Module, inputs: Tensor) -> None:
     """A module left in train mode must compute what it computes in evaluation mode, which is what is bounded."""
-    some = release.inputs[:3]
-    as_it_is = dataclasses.replace(release, function=_of_copies(_frozen_copy(features, torch.float64)))
-    if bool((as_it_is.features(some) != release.features(some)).any()):
-        raise _train_mode("features")
+    with exact():
+        if not torch.equal(as_it_is(inputs.clone()), evaluated(inputs.clone())):
+            raise _train_mode("features")
 
 
-def _check_rows(release: Release, *, only_these: bool) -> float:
-    """Repeatable, and the same whether an input stands alone or beside others: how far from it, relatively.
-
-    What comes in less than float64 was rounded to that, and is this far from the model's features at the least.
-    """
-    some = release.inputs[: 6 if only_these else 3]
-    batch = some if only_these else torch.cat([some, some.flip(0) + 0.5])
+@contextlib.contextmanager
+def _callers_code() -> Iterator[None]:
+    """What the caller's own function raises, whatever it is, in one line."""
     try:
-        together = release.features(batch)
-        again = release.features(batch)
-        alone = release.features(batch, apart=True)
-        with exact():
-            rounded = torch.finfo(release.function(batch[:1]).dtype).eps
+        yield
     except InputError:
         raise
-    except Exception as failure:  # the caller's own code may raise anything
+    except Exception as failure:
         raise InputError(
             "features",
             f"{type(failure).__name__}: {failure}",
             requirement="must accept a batch of float64 inputs of any number of rows",
             remedy="pass the module itself, or a callable that computes in float64",
         ) from None
+
+
+def _returned_type(release: Release) -> torch.dtype:
+    """The type of what the function returns for float64 inputs."""
+    with _callers_code(), exact():
+        one = release.inputs[:1]
+        found = release.function(one)
+        _rows(found, len(one))
+        return found.dtype
+
+
+def _check_rows(release: Release, *, only_these: bool) -> float:
+    """Repeatable, and the same whether an input stands alone or beside others: how far from it, relatively."""
+    some = release.inputs[: 6 if only_these else 3]
+    raised = 0.5 * scales(some).reshape(-1, *[1] * len(release.shape))
+    batch = some if only_these else torch.cat([some, (some + raised).flip(0)])
+    with _callers_code():
+        together = release.features(batch)
+        again = release.features(batch)
+        alone = release.features(batch, apart=True)
     repeated = _difference(together, again)
     if repeated > max(_COUPLING, release.error):
         raise InputError(
@@ -309,8 +395,7 @@ def _check_rows(release: Release, *, only_these: bool) -> float:
             requirement="must return the same features every time",
             remedy="switch off dropout and other randomness; the noise is added by tacit",
         )
-    measured = max(repeated, _check_same(together, alone, max(_COUPLING, release.error)))
-    return max(measured, rounded / 4) if rounded > torch.finfo(torch.float64).eps else measured
+    return max(repeated, _check_same(together, alone, max(_COUPLING, release.error)))
 
 
 def _check_same(together: Tensor, alone: Tensor, most: float) -> float:

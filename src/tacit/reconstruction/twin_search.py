@@ -20,7 +20,7 @@ from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
 from .anyone import Box, checked_box
 from .noise import Gaussian, Noise, required_gaussian
-from .release import FEATURE_ERROR, Release, as_array, derivatives, opened
+from .release import Release, as_array, derivatives, opened
 from .unbiased import release_assumptions, shift_error
 
 _Array = NDArray[np.float64]
@@ -75,7 +75,7 @@ def twins(
     box: Box | None = None,
     steps: int = 300,
     seed: int = 0,
-    feature_error: float = FEATURE_ERROR,
+    feature_error: float | None = None,
 ) -> Twins:
     """The farthest valid inputs that a gradient search finds within `distance` of each input's features.
 

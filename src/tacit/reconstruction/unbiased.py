@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ from .algorithm1 import perturbation
 from .basis import ROUNDING, Basis, BasisLike, basis_of
 from .noise import Noise, checked_noise
 from .pictured import mode_card, mode_histogram
-from .quotient import UNIT, multipoint_variance
-from .release import FEATURE_ERROR, Release, as_array, opened
+from .quotient import UNIT, multipoint_variance, two_sided_variance
+from .release import Release, as_array, opened, scales
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -33,8 +34,10 @@ _Array = NDArray[np.float64]
 
 _BOUNDED = "standard deviation of an unbiased estimate"
 REGULARISATION = 1e-8
+_STEPS = (1e-3, 1e-2, 1e-1, 1.0)  # of an input's own scale
+_LARGER_STEPS = (1e-3, 0.01, 0.1, 0.3)  # errors of float32 spoil the large ones less, and little noise wants small ones
 _FIRST_BLOCK = 64  # modes, where time is limited
-_SQUARE_TENSORS = 9  # of test points × test points, that the quotient holds at once
+_SQUARE_TENSORS = 10  # of test points × test points, that the quotient holds at once
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -85,13 +88,13 @@ def mode_of_input(values: _Array, index: object, mode: object) -> tuple[int, ...
     return of_input + checked.place("mode", mode, values.shape[1:], remedy="give a number for each axis, from 0")
 
 
-def unbiased_assumptions(noise: Noise, feature_error: float = FEATURE_ERROR) -> tuple[Assumption, ...]:
+def unbiased_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
     """What bounds on unbiased estimators rest on."""
     text = "the estimator is right on average for every input, inside the data's range or not"
     return (Assumption(text=text, checked_by="caller"), *release_assumptions(noise, feature_error))
 
 
-def release_assumptions(noise: Noise, feature_error: float = FEATURE_ERROR) -> tuple[Assumption, ...]:
+def release_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
     """What every bound of this room rests on."""
     return (
         Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
@@ -119,13 +122,14 @@ def multipoint_bounds(
     steps: Sequence[float] | None = None,
     memory: float = 4e9,
     seconds: float | None = None,
-    feature_error: float = FEATURE_ERROR,
+    feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
     """Every mode as a test point, for all modes at once, from forward passes alone; the best of `steps` per mode.
 
-    Gaussian noise only. Without `steps`, 10⁻³ is used, or for less exact features three larger ones, which their
-    errors spoil less. `memory` (bytes) limits the work: where the matrices of all test points do not fit, modes
+    Gaussian noise only. Each step is taken forwards and backwards. Without `steps`, which are in units of the inputs,
+    10⁻³ of the spread of an input's entries is used, for less exact features three larger ones too, which their errors
+    spoil less. `memory` (bytes) limits the work: where the matrices of all test points do not fit, modes
     are taken in blocks, each with the block's own test points, which is as valid and less tight. `advance` hears how
     many inputs are done.
 
@@ -137,7 +141,7 @@ def multipoint_bounds(
     checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
-    sizes = _steps(steps if steps is not None else (1e-3,) if release.error < 1e-10 else (0.01, 0.1, 1.0))
+    sizes = _steps(steps, release, _STEPS[:1] if release.error < 1e-10 else _LARGER_STEPS)
     if seconds is not None:
         seconds = checked.number("seconds", seconds, above=0, remedy="leave it out for one pass")
     deadline = math.inf if seconds is None else monotonic() + seconds
@@ -151,25 +155,35 @@ def multipoint_bounds(
                     return _multipoint(release, modes, noise, variance)
                 best, vectors = variance[first : first + at_once], modes.vectors(group)
                 for step in sizes:
-                    found = _block_variance(release, noise, chosen, vectors, step)
+                    found = _block_variance(release, noise, chosen, vectors, step[first : first + at_once])
                     best[:, group] = torch.maximum(best[:, group], found)
             if number == 0:
                 advance(first + len(chosen))
     return _multipoint(release, modes, noise, variance)
 
 
-def _block_variance(release: Release, noise: Noise, inputs: Tensor, vectors: Tensor, step: float) -> Tensor:
-    """Of the modes with these vectors, each a test point for all of them."""
-    base, moves = _moves(release, inputs, step * vectors)
-    shifts = noise.whitened(moves)
-    error = release.error * (2 * base.norm(dim=1) + moves.norm(dim=2).amax(dim=1)) / noise.size
-    return multipoint_variance(
-        shifts,
-        step=step,
-        feature_error=error * (1 + 1e-9) + noise.rounding * shifts.norm(dim=2).amax(dim=1),
-        input_error=_input_error(inputs, step),
-        regularisation=REGULARISATION,
-    )
+def _block_variance(release: Release, noise: Noise, inputs: Tensor, vectors: Tensor, step: Tensor) -> Tensor:
+    """Of the modes with these vectors, each a test point for all of them, at each input's own step.
+
+    The better of two systems: the points on both sides, and of each mode the one that moves the features less, which
+    wins at a kink.
+    """
+    base, forwards = _moves(release, inputs, vectors, step)
+    _, backwards = _moves(release, inputs, -vectors, step)
+    farthest = torch.maximum(forwards.norm(dim=2).amax(dim=1), backwards.norm(dim=2).amax(dim=1))
+    error = release.error * (2 * base.norm(dim=1) + farthest) / noise.size * (1 + 1e-9)
+    forwards, backwards = noise.whitened(forwards), noise.whitened(backwards)
+    far, back = forwards.norm(dim=2), backwards.norm(dim=2)
+    options: dict[str, Any] = {
+        "step": step,
+        "feature_error": error + noise.rounding * torch.maximum(far, back).amax(dim=1),
+        "input_error": _input_error(inputs, step),
+        "regularisation": REGULARISATION,
+    }
+    nearer = torch.where((back < far)[:, :, None], backwards, forwards)
+    found = multipoint_variance(nearer, **options)
+    del nearer
+    return torch.maximum(found, two_sided_variance(forwards, backwards, **options))
 
 
 def _multipoint(release: Release, modes: Basis, noise: Noise, variance: Tensor) -> UnbiasedBounds:
@@ -183,22 +197,25 @@ def single_mode_bounds(
     noise: Noise,
     *,
     basis: BasisLike = "dct",
-    steps: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0),
-    feature_error: float = FEATURE_ERROR,
+    steps: Sequence[float] | None = None,
+    feature_error: float | None = None,
 ) -> UnbiasedBounds:
-    """One mode at a time, for any noise: the change of that mode alone, at the best of `steps`."""
+    """One mode at a time, for any noise: the change of that mode alone, at the best of `steps`, forwards or backwards.
+
+    Without `steps`, which are in units of the inputs, four from 10⁻³ to 1 of the spread of an input's entries.
+    """
     checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
-    sizes = _steps(steps)
+    sizes = _steps(steps, release, _STEPS)
     variance = np.zeros((len(release.inputs), modes.size))
     for row, chosen in enumerate(release.inputs):
         for start in range(0, modes.size, 1024):
             stop = min(start + 1024, modes.size)
             vectors = modes.vectors(torch.arange(start, stop, device=chosen.device))
-            for step in sizes:
-                (base,), (shifts,) = _moves(release, chosen[None], step * vectors)
-                change = np.full(stop - start, max(0.0, step - float(_input_error(chosen[None], step)[0])))
+            for step, sign in itertools.product([size[row : row + 1] for size in sizes], (1.0, -1.0)):
+                (base,), (shifts,) = _moves(release, chosen[None], sign * vectors, step)
+                change = np.full(stop - start, max(0.0, float(step - _input_error(chosen[None], step))))
                 found = hcr_variance(change, chi_square=_chi_square(release, noise, shifts, base))
                 variance[row, start:stop] = np.maximum(variance[row, start:stop], found)
     return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, one mode at a time")
@@ -216,7 +233,7 @@ def hcr_bounds(
     basis: BasisLike = "dct",
     seed: int = 0,
     rows: int = 1024,
-    feature_error: float = FEATURE_ERROR,
+    feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
     """The published procedure: Algorithm 1 from random starts, the greatest bound per mode over the restarts.
@@ -269,10 +286,11 @@ def _best_starts(changes: Tensor, chi_square: Tensor) -> tuple[Tensor, Tensor]:
     return changes.gather(1, best)[:, 0], chi_square.expand_as(changes).gather(1, best)[:, 0]
 
 
-def _moves(release: Release, inputs: Tensor, changes: Tensor) -> tuple[Tensor, Tensor]:
-    """The features of every input, (b, n), and how far every change moves them, (b, m, n)."""
-    points = inputs.reshape(len(inputs), 1, -1) + torch.cat([torch.zeros_like(changes[:1]), changes])
-    found = release.features(points, apart=True).reshape(len(inputs), len(changes) + 1, -1)
+def _moves(release: Release, inputs: Tensor, vectors: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
+    """The features of every input, (b, n), and how far its step along every vector moves them, (b, m, n)."""
+    directions = torch.cat([torch.zeros_like(vectors[:1]), vectors])
+    points = torch.addcmul(inputs.reshape(len(inputs), 1, -1), step[:, None, None], directions)
+    found = release.features(points, apart=True).reshape(len(inputs), len(directions), -1)
     return found[:, 0].clone(), found[:, 1:] - found[:, :1]  # a view would keep them all
 
 
@@ -292,15 +310,19 @@ def mode_error(changes: Tensor) -> _Array:
     return (ROUNDING * math.sqrt(flat.shape[1]) + 2 * flat.shape[1] * UNIT) * as_array(flat.norm(dim=1))
 
 
-def _input_error(inputs: Tensor, step: float) -> Tensor:
+def _input_error(inputs: Tensor, step: Tensor) -> Tensor:
     """How far a mode of θ + ε, rounded to float64, may be from where it should be."""
     return 2 * UNIT * (inputs.reshape(len(inputs), -1).norm(dim=1) + step) + ROUNDING * step
 
 
-def _steps(steps: Sequence[float]) -> list[float]:
+def _steps(steps: Sequence[float] | None, release: Release, shares: Sequence[float]) -> list[Tensor]:
+    """Step by step its length for each input: as given, or these shares of the input's scale."""
+    if steps is None:
+        return [share * scales(release.inputs) for share in shares]
     if not isinstance(steps, Sequence) or isinstance(steps, str) or not steps:
-        raise InputError("steps", steps, requirement="must be a non-empty list of numbers", remedy="use (1e-3,)")
-    return [checked.number("each of steps", step, above=0, remedy="use 1e-3") for step in steps]
+        raise InputError("steps", steps, requirement="must be a non-empty list of numbers", remedy="leave it out")
+    sizes = [checked.number("each of steps", step, above=0, remedy="use 1e-3") for step in steps]
+    return [torch.full_like(scales(release.inputs), size) for size in sizes]
 
 
 def _passes(modes: int, width: int, memory: object, *, timed: bool) -> Iterator[tuple[Tensor, int, int]]:
@@ -312,7 +334,7 @@ def _passes(modes: int, width: int, memory: object, *, timed: bool) -> Iterator[
     most = checked.number("memory", memory, at_least=1e6, remedy="give bytes, e.g. 4e9")
 
     def need(block: int) -> float:
-        return 8.0 * block * (_SQUARE_TENSORS * block + 4 * width + 2 * modes)
+        return 8.0 * block * (_SQUARE_TENSORS * block + 8 * width + 4 * modes)
 
     largest, order = modes, torch.arange(modes)
     while largest > 1 and need(largest) > most:

@@ -33,12 +33,12 @@ from ..reconstruction import (
     trained_decoder,
     tried_decoder,
 )
-from ..reconstruction.release import as_array, exact, opened
+from ..reconstruction.release import as_array, exact, opened, type_error
 from ..report import Report
 from . import networks
 from .data import Data, data_folder, data_of, pictures_in
 from .hcr_page import report
-from .hcr_task import MULTI_POINT, SETTINGS, SHOWN, Findings, Rebuilding, Run, Setting, Task, device_of
+from .hcr_task import IN_FLOAT64, MULTI_POINT, SETTINGS, SHOWN, Findings, Rebuilding, Run, Setting, Task, device_of
 from .results import table, write_results
 
 _Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ def steps(task: Task) -> int:
     setting = _setting(task)
     count = _images(task, setting, data_folder(task.data))
     searched = count if task.search_images is None else min(count, task.search_images)
-    return setting.epochs + 2 * math.ceil(searched / setting.batch) + math.ceil(count / setting.batch) + 4
+    return setting.epochs + 2 * math.ceil(searched / setting.batch) + 2 * math.ceil(count / setting.batch) + 4
 
 
 def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
@@ -91,12 +91,20 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     kept.claim(task.out, _mark(task, setting, data, weights), resume=task.resume)
     network = _network(task, setting, data, weights, advance)
     advance("measuring the features")
-    sigma = kept.record(task.out / "features.json", lambda: _sigma(network, data, setting))["sigma"]
-    run = Run(task=task, setting=setting, data=data, network=network, noise=Gaussian(sigma))
+    measured = kept.record(task.out / "features.json", lambda: _measured(network, data, setting))
+    run = Run(
+        task=task,
+        setting=setting,
+        data=data,
+        network=network,
+        noise=Gaussian(measured["sigma"]),
+        feature_error=measured["feature_error"],
+    )
     accuracy = kept.record(task.out / "accuracy.json", lambda: _accuracy(run))
     sizes = () if task.search_images == 0 else setting.sizes
     bounds = {f"1/{size}": _searched(run, size, advance) for size in sizes}
-    bounds[MULTI_POINT] = _multipoint(run, advance)
+    bounds[MULTI_POINT] = _multipoint(run, MULTI_POINT, run.feature_error, advance)
+    bounds[IN_FLOAT64] = _multipoint(run, IN_FLOAT64, type_error(torch.float64), advance)
     advance("naming the image")
     naming = Comparison.from_dict(kept.record(task.out / "naming.json", lambda: _naming(run).to_dict()))
     advance("what remains for anyone")
@@ -157,6 +165,7 @@ def _mark(task: Task, setting: Setting, data: Data, weights: Path | None) -> dic
         "repetitions": task.repetitions,
         "batch": setting.batch,
         "seed": task.seed,
+        "released": ["float32", "float64"],
     }
 
 
@@ -190,9 +199,11 @@ def _train(network: networks.Network, data: Data, epochs: int, seed: int, advanc
             optimiser.step()
 
 
-def _sigma(network: networks.Network, data: Data, setting: Setting) -> dict[str, float]:
+def _measured(network: networks.Network, data: Data, setting: Setting) -> dict[str, float]:
+    """The noise that the paper's rule gives, and how far float32 takes the features."""
     release = opened(network.features.eval(), data.images)
-    return {"sigma": setting.scale * float(release.features(release.inputs).square().mean().sqrt())}
+    size = float(release.features(release.inputs).square().mean().sqrt())
+    return {"sigma": setting.scale * size, "feature_error": release.error}
 
 
 def _accuracy(run: Run) -> dict[str, float]:
@@ -240,6 +251,7 @@ def _searched(run: Run, size: int, advance: _Advance) -> _Array:
             # Each batch has a stream of its own, so that a run that was interrupted draws what it would have drawn.
             seed=task.seed + rows.start,
             rows=at_once if device_of(task).type == "cuda" else min(at_once, 1024),
+            feature_error=run.feature_error,
         ).std
 
     parts = []
@@ -250,14 +262,15 @@ def _searched(run: Run, size: int, advance: _Advance) -> _Array:
     return np.concatenate(parts)
 
 
-def _multipoint(run: Run, advance: _Advance) -> _Array:
+def _multipoint(run: Run, name: str, feature_error: float, advance: _Advance) -> _Array:
     images, device = run.data.images, device_of(run.task)
     memory = GPU_SHARE * torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else 4e9
     parts = []
     for rows in _batches(len(images), run.setting.batch):
-        advance(f"{MULTI_POINT}, images {rows.start + 1} to {rows.stop} of {len(images)}")
-        path = run.task.out / f"{MULTI_POINT}-{rows.start:05d}-{rows.stop:05d}.npy"
-        found = partial(multipoint_bounds, run.features, images[rows], run.noise, memory=memory)
+        advance(f"{name}, images {rows.start + 1} to {rows.stop} of {len(images)}")
+        path = run.task.out / f"{name.replace(', ', '-')}-{rows.start:05d}-{rows.stop:05d}.npy"
+        options: dict[str, Any] = {"memory": memory, "feature_error": feature_error}
+        found = partial(multipoint_bounds, run.features, images[rows], run.noise, **options)
         parts.append(kept.array(path, images[rows].shape, lambda found=found: found().std))  # type: ignore[misc]
     return np.concatenate(parts)
 
@@ -266,8 +279,9 @@ def _naming(run: Run) -> Comparison:
     """Which of the evaluated images was released: the limit for anyone, and the nearest candidate."""
     draws = min(20_000, 200_000_000 // run.width)
     seed, images = run.task.seed, run.data.images
-    guarantee = identification_bound(run.features, images, run.noise, draws=draws, seed=seed)
-    attack = nearest_candidate(run.features, images, run.noise, guarantee, draws=draws, seed=seed + 1)
+    options: dict[str, Any] = {"draws": draws, "feature_error": run.feature_error}
+    guarantee = identification_bound(run.features, images, run.noise, seed=seed, **options)
+    attack = nearest_candidate(run.features, images, run.noise, guarantee, seed=seed + 1, **options)
     return Comparison(guarantee=guarantee, attack=attack)
 
 
@@ -278,7 +292,7 @@ def _remaining(run: Run) -> Comparison | None:
 
     def compared() -> dict[str, Any]:
         prior, seed = Mixture.fitted(run.data.known), run.task.seed
-        guarantee = bayes_bound(run.features, prior, run.noise, seed=seed).guarantee()
+        guarantee = bayes_bound(run.features, prior, run.noise, seed=seed, feature_error=run.feature_error).guarantee()
         attack = linear_decoder(run.features, prior.sample(20_000, seed=seed + 1), prior, run.noise, seed=seed)
         return Comparison(guarantee=guarantee, attack=attack).to_dict()
 

@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from .. import readings
 from ..guarantee import Comparison, safe_text
-from ..reconstruction.release import FEATURE_ERROR
+from ..reconstruction.release import type_error
 from ..report import Figure, Report, figures
-from .hcr_task import MULTI_POINT, SHOWN, Findings, Rebuilding, Run, device_of
+from .hcr_task import IN_FLOAT64, MULTI_POINT, SHOWN, Findings, Rebuilding, Run, device_of
 
 _Array = NDArray[np.float64]
 
@@ -24,16 +25,16 @@ def report(run: Run, found: Findings) -> Report:
     task, setting, spread = run.task, run.setting, readings.prior_std(run.data.images)
     medians = [
         readings.median_guarantee(
-            MULTI_POINT if method == MULTI_POINT else "hcr",
+            MULTI_POINT if method in (MULTI_POINT, IN_FLOAT64) else "hcr",
             values,
             spread=spread,
             noise=run.noise,
-            feature_error=FEATURE_ERROR,
-            how="" if method == MULTI_POINT else f", size {method}",
+            feature_error=type_error(torch.float64) if method == IN_FLOAT64 else run.feature_error,
+            how="" if method in (MULTI_POINT, IN_FLOAT64) else f", size {method}",
         )
         for method, values in bounds.items()
     ]
-    searched = [values for method, values in bounds.items() if method != MULTI_POINT]
+    searched = [values for method, values in bounds.items() if method not in (MULTI_POINT, IN_FLOAT64)]
     common = len(searched[0]) if searched else 0
     row = {
         "net": setting.title,
@@ -49,6 +50,7 @@ def report(run: Run, found: Findings) -> Report:
         "published_accuracy": None if setting.accuracies is None else setting.accuracies[0],
         "published_dithered": None if setting.accuracies is None else setting.accuracies[1],
         "prior_std": spread,
+        "feature_error": run.feature_error,
         "median": {method: median.value for method, median in zip(bounds, medians, strict=True)},
         "median_lowest": {
             method: float(np.median(values[..., : setting.lowest, : setting.lowest]))
@@ -116,8 +118,10 @@ def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebu
         (
             f"Unbiased estimates of half of the modes scatter by {searched}"
             f"{safe_text(row['median'][MULTI_POINT], toward='down')} or more by the multi-point bound, where the "
-            f"images themselves vary by {row['prior_std']:.2g}. That says nothing of attackers with prior knowledge, "
-            "who are biased."
+            f"images themselves vary by {row['prior_std']:.2g}. That holds for features as the network computes them, "
+            f"in float32, to a relative {row['feature_error']:.2g}; if float64 computed them, the multi-point bound "
+            f"would be {safe_text(row['median'][IN_FLOAT64], toward='down')}. Neither says anything of attackers with "
+            "prior knowledge, who are biased."
         ),
         (
             "An adversary who holds these images names the released one with probability "
@@ -148,9 +152,11 @@ def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebu
 def _figures(run: Run, bounds: dict[str, _Array], spread: float, rebuilding: Rebuilding | None) -> dict[str, Figure]:
     """Each by the name of its file."""
     setting = run.setting
-    searched = {f"published search, {name}": values for name, values in bounds.items() if name != MULTI_POINT}
+    searched = {
+        f"published search, {name}": values for name, values in bounds.items() if name not in (MULTI_POINT, IN_FLOAT64)
+    }
     lowest = {name: values[..., : setting.lowest, : setting.lowest] for name, values in searched.items()}
-    beside = {**dict(list(searched.items())[:1]), MULTI_POINT: bounds[MULTI_POINT]}
+    beside = {**dict(list(searched.items())[:1]), MULTI_POINT: bounds[MULTI_POINT], IN_FLOAT64: bounds[IN_FLOAT64]}
     block = f"the {setting.lowest} × {setting.lowest} lowest modes"
     found = {"multi-point": _histogram("The multi-point bound, all modes", beside, spread)}
     if searched:
@@ -186,6 +192,8 @@ def _pictures(run: Run, bounds: dict[str, _Array], rebuilding: Rebuilding | None
     images = run.data.images[:count]
     rows = {"original": images}
     for method, values in bounds.items():
+        if method == IN_FLOAT64:
+            continue
         name = method if method == MULTI_POINT else f"published search, {method}"
         rows[f"moved by the bound: {name}"] = readings.moved_by(values[:count], images, basis="dct", seed=run.task.seed)
     caption = (

@@ -23,6 +23,8 @@ _Array = NDArray[np.float64]
 SHOWN = 3
 """Images that the page shows."""
 MULTI_POINT = "multi-point"
+IN_FLOAT64 = "multi-point, float64"
+"""The same bound for a release of what float64 computes; all others are for the network's own float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +110,14 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
-    """A task with everything that its steps need."""
+    """A task with everything that its steps need; `feature_error` is that of the network's own type."""
 
     task: Task
     setting: Setting
     data: Data
     network: networks.Network
     noise: Gaussian
+    feature_error: float
 
     @property
     def features(self) -> nn.Module:

@@ -21,7 +21,8 @@ _COLUMNS = {
     "σ": "of the Gaussian noise",
     "accuracy": "percent, without → with dithering, ± the standard error at most; in brackets the published numbers",
     "published search": "median standard deviation of unbiased estimates per mode, at the two perturbation sizes",
-    "multi-point": "the same, by the multi-point bound",
+    "multi-point": "the same, by the multi-point bound; in brackets for a release of what float64 computes, where all "
+    "other columns are for one in float32, as the networks compute",
     "prior": "standard deviation of the images themselves",
     "named": "greatest probability of naming the released one of the images; in brackets what an attack reached",
     "remains": "least share of the variance that remains, whoever rebuilds an image drawn from a Gaussian like the "
@@ -101,7 +102,10 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         f"{row['sigma']:.3g}",
         _lines(accuracy),
         _lines([f"{safe_text(row['median'][size], toward='down', digits=2)} at {size}" for size in sizes]) or "not run",
-        safe_text(row["median"]["multi-point"], toward="down", digits=2),
+        " ".join(
+            shown.format(safe_text(row["median"][name], toward="down", digits=2))
+            for name, shown in (("multi-point", "{}"), ("multi-point, float64", "({})"))
+        ),
         f"{row['prior_std']:.2g}",
         f"{named} ({row['naming_attack']:.3g})",
         ""

@@ -117,6 +117,21 @@ def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> floa
     return last_true(excluded, holds=0.0, fails=1.0) if excluded(0.0) else 0.0
 
 
+@at_most
+def sampled_mean_upper(values: ArrayLike, *, failure_probability: float) -> float:
+    r"""An upper confidence limit for the expectation of numbers in [0, 1], from the numbers themselves.
+
+    Statement.   P(limit < μ) ≤ failure_probability, limit = 1 less `sampled_mean_lower` of the numbers 1 − x_t.
+    Assumptions. Independent values in [0, 1] with one expectation, in the order drawn (caller; the range is checked).
+    Direction.   Rounded up.
+    Reference.   Waudby-Smith and Ramdas 2024, doi:10.1093/jrsssb/qkad009; docs/proofs/confidence.md.
+    """
+    x = checked.array("values", values, at_least=0, at_most=1, dimensions=1, remedy="scale the values to [0, 1] first")
+    # 1 − x is rounded by half a unit at most.
+    lower = sampled_mean_lower(1 - x, failure_probability=failure_probability)
+    return min(up(1 - lower + np.finfo(float).eps), 1.0)
+
+
 def _counts(successes: object, trials: object) -> tuple[int, int]:
     n = checked.whole("trials", trials, at_least=1, remedy="run at least one trial")
     if n > _MOST_TRIALS:

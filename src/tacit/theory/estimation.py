@@ -12,7 +12,7 @@ from scipy import special
 from .. import checked
 from ..errors import InputError
 from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, up
-from .confidence import bounded_mean_lower, bounded_mean_upper
+from .confidence import bounded_mean_lower, bounded_mean_upper, sampled_mean_lower, sampled_mean_upper
 
 
 @at_least
@@ -150,39 +150,62 @@ def two_point_bayes_error(log_odds: ArrayLike, *, distance: ArrayLike) -> NDArra
 
 @at_most
 def gallery_identification(
-    features: ArrayLike, *, sigma: float, draws: int, failure_probability: float, seed: int
+    features: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    sigma: float,
+    draws: int,
+    failure_probability: float,
+    seed: int,
 ) -> float:
-    r"""Greatest probability with which anyone names the released one of N known, equally likely candidates.
+    r"""Greatest probability with which anyone names the released one of N known candidates.
 
-    Statement.   It is E maxᵢ P(i | X), X = a_I + σZ, I uniform; estimated from independent draws of X, with an
-                 upper confidence limit, it exceeds the result with probability at most failure_probability.
-    Assumptions. Noise N(0, σ²I), of which NumPy's normal generator gives independent draws (caller);
-                 features has one finite row a candidate (checked).
+    Statement.   It is E maxᵢ P(i | X), X = a_I + σZ, where I = i with a probability in proportion to weights[i], all
+                 alike unless given; estimated from independent draws of X, with an upper confidence limit, it exceeds
+                 the result with probability at most failure_probability.
+    Assumptions. Noise N(0, σ²I), of which NumPy's generator gives independent draws, and rows are different candidates:
+                 one that is there twice is one row of twice the weight (caller); features has one finite row a
+                 candidate, weights are positive (checked).
     Direction.   Rounded up; the rounding errors of the posterior are bounded and added.
-    Reference.   docs/proofs/estimation.md; `bounded_mean_upper`.
+    Reference.   docs/proofs/estimation.md; the lesser of `sampled_mean_upper` and `bounded_mean_upper`.
     """
     a = _candidates("features", features)
     n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
-    total = 0.0
-    for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed):
-        total += up(float(np.sum(posterior.max(axis=1))), relative=error + LIBRARY)
-    mean = min(up(total / n, relative=LIBRARY), 1.0)
-    return bounded_mean_upper(mean, count=n, failure_probability=failure_probability)
+    named = [
+        np.minimum(up(posterior.max(axis=1), relative=error + LIBRARY), 1.0)
+        for posterior, error in _posteriors(a, weights=weights, sigma=sigma, draws=n, seed=seed)
+    ]
+    values = np.concatenate(named)
+    half = checked.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
+    mean = min(up(float(np.mean(values)), relative=1e-12), 1.0)
+    # Bets are tighter where values vary little, Chernoff's bound where they are nearly all 1.
+    return min(
+        sampled_mean_upper(values, failure_probability=half),
+        bounded_mean_upper(mean, count=n, failure_probability=half),
+    )
 
 
 @at_least
 def gallery_mse(
-    features: ArrayLike, inputs: ArrayLike, *, sigma: float, draws: int, failure_probability: float, seed: int
+    features: ArrayLike,
+    inputs: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    sigma: float,
+    draws: int,
+    failure_probability: float,
+    seed: int,
 ) -> float:
-    r"""Least mean squared error, per coordinate, of anyone who rebuilds one of N known, equally likely inputs.
+    r"""Least mean squared error, per coordinate, of anyone who rebuilds one of N known inputs.
 
-    Statement.   It is E trace Cov(θ_I | X)/p, X = a_I + σZ, I uniform, reached by the posterior mean; estimated
-                 from independent draws of X, with a lower confidence limit, it lies below the result with
-                 probability at most failure_probability.
-    Assumptions. Noise N(0, σ²I), of which NumPy's normal generator gives independent draws (caller);
-                 features and inputs have one finite row a candidate (checked).
+    Statement.   It is E trace Cov(θ_I | X)/p, X = a_I + σZ, where I = i with a probability in proportion to
+                 weights[i], all alike unless given, reached by the posterior mean; estimated from independent draws
+                 of X, with a lower confidence limit, it lies below the result with probability at most
+                 failure_probability.
+    Assumptions. Noise N(0, σ²I), of which NumPy's generator gives independent draws (caller); features and inputs
+                 have one finite row a candidate, weights are positive (checked).
     Direction.   Rounded down; the rounding errors of the posterior are bounded and subtracted.
-    Reference.   docs/proofs/estimation.md; `bounded_mean_lower`.
+    Reference.   docs/proofs/estimation.md; the greater of `sampled_mean_lower` and `bounded_mean_lower`.
     """
     a, theta = _gallery(features, inputs)
     n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
@@ -191,22 +214,35 @@ def gallery_mse(
     if not squares.any():
         return 0.0
     most = up(float(squares.max()), relative=1e-9)  # the trace is at most the mean squared distance from any point
-    total = 0.0
-    for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed, width=coordinates):
+    shares: list[NDArray[np.float64]] = []
+    for posterior, error in _posteriors(a, weights=weights, sigma=sigma, draws=n, seed=seed, width=coordinates):
         centre = posterior @ theta
         trace = posterior @ squares - np.sum(centre * centre, axis=1)
         rounding = 8 * (len(theta) + coordinates) * np.finfo(float).eps
-        total += float(np.sum(np.maximum(trace - most * (4 * error + rounding), 0.0)))
-    mean = down(total / n / most, relative=1e-12) if total else 0.0
-    limit = bounded_mean_lower(max(mean, 0.0), count=n, failure_probability=failure_probability)
+        shares.append(np.clip(down((trace - most * (4 * error + rounding)) / most, relative=1e-12), 0.0, 1.0))
+    values = np.concatenate(shares)
+    half = checked.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
+    mean = max(down(float(np.mean(values)), relative=1e-12), 0.0)
+    # Bets are tighter where values vary little, Chernoff's bound where they are nearly all 0.
+    limit = max(
+        sampled_mean_lower(values, failure_probability=half),
+        bounded_mean_lower(mean, count=n, failure_probability=half),
+    )
     return max(down(limit * most / coordinates, relative=1e-9), 0.0)
 
 
 @at_least
 def gallery_coordinate_mse(
-    features: ArrayLike, inputs: ArrayLike, *, sigma: float, draws: int, failure_probability: float, seed: int
+    features: ArrayLike,
+    inputs: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    sigma: float,
+    draws: int,
+    failure_probability: float,
+    seed: int,
 ) -> NDArray[np.float64]:
-    r"""Least mean squared error in each coordinate of anyone who rebuilds one of N known, equally likely inputs.
+    r"""Least mean squared error in each coordinate of anyone who rebuilds one of N known inputs.
 
     Statement.   As `gallery_mse`, coordinate by coordinate: E Var(θ_Ij | X). All p of them hold together, except
                  with probability failure_probability.
@@ -220,7 +256,7 @@ def gallery_coordinate_mse(
     squares = theta * theta
     most: NDArray[np.float64] = up(squares.max(axis=0), relative=1e-9)
     total = np.zeros(theta.shape[1])
-    for posterior, error in _posteriors(a, sigma=sigma, draws=n, seed=seed, width=2 * theta.shape[1]):
+    for posterior, error in _posteriors(a, weights=weights, sigma=sigma, draws=n, seed=seed, width=2 * theta.shape[1]):
         variance = posterior @ squares - (posterior @ theta) ** 2
         rounding = 16 * len(theta) * np.finfo(float).eps
         total += np.sum(np.maximum(variance - most * (4 * error + rounding), 0.0), axis=0)
@@ -243,7 +279,7 @@ def _gallery(features: ArrayLike, inputs: ArrayLike) -> tuple[NDArray[np.float64
 
 
 def _posteriors(
-    a: NDArray[np.float64], *, sigma: float, draws: int, seed: int, width: int = 1
+    a: NDArray[np.float64], *, weights: ArrayLike | None, sigma: float, draws: int, seed: int, width: int = 1
 ) -> Iterator[tuple[NDArray[np.float64], float]]:
     """For batches of draws of X: P(i | X) as rows, and a bound on the relative error of each entry.
 
@@ -251,20 +287,28 @@ def _posteriors(
     """
     sigma = checked.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
     generator = np.random.default_rng(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    chances = None if weights is None else _chances(weights, len(a))
+    log_chances = np.zeros(1) if chances is None else np.log(chances)
     largest = float(np.abs(a).max())
     with np.errstate(over="ignore", invalid="ignore"):
         a = (a - a.mean(axis=0)) / sigma  # the posterior depends on differences alone
         squares = np.sum(a * a, axis=1)
     batch = max(1, 2**22 // max(len(a), a.shape[1], width))
     for start in range(0, draws, batch):
-        released = generator.integers(len(a), size=min(batch, draws - start))
+        count = min(batch, draws - start)
+        released = (
+            generator.integers(len(a), size=count)
+            if chances is None
+            else generator.choice(len(a), size=count, p=chances)
+        )
         x = a[released] + generator.standard_normal((len(released), a.shape[1]))
         with np.errstate(over="ignore", invalid="ignore"):
-            log_likelihood = x @ a.T - squares / 2
+            log_likelihood = x @ a.T - squares / 2 + log_chances
             size = math.sqrt(np.max(np.sum(x * x, axis=1))) * math.sqrt(squares.max()) + squares.max()
         # A dot product of k terms errs by at most k·u·‖x‖‖a‖ (Higham 2002, section 3.1); the posterior, a ratio
-        # of N + 1 exponentials of such numbers, by the exponential of twice that, and its sum by N·u.
-        log_error = np.finfo(float).eps * (4 * (a.shape[1] + 8) * size + 2 * len(a) + 64)
+        # of N + 1 exponentials of such numbers, by the exponential of twice that, and its sum by N·u; so do weights.
+        of_weights = 8 * float(np.abs(log_chances).max()) + (0 if chances is None else 2 * len(a))
+        log_error = np.finfo(float).eps * (4 * (a.shape[1] + 8) * size + 2 * len(a) + 64 + of_weights)
         if not (np.isfinite(log_likelihood).all() and log_error < 1e-3):
             raise InputError(
                 "sigma",
@@ -276,6 +320,26 @@ def _posteriors(
         posterior = np.exp(log_likelihood)
         posterior /= posterior.sum(axis=1, keepdims=True)
         yield posterior, math.expm1(log_error)
+
+
+def _chances(weights: ArrayLike, count: int) -> NDArray[np.float64]:
+    """How likely each candidate is before the release."""
+    remedy = "pass a positive number for each candidate, or leave them out"
+    found = checked.array("weights", weights, at_least=0, dimensions=1, remedy=remedy)
+    if len(found) != count or not np.all(found > 0):
+        raise InputError(
+            "weights",
+            (len(found), float(found.min())),
+            requirement=f"must be {count} positive numbers, one a candidate",
+            remedy=remedy,
+        )
+    scaled = found / found.max()
+    result: NDArray[np.float64] = scaled / scaled.sum()
+    if not np.all(result > 0):
+        raise InputError(
+            "weights", float(found.min()), requirement="must not be tiny beside the others", remedy="leave it out"
+        )
+    return result
 
 
 def _candidates(name: str, value: ArrayLike) -> NDArray[np.float64]:
