@@ -598,10 +598,13 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "values": not_count | st.just(0),
         },
     ),
-    (
-        tacit.theory.confidence.sampled_mean_lower,
-        {"values": [0.2, 0.4], "failure_probability": 0.1},
-        {"values": not_share | st.just([[0.5]]), "failure_probability": not_probability},
+    *(
+        (
+            limit,
+            {"values": [0.2, 0.4], "failure_probability": 0.1},
+            {"values": not_share | st.just([[0.5]]), "failure_probability": not_probability},
+        )
+        for limit in (tacit.theory.confidence.sampled_mean_lower, tacit.theory.confidence.sampled_mean_upper)
     ),
     *(
         (getattr(tacit.theory.accounting, name), good, {key: ACCOUNTING[key] for key in good})
