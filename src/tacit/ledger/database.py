@@ -56,9 +56,10 @@ def name_of(where: str) -> str:
     """The place without password and options; also of an address that was mistyped, and so became a path."""
     if "://" in where:
         scheme, _, rest = where.partition("://")
-        return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
+        host = rest.rpartition("@")[2].partition("?")[0]
+        return f"{scheme}://{re.sub(r':(?![0-9]+(/|$)).*', ':…', host)}"
     hidden = re.sub(r"(?i)(password\s*=\s*)('[^']*'|[^\s&]*)", r"\1…", where)
-    return re.sub(r"(?i)(postgres[^@]*?:/*[^:@/]*):.*@", r"\1:…@", hidden, flags=re.DOTALL)
+    return re.sub(r":.*@", ":…@", hidden, flags=re.DOTALL)
 
 
 def has_password(where: str) -> bool:
