@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -174,38 +175,58 @@ def _engine(where: str) -> Any:
 
 
 def _sqlite(where: str) -> sqlite3.Connection:
-    """A connection that makes no file, leaves transactions to us, and waits for nothing: `_started` does.
+    """A connection that makes no file and leaves transactions to us.
 
     One file with a rollback journal rather than a write-ahead log: a copy of the file is the whole ledger, and readers
     need no right to write.
     """
-    return sqlite3.connect(f"{Path(where).as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None)
+    return sqlite3.connect(f"{Path(where).as_uri()}?mode=rw", uri=True, timeout=TIMEOUT, isolation_level=None)
 
 
 def _started(connection: Any, *, write: bool) -> None:
-    """Begin a transaction of SQLite that returns from a commit once it is on the disk, when its turn comes.
+    """Begin a transaction of SQLite that returns from a commit once it is on the disk.
 
-    SQLite's own waiting is unfair: its pauses grow, so that who has waited long is asked least. Here they shrink.
     EXTRA also syncs the folder from which the journal vanished; without it, a power failure may bring the journal back
     and undo a commit (sqlite.org/pragma.html#pragma_synchronous).
     """
-    sql, began = _sqlalchemy(), time.monotonic()
-    while True:
+    connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
+    connection.exec_driver_sql("PRAGMA fullfsync = ON")  # macOS answers a plain fsync before the disk does
+    # A transaction that begins by reading cannot wait for its turn to write.
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    connection.exec_driver_sql("PRAGMA application_id")  # reads, and so takes the lock of a reader
+
+
+@contextlib.contextmanager
+def _turn(where: str) -> Iterator[None]:
+    """The turn of one writer of a file, before SQLite is asked.
+
+    SQLite alone is unfair: its pauses grow, so that who has waited long asks least. Here they shrink. The lock is on
+    the folder, goes when the process does, and only orders writers: what keeps them apart is SQLite's own.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
         try:
-            connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
-            connection.exec_driver_sql("PRAGMA fullfsync = ON")  # macOS answers a plain fsync before the disk does
-            # A transaction that begins by reading cannot wait for its turn to write.
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-            connection.exec_driver_sql("PRAGMA application_id")  # reads, and so takes the lock of a reader
-            connection.exec_driver_sql(f"PRAGMA busy_timeout = {int(TIMEOUT * 1000)}")  # for readers, when it commits
-            return
-        except sql.exc.OperationalError as failure:
-            waited = time.monotonic() - began
-            if _code(failure) & 0xFF != sqlite3.SQLITE_BUSY or waited > TIMEOUT:
-                raise
-            if connection.connection.in_transaction:
-                connection.exec_driver_sql("ROLLBACK")
-            time.sleep(random.uniform(0, max(0.001, 0.02 / (1 + 5 * waited))))  # noqa: S311 — not all at once
+            descriptor = os.open(Path(where).parent, os.O_RDONLY)
+        except OSError:  # a folder that may be entered and not listed: then the turns are SQLite's
+            descriptor = None
+        if descriptor is not None:
+            stack.callback(os.close, descriptor)
+        while descriptor is not None:
+            if (waited := time.monotonic() - began) > TIMEOUT:
+                raise sqlite3.OperationalError("a lock on its folder that others have held for too long")
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(random.uniform(0, max(0.002, 0.03 / (1 + 3 * waited))))  # noqa: S311 — not all at once
+            except OSError:  # a file system without such locks
+                break
+        yield
 
 
 def _code(failure: Any) -> int:
@@ -219,6 +240,8 @@ def transaction(where: str, *, write: bool) -> Iterator[Any]:
     sql = _sqlalchemy()
     try:
         with contextlib.ExitStack() as stack:
+            if write and "://" not in where:
+                stack.enter_context(_turn(where))
             connection = stack.enter_context(_connected(where))
             if "://" not in where:
                 try:
