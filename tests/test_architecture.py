@@ -80,7 +80,7 @@ MAY_IMPORT = {
     },
     "plan": {"errors", "guarantee", "learning", "report"},
     "tables": {"checked", "errors", "files"},
-    "learn": {"checked", "errors", "files", "guarantee", "learning", "ledger", "report", "tables", "theory"},
+    "learn": {"checked", "errors", "files", "guarantee", "kept", "learning", "ledger", "report", "tables", "theory"},
     "audited": {"audit", "checked", "errors", "guarantee", "report", "tables"},
     "cli": {
         "__init__",

@@ -210,6 +210,36 @@ def test_a_ledger_with_room_takes_several_releases(folder, here):
     assert not (folder / "one" / "ledger.sqlite").exists()
 
 
+def test_a_mistyped_ledger_is_refused_unless_it_is_to_be_new(folder, here):
+    budget = ("--ledger", "lagre.db", "--anchor", "elsewhere.json")
+    refused = here(folder, "learn", *MIXED, "--out", "mistyped", *budget)
+    assert_one_line_error(refused)
+    assert "must exist unless it is opened with a budget" in refused.stderr
+    assert "--new-ledger" in refused.stderr
+    assert not (folder / "lagre.db").exists()
+    done = here(folder, "learn", *MIXED, "--out", "mistyped", *budget, "--new-ledger", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    last = Ledger.open(folder / "lagre.db").to_dict()["records"][-1]
+    for anchor in (folder / "elsewhere.json", folder / "mistyped" / "private" / "anchor.json"):
+        assert json.loads(anchor.read_text()) == {"id": last["id"], "digest": last["digest"]}
+
+
+def test_an_earlier_ledger_is_not_resumed(folder, here):
+    done = here(folder, "learn", *MIXED, "--out", "rolled", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    ledger = folder / "rolled" / "ledger.sqlite"
+    ledger.unlink()
+    Ledger.open(ledger, epsilon=8, delta=1e-5)
+    refused = here(folder, "learn", *MIXED, "--out", "rolled", "--resume")
+    assert_one_line_error(refused)
+    assert "that the anchor" in refused.stderr
+    ledger.unlink()
+    refused = here(folder, "learn", *MIXED, "--out", "rolled", "--resume")
+    assert_one_line_error(refused)
+    assert "must exist" in refused.stderr
+    assert not ledger.exists()
+
+
 @pytest.mark.usefixtures("all_cores")
 def test_runs_killed_at_random_moments_pay_once_and_answer_once(folder):
     """A forest takes seconds; it is killed while it is read, trained, asked and written."""

@@ -8,9 +8,11 @@ import math
 import os
 import pickle
 import random
+import re
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -28,7 +30,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import BudgetSpentError, InputError
-from tacit.ledger import Amount, Ledger, database, statement
+from tacit.files import write_new, write_whole
+from tacit.ledger import Amount, Ledger, anchor, database, records, statement
 
 PROCESSES, SPENDS, KILLS = 8, 50, 18
 
@@ -87,7 +90,27 @@ def execute(where, *statements):
     address = where if "://" in where else f"sqlite:///{where}"
     engine = sqlalchemy.create_engine(address, poolclass=sqlalchemy.pool.NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        return [connection.exec_driver_sql(statement) for statement in statements][-1]
+        results = [connection.exec_driver_sql(statement) for statement in statements]
+        return results[-1].all() if results[-1].returns_rows else None
+
+
+def documented_grants(role):
+    """As the page tells owners to write them."""
+    page = Path(__file__).parents[1] / "docs" / "how-to" / "keep-a-ledger-in-postgresql.md"
+    (block,) = re.findall(r"^```sql\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return [f"{line};" for line in block.replace("TO analyst", f"TO {role}").split(";") if line.strip()]
+
+
+def unchecked(where):
+    """Statements that let a forger, who owns the file or the database, write what the tables would refuse."""
+    if "://" not in where:
+        return ["PRAGMA ignore_check_constraints = ON"]
+    found = execute(
+        where,
+        "SELECT conrelid::regclass::text, conname FROM pg_constraint "
+        "WHERE contype = 'c' AND connamespace = current_schema()::regnamespace",
+    )
+    return [f'ALTER TABLE {table} DROP CONSTRAINT "{name}"' for table, name in found]
 
 
 def one_line(failure):
@@ -361,7 +384,7 @@ def test_a_server_with_few_connections_is_waited_for(postgresql):
     execute(
         postgresql,
         f"CREATE ROLE few LOGIN CONNECTION LIMIT 1; GRANT USAGE ON SCHEMA {schema} TO few",
-        "GRANT SELECT, UPDATE ON tacit_ledger TO few; GRANT SELECT, INSERT ON tacit_records TO few",
+        *documented_grants("few"),
     )
     few = Ledger.open(postgresql.replace("postgres:@", "few:@"))
     with ThreadPoolExecutor(5) as pool:
@@ -372,8 +395,8 @@ def test_a_server_with_few_connections_is_waited_for(postgresql):
 KILLER = """
 import os, random, select, signal, sys, time
 from tacit.ledger import Ledger
-where, kills = sys.argv[1], int(sys.argv[2])
-ledger = Ledger.open(where, epsilon=10**6, delta=0)
+where, kills, anchor = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+ledger = Ledger.open(where, epsilon=10**6, delta=0, anchor=anchor)
 for _ in range(kills // 3):
     reading, writing = os.pipe()
     children = []
@@ -393,14 +416,18 @@ for _ in range(kills // 3):
         os.waitpid(child, 0)
     with os.fdopen(reading) as told:
         print(told.read(), end="")
+    ledger = Ledger.open(where, anchor=anchor)  # whenever they died, the ledger holds what the anchor remembers
 """
 
 
-def test_kill_9_loses_nothing_that_was_told_and_leaves_nothing_half(where):
-    (output,) = outputs([started(KILLER, where, KILLS)])
+def test_kill_9_loses_nothing_that_was_told_and_leaves_nothing_half(where, tmp_path):
+    """Nor does it leave a record that was told ahead of the anchor, or the anchor ahead of the ledger."""
+    (output,) = outputs([started(KILLER, where, KILLS, tmp_path / "anchor.json")])
     told = output.split()
     opened = Ledger.open(where)
     opened.verify()
+    places = {record.digest: record.id for record in (*opened.entries(), *opened.notes())}
+    assert max(places[digest] for digest in told) <= anchor.remembered(str(tmp_path / "anchor.json")).id
     kept = {record.digest for record in (*opened.entries(), *opened.notes())}
     assert len(told) >= KILLS // 3  # one of each round, and far more on an idle machine
     assert set(told) <= kept
@@ -517,19 +544,23 @@ FORGERIES = [
     "UPDATE tacit_ledger SET spent_epsilon = '0'",
     "UPDATE tacit_ledger SET last = 5",
     "DELETE FROM tacit_ledger",
-    "DROP TABLE tacit_records",
+    "ALTER TABLE tacit_records RENAME TO tacit_gone",
 ]
 
 
 def test_edits_show(where):
     for forgery in FORGERIES:
         opened = filled(where)
-        execute(where, forgery)
+        execute(where, *unchecked(where), forgery)
         for look in (opened.verify, opened.entries, lambda: Ledger.open(where)):
             with pytest.raises(InputError) as failure:
                 look()
             one_line(failure)
-        execute(where, "DROP TABLE IF EXISTS tacit_records", "DROP TABLE tacit_ledger")
+        cascade = "CASCADE" if "://" in where else ""
+        names = ("tacit_records", "tacit_gone", "tacit_ledger", "tacit_seals")
+        execute(where, *(f"DROP TABLE IF EXISTS {name} {cascade}" for name in names))
+        if cascade:
+            execute(where, "DROP FUNCTION IF EXISTS tacit_lock", "DROP FUNCTION IF EXISTS tacit_append")
         if "://" not in where:
             Path(where).unlink()
 
@@ -544,12 +575,23 @@ def test_a_forged_chain_shows_to_who_kept_a_digest(tmp_path):
     assert kept not in {record["digest"] for record in filled(tmp_path / "ledger.db").to_dict()["records"]}
 
 
-def test_damaged_files_are_refused_or_harmless(tmp_path):
+def seen_of(path):
+    """All that anyone does with a ledger."""
+    opened = Ledger.open(path)
+    assert statement(path).to_text()
+    found = opened.entries(), opened.notes(), opened.spent, opened.to_dict()["records"]
+    opened.note(opened.spend("more", epsilon=0.1), {})
+    opened.verify()
+    return found
+
+
+def test_damaged_files_are_refused_or_harmless(fast):
     """Bytes overwritten or cut off anywhere: the entries are all there unchanged, or one line says they are not."""
-    whole = filled(tmp_path / "ledger.db")
-    content, entries = Path(whole.where).read_bytes(), whole.entries()
-    damaged, chance, refused = tmp_path / "damaged.db", random.Random(5), []  # noqa: S311
-    for _ in range(150):
+    whole = filled(fast / "whole.db")
+    content = Path(whole.where).read_bytes()
+    expected = seen_of(whole.where)
+    damaged, chance, refused = fast / "damaged.db", random.Random(5), []  # noqa: S311
+    for _ in range(300):
         changed = bytearray(content)
         if chance.random() < 0.3:
             del changed[chance.randrange(len(changed)) :]
@@ -558,11 +600,419 @@ def test_damaged_files_are_refused_or_harmless(tmp_path):
             changed[at : at + chance.choice([1, 20, 2000])] = chance.randbytes(1)
         damaged.write_bytes(changed)
         try:
-            assert Ledger.open(damaged).entries() == entries
+            assert seen_of(damaged) == expected
         except InputError as error:
             refused.append(str(error))
-    assert len(refused) > 50
+    assert len(refused) > 100
     assert not any("\n" in line for line in refused)
+
+
+STRANGE = [
+    *("NULL", "-1", "0", "1.5", "9e999", "9223372036854775807", "x'ff00'", "''", "'x'", "'-1.8'", "'NaN'", "'1e3'"),
+    *("'Infinity'", "'0.10'", "'1_0'", "'٣'", "'[]'", "'1'", "'{'", "'{\"a\":NaN}'", "char(0)", "'a' || char(10)"),
+    *(f"'{'[' * 3000}'", "'{\"$float\":1}'", f"'{'9' * 5000}'", "CAST(x'ff' AS TEXT)"),
+]
+
+
+def test_strange_values_in_any_column_are_refused_in_one_line(fast):
+    """SQLite keeps anything in any column: what each holds instead, with all digests as a forger would take them."""
+    content = Path(filled(fast / "plain.db").where).read_bytes()
+    path, refused = fast / "strange.db", []
+    columns = [(table.name, column.name) for table in database._tables()[:2] for column in table.columns]
+    for table, column in columns:
+        for value in STRANGE:
+            path.write_bytes(content)
+            loose = sqlite3.connect(path, isolation_level=None)
+            loose.execute("PRAGMA writable_schema = ON")
+            loose.execute("UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '') WHERE sql LIKE 'CREATE TABLE%'")
+            loose.close()
+            loose = sqlite3.connect(path, isolation_level=None)
+            loose.execute("PRAGMA ignore_check_constraints = ON")
+            try:
+                loose.execute(f"UPDATE {table} SET {column} = {value} {'WHERE id = 5' * (table == 'tacit_records')}")  # noqa: S608
+            except sqlite3.Error:  # the key must be a whole number
+                continue
+            finally:
+                loose.close()
+            try:
+                seen_of(path)
+            except InputError as error:
+                refused.append(str(error))
+    assert len(refused) > 300
+    assert not any("\n" in line for line in refused)
+
+
+def test_the_command_says_one_line_about_a_damaged_ledger(tmp_path):
+    path = tmp_path / "ledger.db"
+    content = bytearray(Path(filled(path).where).read_bytes())
+    for case in (
+        bytes(content[:5000]),
+        bytes(content[:100]) + bytes(len(content)),
+        b"",
+        bytes(content[:20]) + b"\xff" * 80,
+    ):
+        path.write_bytes(case)
+        finished = subprocess.run(
+            [sys.executable, "-m", "tacit", "ledger", path], capture_output=True, text=True, check=False
+        )
+        assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (2, "", 1)
+
+
+def rows_of(where):
+    return {name: execute(where, f"SELECT * FROM {name}") for name in ("tacit_ledger", "tacit_records")}  # noqa: S608
+
+
+def written(where, rows, *, checks=True):
+    """Bring these rows back, as who restores a backup or owns the database can."""
+    tables = {table.name: table for table in database._tables()}
+    address = where if "://" in where else f"sqlite:///{where}"
+    with sqlalchemy.create_engine(address, poolclass=sqlalchemy.pool.NullPool).begin() as connection:
+        if not checks and "://" not in where:
+            connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
+        for name, found in rows.items():
+            connection.execute(tables[name].delete())
+            for row in found:
+                connection.execute(tables[name].insert(), dict(row._mapping if hasattr(row, "_mapping") else row))
+
+
+def forged(opened, epsilon):
+    """The rows with one more entry, which costs this, and whose sums and digests fit."""
+    rows = {name: [dict(row._mapping) for row in found] for name, found in rows_of(opened.where).items()}
+    (state,) = rows["tacit_ledger"]
+    spent = opened.spent.epsilon + Decimal(epsilon)
+    record = {**records.as_columns(Amount(Decimal(epsilon), Decimal(0))), "spent_epsilon": f"{spent:f}"}
+    record |= {
+        "id": state["last"] + 1,
+        "entry": state["last"] + 1,
+        "number": 0,
+        "time": records.now(),
+        "what": "refund",
+    }
+    record |= {"spent_delta": state["spent_delta"], "detail": {}, "previous": state["digest"]}
+    record["digest"] = records.digest_of(record)
+    rows["tacit_records"].append({**record, "detail": "{}"})
+    moved = {name: record[name] for name in ("digest", "spent_epsilon", "spent_delta")}
+    rows["tacit_ledger"] = [{**state, "last": record["id"], **moved}]
+    return rows
+
+
+def test_there_are_no_refunds(where):
+    """Costs below zero, with digests that fit: the tables refuse them, and so does verification where they do not."""
+    opened = Ledger.open(where, epsilon=2, delta=1e-5)
+    opened.spend("all but a little", epsilon=1.8)
+    rows = forged(opened, "-1.8")
+    with pytest.raises(sqlalchemy.exc.IntegrityError):
+        written(where, rows)
+    assert opened.spent.epsilon == Decimal("1.8")
+    if "://" in where:
+        execute(where, *unchecked(where))
+    written(where, rows, checks=False)
+    for look in (opened.verify, lambda: opened.spent, lambda: Ledger.open(where), lambda: opened.spend("x", epsilon=1)):
+        with pytest.raises(InputError) as failure:
+            look()
+        one_line(failure)
+
+
+def analyst_of(postgresql, name):
+    schema = postgresql.rpartition("%3D")[2]
+    execute(postgresql, f"CREATE ROLE {name} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {name}", *documented_grants(name))
+    return postgresql.replace("postgres:@", f"{name}:@")
+
+
+def test_an_analyst_can_spend_and_nothing_else(postgresql):
+    """With the grants of the page: what the tables, the server's functions and a schema of one's own let through."""
+    owner = Ledger.open(postgresql, epsilon=2, delta=1e-5)
+    place = analyst_of(postgresql, "analyst")
+    ledger = Ledger.open(place)
+    ledger.note(ledger.spend("honest", epsilon=1.5), {"answer": 1})
+    before = owner.to_dict()
+    for attempt in (
+        "INSERT INTO tacit_seals VALUES (1, 'x')",
+        "INSERT INTO tacit_records SELECT * FROM tacit_records",
+        "UPDATE tacit_ledger SET spent_epsilon = '0'",
+        "UPDATE tacit_records SET epsilon = '0'",
+        "DELETE FROM tacit_records",
+        "TRUNCATE tacit_records",
+        "DROP TABLE tacit_records",
+        "ALTER FUNCTION tacit_lock SECURITY INVOKER",
+    ):
+        with pytest.raises(sqlalchemy.exc.ProgrammingError, match=r"permission denied|must be owner"):
+            execute(place, attempt)
+
+    def tried(**changes):
+        rows = forged(ledger, str(changes.pop("cost", "0.1")))
+        record = {**rows["tacit_records"][-1], "time": records.now(), **changes}
+        if "digest" not in changes:
+            record["digest"] = records.digest_of({**record, "detail": json.loads(record["detail"])})
+        with database.transaction(place, write=True) as connection:
+            database.append(connection, {**record, "detail": json.loads(record["detail"])})
+
+    for changes in (
+        {"cost": "-1"},
+        {"cost": "0.6"},
+        {"spent_epsilon": "1.5"},
+        {"epsilon": "NaN"},
+        {"epsilon": "0.10"},
+        {"digest": "0" * 64},
+        {"previous": before["records"][1]["digest"]},
+        {"id": 9, "entry": 9},
+        {"entry": 1, "number": 2},
+        {"entry": 2, "number": 1, "epsilon": "0", "spent_epsilon": "1.5"},
+        {"number": -1},
+        {"what": "two\nlines"},
+        {"what": None},
+        {"time": "2020-01-01T00:00:00.000000+00:00"},
+    ):
+        with pytest.raises(InputError) as failure:
+            tried(**changes)
+        one_line(failure)
+    engine = sqlalchemy.create_engine(place, poolclass=sqlalchemy.pool.NullPool)
+    with engine.begin() as connection:  # a table of one's own, found first, in which nothing is spent
+        connection.exec_driver_sql("CREATE TEMP TABLE tacit_ledger AS SELECT * FROM tacit_ledger")
+        connection.exec_driver_sql("UPDATE pg_temp.tacit_ledger SET epsilon = '9', spent_epsilon = '0'")
+        state = dict(connection.exec_driver_sql("SELECT * FROM tacit_lock()").mappings().one())
+        assert (state["epsilon"], state["spent_epsilon"]) == ("2", "1.5")
+    assert owner.to_dict() == before
+    tried()
+    assert owner.spent.epsilon == Decimal("1.6")
+
+
+def test_functions_are_for_those_who_were_let_in(postgresql):
+    opened = Ledger.open(postgresql, epsilon=1, delta=0)
+    schema = postgresql.rpartition("%3D")[2]
+    execute(
+        postgresql,
+        f"CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA {schema} TO reader",
+        documented_grants("reader")[0],
+    )
+    reader = Ledger.open(postgresql.replace("postgres:@", "reader:@"))
+    assert reader.spent == opened.spent
+    with pytest.raises(InputError, match="permission denied for function tacit_lock") as failure:
+        reader.spend("x", epsilon=0.1)
+    one_line(failure)
+
+
+def test_a_ledger_of_an_earlier_schema_is_refused_in_one_line(where):
+    Ledger.open(where, epsilon=1, delta=0)
+    execute(where, "UPDATE tacit_ledger SET schema = 1")
+    with pytest.raises(
+        InputError, match="must be of schema 2, whose costs cannot be negative, got 'schema 1'; open a new"
+    ):
+        Ledger.open(where)
+
+
+def test_an_earlier_ledger_is_refused_by_who_remembers_a_later_one(where, tmp_path):
+    """By an anchor, at every door, and by an object that was open meanwhile; a copy of the chain verifies by itself."""
+    file = tmp_path / "elsewhere" / "anchor.json"
+    file.parent.mkdir()
+    opened = Ledger.open(where, epsilon=2, delta=1e-5, anchor=file)
+    plain = Ledger.open(where)
+    opened.spend("first", epsilon=0.5)
+    earlier = rows_of(where)
+    entry = opened.spend("second", epsilon=0.5)
+    note = opened.note(entry, {"answer": 1})
+    assert json.loads(file.read_text()) == {"id": 3, "digest": note.digest}
+    plain.verify()
+    latest = rows_of(where)
+    written(where, earlier)
+    Ledger.open(where).verify()
+    doors = [
+        lambda: Ledger.open(where, anchor=file),
+        lambda: statement(where, anchor=file),
+        lambda: opened.spend("third", epsilon=0.1),
+        lambda: opened.require(epsilon=0.1),
+        opened.entries,
+        plain.verify,
+        lambda: plain.spend("third", epsilon=0.1),
+    ]
+    for door in doors:
+        with pytest.raises(
+            InputError, match=r"must hold record 3 that (the anchor|this process).* remembers"
+        ) as failure:
+            door()
+        one_line(failure)
+    Ledger.open(where).spend("another second", epsilon=0.1)
+    Ledger.open(where).note(1, {})
+    with pytest.raises(InputError, match=r"must hold record 3 .* got 'another record there'"):
+        Ledger.open(where, anchor=file)
+    written(where, latest)
+    opened.spend("third", epsilon=0.1)
+    assert json.loads(file.read_text())["id"] == 4
+
+
+def test_another_ledger_under_an_open_one_is_refused(tmp_path):
+    opened = Ledger.open(tmp_path / "ledger.db", epsilon=10, delta=0)
+    Path(opened.where).unlink()
+    Ledger.open(tmp_path / "ledger.db", epsilon=1, delta=0)
+    with pytest.raises(InputError, match="must hold record 0 that this process remembers"):
+        opened.spend("x", epsilon=5)
+
+
+def test_a_spend_verifies_what_it_builds_on(where):
+    for forgery in ("UPDATE tacit_ledger SET spent_epsilon = '0'", "UPDATE tacit_records SET what = 'y' WHERE id = 1"):
+        opened = Ledger.open(where, epsilon=2, delta=0)
+        if not opened.entries():
+            opened.spend("x", epsilon=1.5)
+        before = rows_of(where)
+        execute(where, forgery)
+        with pytest.raises(InputError, match=r"record 1 of .* must be as it was written"):
+            opened.spend("x", epsilon=1)
+        written(where, before)
+    opened.spend("x", epsilon=0.5)
+
+
+def test_who_dies_between_the_ledger_and_its_anchor_goes_on(where, tmp_path, monkeypatch):
+    file = tmp_path / "anchor.json"
+    opened = Ledger.open(where, epsilon=2, delta=0, anchor=file)
+
+    def dies(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(anchor, "advance", dies)
+        with pytest.raises(KeyboardInterrupt):
+            opened.spend("told to nobody", epsilon=0.5)
+    assert json.loads(file.read_text())["id"] == 0
+    again = Ledger.open(where, anchor=file)
+    assert again.spent.epsilon == Decimal("0.5")
+    again.spend("next", epsilon=0.5)
+    assert json.loads(file.read_text())["id"] == 2
+
+
+def test_an_anchor_never_moves_back(tmp_path):
+    opened = Ledger.open(tmp_path / "ledger.db", epsilon=100, delta=0, anchor=tmp_path / "anchor.json")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: [opened.spend("x", epsilon=0.1) for _ in range(10)], range(4)))
+    assert json.loads((tmp_path / "anchor.json").read_text()) == {"id": 40, "digest": opened.verify()}
+    anchor.advance(str(tmp_path / "anchor.json"), anchor.Mark(3, "0" * 64))
+    assert json.loads((tmp_path / "anchor.json").read_text())["id"] == 40
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", '{"id": -1, "digest": "x"}', '{"id": "1", "digest": 1}', "[]", "\0", "[" * 9999]
+)
+def test_an_anchor_that_cannot_be_read_is_refused(tmp_path, content):
+    opened = filled(tmp_path / "ledger.db")
+    (tmp_path / "anchor.json").write_text(content)
+    for path in (tmp_path / "anchor.json", tmp_path, tmp_path / "no" / "such"):
+        with pytest.raises(InputError, match="the anchor must be a file") as failure:
+            Ledger.open(opened.where, anchor=path)
+        one_line(failure)
+
+
+def test_clocks_that_go_back_are_noted(tmp_path, monkeypatch):
+    opened = filled(tmp_path / "ledger.db")
+    assert "The clock went back" not in statement(opened.where).to_text()
+    monkeypatch.setattr(database, "now", lambda: "2001-01-01T00:00:00.000000+00:00")
+    early = opened.spend("early", epsilon=0.1)
+    monkeypatch.undo()
+    opened.spend("late", epsilon=0.1)
+    assert opened.to_dict()["clock_went_back"] == [early.id]
+    assert (
+        f"The clock went back: earlier than a record before them are {early.id}." in statement(opened.where).to_text()
+    )
+
+
+KEY = b"k" * 32
+
+
+def test_seals_show_a_chain_that_was_made_anew(where, tmp_path):
+    """Who owns the database changes records and takes all digests again: the chain verifies, the seal does not."""
+    opened = filled(where)
+    key = tmp_path / "owner.key"
+    key.write_bytes(KEY)
+    with pytest.raises(InputError, match="must hold one to be checked with a key, got 'no seal'") as failure:
+        opened.sealed(KEY)
+    one_line(failure)
+    assert "cannot know: whether someone who can write to the database made all records anew" in " ".join(
+        statement(where).to_text().split()
+    )
+    text = " ".join(statement(where, key=key, sign=True, anchor=tmp_path / "a.json").to_text().split())
+    assert "The owner's key has sealed records 0 to 6: nobody without it made or changed them." in text
+    opened.spend("later", epsilon=0.1)
+    assert opened.sealed(KEY) == 6
+    text = " ".join(statement(where, key=key, anchor=tmp_path / "a.json").to_text().split())
+    assert "Records 7 to 7 came later, and have no seal." in text
+    assert "since record 6, which the anchor" in text
+    assert "cannot know" not in text
+    with pytest.raises(InputError, match="must be that of this key on this record") as failure:
+        opened.sealed(b"another key, as long as the first one")
+    one_line(failure)
+    with pytest.raises(InputError, match="must be that of this key on this record"):
+        opened.seal(b"another key, as long as the first one")
+    rows = {name: [dict(row._mapping) for row in found] for name, found in rows_of(where).items()}
+    previous = rows["tacit_records"][0]["previous"]
+    for row in rows["tacit_records"]:
+        row |= {"previous": previous, "what": "harmless"}
+        row["digest"] = previous = records.digest_of({**row, "detail": json.loads(row["detail"])})
+    rows["tacit_ledger"][0]["digest"] = previous
+    written(where, rows)
+    forgery = Ledger.open(where)
+    forgery.verify()
+    with pytest.raises(InputError, match=r"the seal of record 6 .* must be that of this key"):
+        forgery.sealed(KEY)
+
+
+@pytest.mark.parametrize("key", [b"", b"short", "text", None])
+def test_a_key_that_can_be_guessed_is_refused(fast, key):
+    with pytest.raises(InputError, match="the key must be at least 32 bytes") as failure:
+        new(fast, 1).seal(key)
+    one_line(failure)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs rights as posix has them")
+def test_readers_open_what_a_crash_left_in_a_folder_that_they_cannot_write():
+    """A journal that is hot, of a writer who was killed while pages were already changed."""
+    crash = (
+        "import os, signal, sqlite3, sys\n"
+        "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "db.execute('PRAGMA cache_size = 1')\n"
+        "db.execute('BEGIN IMMEDIATE')\n"
+        "db.execute('UPDATE tacit_ledger SET spent_epsilon = 0')\n"
+        "db.execute('UPDATE tacit_records SET what = ' + repr('x' * 3000))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        opened = filled(folder / "ledger.db")
+        entries = opened.entries()
+        subprocess.run([sys.executable, "-c", crash, opened.where], check=False)
+        assert (folder / "ledger.db-journal").stat().st_size > 0
+        (folder / "ledger.db").chmod(0o444)
+        (folder / "ledger.db-journal").chmod(0o444)
+        folder.chmod(0o555)
+        child = os.fork()
+        if child == 0:
+            if os.getuid() == 0:  # who may write everywhere
+                os.setuid(65534)
+            try:
+                os._exit(0 if Ledger.open(opened.where).entries() == entries else 1)
+            except BaseException as error:
+                os.write(2, str(error).encode())
+                os._exit(2)
+        _, status = os.waitpid(child, 0)
+        folder.chmod(0o755)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert (folder / "ledger.db-journal").exists()
+        (folder / "ledger.db").chmod(0o644)
+        (folder / "ledger.db-journal").chmod(0o644)
+        opened.spend("life goes on", epsilon=0.1)
+
+
+def test_files_and_their_folders_are_on_the_disk(tmp_path, monkeypatch):
+    """In this order: the file, its name, the folder."""
+    done, fsync, replaced, link = [], os.fsync, Path.replace, os.link
+
+    def kind(descriptor):
+        return "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: done.append(kind(descriptor)) or fsync(descriptor))
+    monkeypatch.setattr(Path, "replace", lambda *names: done.append("name") or replaced(*names))
+    monkeypatch.setattr(os, "link", lambda *names: done.append("name") or link(*names))
+    for write in (write_whole, write_new):
+        write(tmp_path / write.__name__, b"x")
+        assert done == ["file", "name", "folder"]
+        done.clear()
 
 
 def test_what_is_no_ledger_is_refused_in_one_line(tmp_path):
@@ -613,6 +1063,57 @@ def test_entries_say_what_they_protect_and_different_kinds_promise_nothing_toget
     kinds = opened.to_dict()["neighbours"]
     assert kinds["one label changed"] == {"entries": [1, 3], "epsilon": "1.5", "delta": "0"}
     assert kinds["one record added or removed"] == {"entries": [2], "epsilon": "2", "delta": "0.000001"}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "postgresql:/me:secret@nowhere/db",
+        "postgresql:me:secret@nowhere/db",
+        "postgres//me:secret@nowhere/db",
+        "postgresql://me:secret@nowhere.invalid:port/db",
+        "postgresql://me:secret@nowhere.invalid/db?connect_timeout=1&strange=1",
+        "postgresql://nowhere.invalid/db?user=me&password=secret",
+        "postgresql://me:sec@ret:secret@127.0.0.1:1/db",
+        "postgresql://me:secret",
+        "postgresql://me:secret@[::1/db",
+        "host=nowhere password=secret user=me",
+        "host=nowhere password='a secret' user=me",
+        " postgresql://me:secret@127.0.0.1:1/db",
+        "mysql://me:secret@nowhere/db",
+    ],
+)
+def test_no_message_quotes_a_password(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as failure:
+        Ledger.open(place)
+    assert "secret" not in one_line(failure)
+
+
+def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path):
+    opened = filled(postgresql)
+    secret = postgresql.replace("postgres:@", "postgres:secret@")
+    command = [sys.executable, "-m", "tacit", "ledger"]
+    refused = subprocess.run([*command, secret], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert "must hold no password" in refused.stderr
+    assert "secret" not in refused.stderr
+    file = tmp_path / "address"
+    file.write_text(f"{secret}\n")
+    for mode, code in ((0o644, 2), (0o600, 0)):
+        file.chmod(mode)
+        finished = subprocess.run([*command, "--ledger-url-file", file], capture_output=True, text=True, check=False)
+        assert finished.returncode == code
+        assert "secret" not in finished.stdout + finished.stderr
+    assert opened.verify() in finished.stdout.replace("\n", "")
+    for extra in (
+        [postgresql, "--ledger-url-file", file],
+        ["--ledger-url-file", tmp_path / "none"],
+        [],
+        [postgresql, "--sign"],
+    ):
+        finished = subprocess.run([*command, *extra], capture_output=True, text=True, check=False)
+        assert (finished.returncode, finished.stderr.count("\n")) == (2, 1)
 
 
 def test_a_password_is_not_shown(postgresql):
@@ -681,7 +1182,11 @@ def test_exports_are_complete_and_their_digests_can_be_checked_by_hand(where, tm
     previous = None
     for number, record in enumerate(content["records"]):
         claimed = record.pop("digest")
-        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+        if "detail" in record:
+            record["detail"] = json.dumps(record["detail"], sort_keys=True, separators=(",", ":"))
+        order = ["id", "entry", "number", "time", "what", "schema", "epsilon", "delta"]
+        order += ["spent_epsilon", "spent_delta", "detail", "previous"]
+        text = "\n".join(str(record[name]) for name in order if name in record)
         assert hashlib.sha256(text.encode()).hexdigest() == claimed
         assert (record["id"], record.get("previous")) == (number, previous)
         previous = claimed

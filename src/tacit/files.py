@@ -13,6 +13,7 @@ def write_whole(path: Path, content: bytes) -> None:
     """Replace the file in one step, on the disk before it has its name; an existing one keeps its mode."""
     with _written(path, content) as partial:
         partial.replace(path)
+    sync_folder(path.parent)
 
 
 def write_new(path: Path, content: bytes) -> None:
@@ -24,6 +25,17 @@ def write_new(path: Path, content: bytes) -> None:
             pass
         except OSError:  # a file system without links: then the last decides
             partial.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """A new file's name is on the disk once its folder is; Windows cannot open folders, and writes them in order."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextlib.contextmanager

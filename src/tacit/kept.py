@@ -52,6 +52,11 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
         )
 
 
+def claimed(folder: Path) -> bool:
+    """Whether the folder belongs to a task."""
+    return (folder / _TASK).exists()
+
+
 def unclaim(folder: Path) -> None:
     """Leave a folder in which no batch was finished as it was found, so that a mended command may use it."""
     if not any(folder.glob("*.npy")):

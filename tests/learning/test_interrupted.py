@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,9 +153,38 @@ def test_another_ledger_is_refused_even_one_of_the_same_name(ledger, tmp_path):
     model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     (tmp_path / "ledger.db").unlink()
     again = Ledger.open(tmp_path / "ledger.db", epsilon=5, delta=1e-5)
-    with pytest.raises(InputError, match="differs in ledger"):
+    with pytest.raises(InputError, match="must hold record 2 that the anchor"):
         model(again).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     assert again.entries() == ()
+
+
+@pytest.mark.parametrize("reached", [0, 1, 3])
+def test_an_earlier_ledger_is_refused_before_an_answer_is_drawn_again(ledger, tmp_path, interrupt, reached):
+    """Answers that were published would be drawn again with fresh noise, while that ledger verifies by itself."""
+    backup = tmp_path / "backup.db"
+    if reached:
+        interrupt(reached)
+        with pytest.raises(KeyboardInterrupt):
+            model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+        interrupt(0)
+    shutil.copy(ledger.where, backup)
+    latest = tmp_path / "latest.db"
+    first = model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    shutil.copy(ledger.where, latest)
+    shutil.copy(backup, ledger.where)
+    again = Ledger.open(ledger.where)
+    before = again.to_dict()
+    with pytest.raises(InputError, match=r"must hold record .* that the anchor .* remembers"):
+        model(again).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    assert again.to_dict() == before
+    (tmp_path / "private" / "anchor.json").rename(tmp_path / "moved")
+    with pytest.raises(InputError, match="must remember the ledger's last record once a run has paid"):
+        model(again).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    assert again.to_dict() == before
+    Path(tmp_path / "moved").rename(tmp_path / "private" / "anchor.json")
+    shutil.copy(latest, ledger.where)
+    resumed = model(Ledger.open(ledger.where)).fit(X, Y, PUBLIC, folder=tmp_path / "private")
+    np.testing.assert_array_equal(first.labels_, resumed.labels_)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(ledger, tmp_path):

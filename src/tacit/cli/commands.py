@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .delivery import delivery
-from .options import JsonPath, Quiet, ReportPath, Resume
+from .options import Anchor, JsonPath, LedgerUrlFile, Quiet, ReportPath, Resume
 from .progress import progress
 
 
@@ -139,6 +139,11 @@ def learn(
     ledger: Annotated[
         str | None, typer.Option("--ledger", metavar="WHERE", help="Where the budget is kept; else in FOLDER.")
     ] = None,
+    ledger_url_file: LedgerUrlFile = None,
+    new_ledger: Annotated[
+        bool, typer.Option("--new-ledger", help="Make the ledger named, with the budget of this run.")
+    ] = False,
+    anchor: Anchor = None,
     engine: Annotated[
         str, typer.Option("--engine", help="Where teachers are trained: local, dask://HOST:PORT or ray://HOST:PORT.")
     ] = "local",
@@ -176,6 +181,9 @@ def learn(
             classes=classes,
             ids=ids,
             ledger=ledger,
+            ledger_url_file=ledger_url_file,
+            new_ledger=new_ledger,
+            anchor=anchor,
             engine=engine,
             allow_overlap=allow_overlap,
             resume=resume,
@@ -190,17 +198,24 @@ def learn(
 
 def ledger(
     where: Annotated[
-        str, typer.Argument(metavar="WHERE", help="An SQLite file, or postgresql://USER:PASSWORD@HOST/DATABASE.")
-    ],
+        str | None, typer.Argument(metavar="WHERE", help="An SQLite file, or postgresql://USER@HOST/DATABASE.")
+    ] = None,
+    ledger_url_file: LedgerUrlFile = None,
+    anchor: Anchor = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="FILE", help="The owner's key, to check the owner's seals by.")
+    ] = None,
+    sign: Annotated[bool, typer.Option("--sign", help="Seal all records that are there with the key.")] = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
     """Show what was spent of a privacy budget, what remains, and that the records are as they were written."""
     with delivery(json, report, quiet=quiet) as deliver:
-        from ..ledger import statement
+        from ..ledger import named_place, statement
 
-        deliver(statement(where))
+        place = named_place("WHERE", where, ledger_url_file)
+        deliver(statement(place or "", anchor=anchor, key=key, sign=sign))
 
 
 def plan(

@@ -8,4 +8,12 @@ import typer
 JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="Write the results as JSON.")]
 ReportPath = Annotated[Path | None, typer.Option("--report", metavar="PATH.html", help="Write a page to look at.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor results.")]
+LedgerUrlFile = Annotated[
+    Path | None,
+    typer.Option("--ledger-url-file", metavar="FILE", help="A file with the ledger's address, instead of WHERE."),
+]
+Anchor = Annotated[
+    Path | None,
+    typer.Option("--anchor", metavar="FILE", help="A file elsewhere that remembers the ledger's last record."),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")]

@@ -6,12 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+from .. import kept
 from ..errors import InputError, TacitError
 from ..files import write_whole
 from ..guarantee import Assumption
 from ..learning import PrivateClassifier, workers
 from ..learning.rehearsal import rehearsal, vouched
-from ..ledger import Ledger
+from ..ledger import Ledger, named_place
 from ..report import Report
 from . import learners, owner, records
 from .accuracy import accuracy
@@ -139,9 +140,8 @@ def _folder(task: Task) -> Path:
 
 
 def _ledger(task: Task) -> Ledger:
-    """The ledger named, or one of this folder; a new one has the budget of this run."""
-    where = str(task.out / "ledger.sqlite") if task.ledger is None else task.ledger
-    try:
-        return Ledger.open(where)
-    except InputError:
-        return Ledger.open(where, epsilon=task.epsilon, delta=task.delta)
+    """The ledger named, or one of this folder. A new one has the budget of this run; a name may be mistyped."""
+    named, own = named_place("--ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
+    new = task.new_ledger if named else not (own.exists() or kept.claimed(task.out / "private"))
+    budget = {"epsilon": task.epsilon, "delta": task.delta} if new else {}
+    return Ledger.open(named or own, anchor=task.anchor, **budget)

@@ -41,6 +41,9 @@ class Task:
     ids: str | None = None
     proposer: Path | None = None
     ledger: str | None = None
+    ledger_url_file: Path | None = None
+    new_ledger: bool = False
+    anchor: Path | None = None
     engine: str = "local"
     allow_overlap: bool = False
     resume: bool = False

@@ -170,7 +170,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         whose, place = owners(X, ids), None if folder is None else Path(folder)
         compared = neighbours(label_private=label_private, ids=ids is not None)
         run = interrupted.run(place, self.key)
-        key = run.key
+        key, ledger = run.key, interrupted.anchored(self.ledger, place)
         private = np.ones(len(X), dtype=bool)
         if label_private:
             arranged = order(X, key)  # before anything else sees them: the order they came in may tell labels
@@ -194,10 +194,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 remedy="pass more of them, or public records as X_public",
             )
         costs = self._costs(compared, counting=counting)
-        if self.ledger is not None:  # before anything is done for nothing
-            interrupted.require(self.ledger, run.release, costs)
+        if ledger is not None:  # before anything is done for nothing
+            interrupted.require(ledger, run.release, costs)
         if counting:
-            teachers = math.isqrt(self._count(len(set(whose)) if ids is not None else len(X), costs[0], run, place))
+            size = len(set(whose)) if ids is not None else len(X)
+            teachers = math.isqrt(self._count(size, costs[0], run, place, ledger))
         else:
             teachers = self._teachers(int(private.sum()))
         student = clone(self._student())
@@ -228,7 +229,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             advance=advance,
         )
         # From here on private votes are looked at: what that may cost is on the disk first.
-        notes = self._spent(run.release, mark, costs[-1])
+        notes = self._spent(run.release, mark, costs[-1], ledger)
         self.teachers_ = council
         self.error_ = None
         if chosen is None:
@@ -477,10 +478,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return self.random_state
         return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
 
-    def _count(self, count: int, cost: interrupted.Cost, run: interrupted.Run, folder: Path | None) -> int:
+    def _count(
+        self, count: int, cost: interrupted.Cost, run: interrupted.Run, folder: Path | None, ledger: Ledger | None
+    ) -> int:
         """How many there are, with noise: paid for first, and drawn once for each folder."""
-        if self.ledger is not None:
-            interrupted.paid(self.ledger, run.release, cost, task=_COUNT, detail={})
+        if ledger is not None:
+            interrupted.paid(ledger, run.release, cost, task=_COUNT, detail={})
 
         def drawn() -> dict[str, int]:
             return {"count": private_count(count, epsilon=float(cost.epsilon))}
@@ -488,16 +491,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         found = drawn() if folder is None else kept.record(folder / "count.json", drawn)
         return checked.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
 
-    def _spent(self, release: str, mark: dict[str, object], cost: interrupted.Cost) -> interrupted.Notes:
+    def _spent(
+        self, release: str, mark: dict[str, object], cost: interrupted.Cost, ledger: Ledger | None
+    ) -> interrupted.Notes:
         """The cost of the answers in the ledger, once for each release; then the notes of its entry."""
-        if self.ledger is None:
+        if ledger is None:
             return interrupted.Notes()
         task = kept.digest(json.dumps(mark, sort_keys=True).encode())
         detail = {
             "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
             "error_share": self.error_share,
         }
-        return interrupted.paid(self.ledger, release, cost, task=task, detail=detail)
+        return interrupted.paid(ledger, release, cost, task=task, detail=detail)
 
     def _costs(self, compared: str, *, counting: bool) -> list[interrupted.Cost]:
         """What a ledger is to pay: for the number of records, if it is counted, and for all the rest."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from .. import kept
 from ..errors import InputError
+from ..files import sync_folder
 from ..guarantee import Assumption
 from ..ledger import Entry, Ledger
 from .chunks import KEY_BYTES
@@ -46,6 +47,7 @@ def run(folder: Path | None, key: bytes | None) -> Run:
     path = folder / "release.json"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_folder(folder.parent)
         found = kept.record(path, lambda: {"key": fresh.key.hex(), "release": fresh.release})
         known = Run(bytes.fromhex(found["key"]), str(found["release"]))
     except (KeyError, OSError, TypeError, ValueError):
@@ -58,6 +60,24 @@ def run(folder: Path | None, key: bytes | None) -> Run:
             remedy="choose another folder",
         )
     return known
+
+
+def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
+    """The ledger, once it holds what the folder remembers of it, and remembered there from now on.
+
+    Who brings back an earlier ledger and goes on would draw published answers again, with fresh noise.
+    """
+    if ledger is None or folder is None:
+        return ledger
+    path = folder / "anchor.json"
+    if kept.claimed(folder) and not path.exists():
+        raise InputError(
+            "folder",
+            f"no {path.name} in {folder}",
+            requirement="must remember the ledger's last record once a run has paid",
+            remedy="bring the file back, or choose another folder, and pay for it",
+        )
+    return ledger.anchored(path)
 
 
 @dataclass

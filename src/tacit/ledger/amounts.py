@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import NamedTuple
@@ -16,6 +17,9 @@ PLACES = 60
 _LARGEST = 10**9
 _UNIT = Decimal(1).scaleb(-PLACES)
 _EXACT = Context(prec=4 * PLACES)
+
+STORED = rf"(0|[1-9][0-9]{{0,9}})(\.[0-9]{{0,{PLACES - 1}}}[1-9])?"
+"""How a stored amount is written, as a regular expression: never with a sign."""
 
 Number = int | float | Fraction | Decimal
 
@@ -82,6 +86,13 @@ def _rounded(name: str, value: object, *, up: bool, at_most: int, remedy: str) -
 def _plain(value: Decimal) -> Decimal:
     """The same number, written without exponent, trailing zeros or a sign of zero."""
     return Decimal(f"{_EXACT.normalize(value):f}") if value else Decimal(0)
+
+
+def stored(text: object) -> Decimal:
+    """An amount as a record holds it; a cost below zero would be a refund, and there is none."""
+    if not isinstance(text, str) or re.fullmatch(STORED, text) is None:
+        raise ValueError("an amount that is no plain number ≥ 0")
+    return Decimal(text)
 
 
 def float_above(value: Decimal) -> float:

@@ -8,14 +8,19 @@ import os
 import random
 import re
 import secrets
+import shutil
 import sqlite3
+import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingExtraError
-from .amounts import NOTHING, Amount
+from ..files import sync_folder
+from . import postgresql
+from .amounts import NOTHING, STORED, Amount
 from .records import SCHEMA, as_columns, canonical, now, opening
 
 TIMEOUT = 60.0
@@ -26,8 +31,9 @@ _MARK = 0x54616369  # "Taci" in the header of the SQLite file; in PostgreSQL, th
 
 def place_of(where: object) -> str:
     """An absolute path, or an address for SQLAlchemy."""
-    remedy = "pass a path for SQLite, or postgresql://USER:PASSWORD@HOST/DATABASE"
+    remedy = "pass a path for SQLite, or postgresql://USER@HOST/DATABASE"
     if not isinstance(where, str | Path) or not str(where).strip() or "\0" in str(where):
+        where = name_of(where) if isinstance(where, str) else where
         raise InputError("the ledger", where, requirement="must be a path or an address", remedy=remedy)
     if isinstance(where, str) and "://" in where:
         found = re.fullmatch(r"postgres(?:ql(?:\+psycopg)?)?://(.*)", where, flags=re.DOTALL)
@@ -42,16 +48,54 @@ def place_of(where: object) -> str:
     except (OSError, RuntimeError, ValueError):  # over-long names, circles of links
         usable = False
     if not usable:
-        raise InputError("the ledger", str(where), requirement="must be a file in a folder that exists", remedy=remedy)
+        name = name_of(str(where))
+        raise InputError("the ledger", name, requirement="must be a file in a folder that exists", remedy=remedy)
     return str(path)
 
 
 def name_of(where: str) -> str:
-    """The place without password and options."""
-    if "://" not in where:
-        return where
-    scheme, _, rest = where.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
+    """The place without password and options; also of an address that was mistyped, and so became a path."""
+    if "://" in where:
+        scheme, _, rest = where.partition("://")
+        host = rest.rpartition("@")[2].partition("?")[0]
+        return f"{scheme}://{re.sub(r':(?![0-9]+(/|$)).*', ':…', host)}"
+    hidden = re.sub(r"(?i)(password\s*=\s*)('[^']*'|[^\s&]*)", r"\1…", where)
+    return re.sub(r":.*@", ":…@", hidden, flags=re.DOTALL)
+
+
+def has_password(where: str) -> bool:
+    """Whether a password stands in an address."""
+    account = where.partition("://")[2].rpartition("@")[0]
+    return "://" in where and (bool(account.partition(":")[2]) or re.search(r"(?i)[?&]password=.", where) is not None)
+
+
+def named_place(option: str, where: str | None, url_file: Path | None) -> str | None:
+    """The ledger that a command names, by itself or in a file; everyone on a machine can read what commands say."""
+    if where is not None and (url_file is not None or has_password(where)):
+        raise InputError(
+            option,
+            name_of(where),
+            requirement="must hold no password, and not stand next to --ledger-url-file",
+            remedy="put the address into a file for --ledger-url-file, or the password into PGPASSFILE",
+        )
+    return where if url_file is None else _address_in(url_file)
+
+
+def _address_in(path: Path) -> str:
+    """The one line of a file that only its owner can read: there an address may hold a password."""
+    try:
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            raise PermissionError("others may read it")
+        (line,) = path.read_text(encoding="utf-8").split()
+    except (OSError, ValueError) as failure:
+        said = "not one word" if isinstance(failure, ValueError) else failure.strerror or str(failure)
+        raise InputError(
+            "--ledger-url-file",
+            f"{path}: {said}",
+            requirement="must be a file with the address alone, which nobody else can read",
+            remedy="write postgresql://USER:PASSWORD@HOST/DATABASE into it, then chmod 600",
+        ) from None
+    return line
 
 
 def _sqlalchemy() -> Any:
@@ -65,29 +109,47 @@ def _sqlalchemy() -> Any:
 
 
 @functools.cache
-def _tables() -> tuple[Any, Any]:
-    """The ledger's one row, which is also what writers lock, and the records."""
+def _tables() -> tuple[Any, Any, Any]:
+    """The ledger's one row, which is also what writers lock; the records; the owner's seals."""
     sql = _sqlalchemy()
     metadata, kinds = sql.MetaData(), {"id": sql.BigInteger, "entry": sql.BigInteger, "number": sql.BigInteger}
 
     def columns(*names: str) -> list[Any]:
         return [sql.Column(name, kinds.get(name, sql.Text), nullable=False) for name in names]
 
+    def amount(name: str) -> list[Any]:
+        """No amount is below zero, so that no record gives back what was spent."""
+        digits = f"typeof({name}) = 'text' AND {name} GLOB '[0-9]*' AND {name} NOT GLOB '*[^0-9.]*'"
+        return [
+            sql.CheckConstraint(f"{name} ~ '^{STORED}$'").ddl_if(dialect="postgresql"),
+            sql.CheckConstraint(digits).ddl_if(dialect="sqlite"),
+        ]
+
+    costs = ("epsilon", "delta", "spent_epsilon", "spent_delta")
     return (
         sql.Table(
             "tacit_ledger",
             metadata,
             sql.Column("schema", sql.Integer, primary_key=True, autoincrement=False),
             sql.Column("last", sql.BigInteger, nullable=False),
-            *columns("time", "epsilon", "delta", "spent_epsilon", "spent_delta", "digest"),
+            *columns("time", *costs, "digest"),
+            *(check for name in costs for check in amount(name)),
         ),
         sql.Table(
             "tacit_records",
             metadata,
             sql.Column("id", sql.BigInteger, primary_key=True, autoincrement=False),
-            *columns("entry", "number", "time", "what", "epsilon", "delta", "spent_epsilon", "spent_delta"),
-            *columns("detail", "previous", "digest"),
+            *columns("entry", "number", "time", "what", *costs, "detail", "previous", "digest"),
             sql.UniqueConstraint("entry", "number"),
+            sql.CheckConstraint("number >= 0 AND (number = 0) = (entry = id)"),
+            sql.CheckConstraint("number = 0 OR (epsilon = '0' AND delta = '0')"),
+            *(check for name in costs for check in amount(name)),
+        ),
+        sql.Table(
+            "tacit_seals",
+            metadata,
+            sql.Column("id", sql.BigInteger, primary_key=True, autoincrement=False),
+            *columns("seal"),
         ),
     )
 
@@ -113,16 +175,63 @@ def _engine(where: str) -> Any:
 
 
 def _sqlite(where: str) -> sqlite3.Connection:
-    """A connection that makes no file, leaves transactions to us, and returns from a commit once it is on the disk.
+    """A connection that makes no file and leaves transactions to us.
 
     One file with a rollback journal rather than a write-ahead log: a copy of the file is the whole ledger, and readers
-    need no right to write. EXTRA also syncs the folder from which the journal vanished; without it, a power
-    failure may bring the journal back and undo a commit (sqlite.org/pragma.html#pragma_synchronous).
+    need no right to write.
     """
-    connection = sqlite3.connect(f"{Path(where).as_uri()}?mode=rw", uri=True, timeout=TIMEOUT, isolation_level=None)
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("PRAGMA fullfsync = ON")  # macOS answers a plain fsync before the disk does
-    return connection
+    return sqlite3.connect(f"{Path(where).as_uri()}?mode=rw", uri=True, timeout=TIMEOUT, isolation_level=None)
+
+
+def _started(connection: Any, *, write: bool) -> None:
+    """Begin a transaction of SQLite that returns from a commit once it is on the disk.
+
+    EXTRA also syncs the folder from which the journal vanished; without it, a power failure may bring the journal back
+    and undo a commit (sqlite.org/pragma.html#pragma_synchronous).
+    """
+    connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
+    connection.exec_driver_sql("PRAGMA fullfsync = ON")  # macOS answers a plain fsync before the disk does
+    # A transaction that begins by reading cannot wait for its turn to write.
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    connection.exec_driver_sql("PRAGMA application_id")  # reads, and so takes the lock of a reader
+
+
+@contextlib.contextmanager
+def _turn(where: str) -> Iterator[None]:
+    """The turn of one writer of a file, before SQLite is asked.
+
+    SQLite alone is unfair: its pauses grow, so that who has waited long asks least. Here they shrink. The lock is on
+    the folder, goes when the process does, and only orders writers: what keeps them apart is SQLite's own.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        try:
+            descriptor = os.open(Path(where).parent, os.O_RDONLY)
+        except OSError:  # a folder that may be entered and not listed: then the turns are SQLite's
+            descriptor = None
+        if descriptor is not None:
+            stack.callback(os.close, descriptor)
+        while descriptor is not None:
+            if (waited := time.monotonic() - began) > TIMEOUT:
+                raise sqlite3.OperationalError("a lock on its folder that others have held for too long")
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(random.uniform(0, max(0.002, 0.03 / (1 + 3 * waited))))  # noqa: S311 — not all at once
+            except OSError:  # a file system without such locks
+                break
+        yield
+
+
+def _code(failure: Any) -> int:
+    """SQLite's number of an error."""
+    return int(getattr(getattr(failure, "orig", failure), "sqlite_errorcode", 0))
 
 
 @contextlib.contextmanager
@@ -130,10 +239,20 @@ def transaction(where: str, *, write: bool) -> Iterator[Any]:
     """One transaction, durable once it is left; waits for its turn; whatever fails in a database is an `InputError`."""
     sql = _sqlalchemy()
     try:
-        with _connected(where) as connection:
-            if connection.dialect.name == "sqlite":
-                # A transaction that begins by reading cannot wait for its turn to write.
-                connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+        with contextlib.ExitStack() as stack:
+            if write and "://" not in where:
+                stack.enter_context(_turn(where))
+            connection = stack.enter_context(_connected(where))
+            if "://" not in where:
+                try:
+                    _started(connection, write=write)
+                except sql.exc.OperationalError as failure:
+                    stuck = _code(failure) & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+                    if write or not stuck:
+                        raise
+                    copy = _copied(where, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+                    connection = stack.enter_context(_connected(copy))
+                    _started(connection, write=False)
             else:
                 # Writers lock a row and then read what is latest; readers see one moment.
                 connection.execution_options(isolation_level="READ COMMITTED" if write else "REPEATABLE READ")
@@ -142,13 +261,25 @@ def transaction(where: str, *, write: bool) -> Iterator[Any]:
                 )
             yield connection
             connection.commit()
-    except (sql.exc.SQLAlchemyError, sqlite3.Error) as failure:
+    except (sql.exc.SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as failure:  # the last of damaged names
         raise InputError(
             f"the ledger {name_of(where)}",
             " ".join(str(getattr(failure, "orig", None) or failure).split()),
             requirement="must be a ledger that can be read and written here",
             remedy="check that it is one, that its server runs, and your rights",
         ) from None
+
+
+def _copied(where: str, folder: Path) -> str:
+    """A copy with the journal that a crash left, which a reader without the right to write cannot tidy up in place.
+
+    Should a writer come in between, the copy is of no one moment, and the chain does not verify.
+    """
+    path = Path(where)
+    for suffix in ("-journal", "-wal", ""):
+        if (source := path.with_name(path.name + suffix)).exists():
+            shutil.copyfile(source, folder / source.name)
+    return str(folder / path.name)
 
 
 def _connected(where: str) -> Any:
@@ -197,25 +328,22 @@ def create(where: str, budget: Amount) -> None:
         ) from None
     finally:
         partial.unlink(missing_ok=True)
-    _sync(path.parent)
-
-
-def _sync(folder: Path) -> None:
-    """A new file's name is on the disk once its folder is; Windows cannot open folders, and writes them in order."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    sync_folder(path.parent)
 
 
 def _begin(connection: Any, budget: Amount) -> None:
-    states, _ = _tables()
-    state: dict[str, Any] = {"schema": SCHEMA, "last": 0, "time": now(), **as_columns(budget)}
+    states = _tables()[0]
+    state: dict[str, Any] = {"schema": SCHEMA, "last": 0, "time": time_in(connection), **as_columns(budget)}
     state |= {**as_columns(NOTHING, prefix="spent_"), "digest": opening(state)["digest"]}
     states.metadata.create_all(connection)
     connection.execute(states.insert(), state)
+    if connection.dialect.name == "postgresql":
+        postgresql.create_functions(connection)
+
+
+def time_in(connection: Any) -> str:
+    """Now, by the clock of the server if there is one."""
+    return postgresql.server_time(connection) if connection.dialect.name == "postgresql" else now()
 
 
 def state_in(connection: Any, *, lock: bool = False) -> dict[str, Any]:
@@ -227,10 +355,16 @@ def state_in(connection: Any, *, lock: bool = False) -> dict[str, Any]:
     elif connection.exec_driver_sql("SHOW fsync").scalar() != "on":
         raise sql.exc.InvalidRequestError("a server with fsync = off, which may lose what it has confirmed")
     query = _tables()[0].select()
-    state = dict(connection.execute(query.with_for_update() if lock else query).mappings().one())
-    if state["schema"] != SCHEMA:
-        raise sql.exc.InvalidRequestError(f"schema {state['schema']}, while this version of tacit knows {SCHEMA}")
-    return state
+    if lock and connection.dialect.name == "postgresql":
+        query = sql.text(f"SELECT * FROM {postgresql.LOCK}()")  # noqa: S608 — a constant
+    if (schema := connection.execute(sql.select(_tables()[0].c.schema)).scalar()) != SCHEMA:
+        raise InputError(
+            "the ledger",
+            f"schema {schema}",
+            requirement=f"must be of schema {SCHEMA}, whose costs cannot be negative",
+            remedy="open a new ledger with the budget that is left in this one, which the tacit that made it shows",
+        )
+    return dict(connection.execute(query).mappings().one())
 
 
 def rows_in(connection: Any) -> list[dict[str, Any]]:
@@ -239,12 +373,35 @@ def rows_in(connection: Any) -> list[dict[str, Any]]:
     return [dict(row) for row in connection.execute(table.select().order_by(table.c.id)).mappings()]
 
 
+def row_in(connection: Any, identity: int) -> dict[str, Any] | None:
+    """One record, if it is there."""
+    table = _tables()[1]
+    found = connection.execute(table.select().where(table.c.id == identity)).mappings().first()
+    return None if found is None else dict(found)
+
+
 def append(connection: Any, record: Mapping[str, Any]) -> None:
     """Add a record, and move the ledger's row on to it."""
-    states, records = _tables()
-    connection.execute(records.insert(), {**record, "detail": canonical(record["detail"])})
+    sql, (states, records, _) = _sqlalchemy(), _tables()
+    row = {**record, "detail": canonical(record["detail"])}
+    if connection.dialect.name == "postgresql":
+        fields = ", ".join(f"CAST(:{column.name} AS {column.type})" for column in records.columns)
+        connection.execute(sql.text(f"SELECT {postgresql.APPEND}(ROW({fields})::tacit_records)"), row)
+        return
+    connection.execute(records.insert(), row)
     moved = {name: record[name] for name in ("digest", "spent_epsilon", "spent_delta")}
     connection.execute(states.update(), {"last": record["id"], **moved})
+
+
+def seals_in(connection: Any) -> dict[int, str]:
+    """The owner's seals by the records under them."""
+    table = _tables()[2]
+    return {row.id: row.seal for row in connection.execute(table.select().order_by(table.c.id))}
+
+
+def add_seal(connection: Any, identity: int, seal: str) -> None:
+    """Which in PostgreSQL is for the owner of the table alone."""
+    connection.execute(_tables()[2].insert(), {"id": identity, "seal": seal})
 
 
 def column_names() -> list[str]:

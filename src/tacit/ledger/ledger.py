@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hmac
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .. import checked
 from ..errors import BudgetSpentError, InputError
 from ..guarantee import Adversary, Assumption, Guarantee
-from . import amounts, database, records
+from . import amounts, anchor, database, records
 from .amounts import Amount, Number
+from .anchor import Mark
 from .export import write_export
 from .records import Entry, Note
 
@@ -26,13 +28,26 @@ class Ledger:
 
     where: str = field(repr=False)  # may hold a password
     budget: Amount
+    origin: str
+    """The digest of its first record, which tells it from every other ledger, also of the same budget."""
+    anchors: tuple[str, ...] = ()
+    """Files that remember the last record; see `anchored`."""
+    _seen: list[Mark] = field(default_factory=list, repr=False, compare=False)
+    """The last record that this object has met, if any: nobody may bring back an earlier ledger under its hands."""
 
     @classmethod
-    def open(cls, where: str | Path, *, epsilon: Number | None = None, delta: Number | None = None) -> Ledger:
+    def open(
+        cls,
+        where: str | Path,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        anchor: str | Path | None = None,
+    ) -> Ledger:
         """The ledger in this SQLite file, or at this address `postgresql://USER:PASSWORD@HOST/DATABASE`.
 
         A new one is created with the budget given. One that exists keeps its budget: a different one is refused, and
-        so is a ledger whose records are not as they were written.
+        so is a ledger whose records are not as they were written, or that no longer holds what `anchor` remembers.
         """
         place = database.place_of(where)
         if (epsilon is None) != (delta is None):
@@ -49,19 +64,36 @@ class Ledger:
                     "the ledger",
                     database.name_of(place),
                     requirement="must exist unless it is opened with a budget",
-                    remedy="check its name, or pass epsilon and delta",
+                    remedy="check its name, or make a new one: epsilon and delta; in commands, --new-ledger",
                 )
             database.create(place, wanted)
-        state, _ = _verified(place)
-        budget = records.amount_in(state)
-        if wanted is not None and wanted != budget:
+        with database.transaction(place, write=False) as connection:
+            found = database.state_in(connection)
+            records.head(found, database.row_in(connection, found["last"]), ledger=database.name_of(place))
+        opened = cls(where=place, budget=records.amount_in(found), origin=records.opening(found)["digest"])
+        if wanted is not None and wanted != opened.budget:
             raise InputError(
                 f"the budget of {database.name_of(place)}",
                 str(wanted),
-                requirement=f"must stay {budget}",
+                requirement=f"must stay {opened.budget}",
                 remedy="open it without a budget, or start another ledger for other data",
             )
-        return cls(where=place, budget=budget)
+        if anchor is not None:
+            return opened.anchored(anchor)
+        opened._read()
+        return opened
+
+    def anchored(self, path: str | Path) -> Ledger:
+        """The same ledger, whose last record the file at `path` remembers from now on, next to other anchors.
+
+        A file that is there must remember a record of this ledger: else the ledger was rolled back, or is another. It
+        is checked whenever the ledger is read or written, and moves on before `spend` or `note` returns. Keep it where
+        the ledger's backups do not reach.
+        """
+        found = replace(self, anchors=(*self.anchors, str(Path(path).absolute())))
+        state, _ = found._read()
+        found._remember(Mark(state["last"], state["digest"]))
+        return found
 
     def require(self, *, epsilon: Number, delta: Number = 0) -> None:
         """Raise `BudgetSpentError` where `spend` would now; nothing is reserved."""
@@ -92,8 +124,9 @@ class Ledger:
     @property
     def spent(self) -> Amount:
         """The sum of all entries."""
+        known = self._known()
         with database.transaction(self.where, write=False) as connection:
-            return records.spent_in(database.state_in(connection))
+            return records.spent_in(self._state(connection, known))
 
     @property
     def remaining(self) -> Amount:
@@ -102,34 +135,73 @@ class Ledger:
 
     def entries(self) -> tuple[Entry, ...]:
         """All entries in order."""
-        _, found = _verified(self.where)
+        _, found = self._read()
         return tuple(records.entry_of(record, self.budget) for record in _entries(found))
 
     def notes(self, entry: Entry | int | None = None) -> tuple[Note, ...]:
         """The notes of an entry, or all of them, in order."""
         place = entry.id if isinstance(entry, Entry) else entry
-        _, found = _verified(self.where)
+        _, found = self._read()
         kept = (record for record in found if record["number"] and place in (None, record["entry"]))
         return tuple(map(records.note_of, kept))
 
     def verify(self) -> str:
         """The digest of the last record, once the whole chain is found to be as it was written.
 
-        Who can write to the database can forge a whole chain: a digest kept elsewhere shows that too, since it must be
-        in every later chain.
+        Who can write to the database can forge a whole chain: an anchor, or the owner's seals, show that, too.
         """
-        state, _ = _verified(self.where)
+        state, _ = self._read()
         return str(state["digest"])
 
-    @property
-    def origin(self) -> str:
-        """The digest of its first record, which tells it from every other ledger, also of the same budget."""
+    def seal(self, key: bytes) -> int:
+        """Vouch with the owner's key for every record that is there, once they are verified; the last one's id."""
+        key = records.checked_key(key)
+        known = self._known()
+        with database.transaction(self.where, write=True) as connection:
+            state = self._state(connection, known, lock=True)
+            found = records.chain(state, database.rows_in(connection), ledger=self._name)
+            seals = database.seals_in(connection)
+            self._last_sealed(key, seals, [records.opening(state), *found])
+            if state["last"] not in seals:
+                database.add_seal(connection, state["last"], records.seal_of(state["digest"], key))
+        return int(state["last"])
+
+    def sealed(self, key: bytes) -> int:
+        """The last record for which this key vouches. It and all before it were there when the owner sealed them.
+
+        Raises `InputError` if any seal does not fit, or there is none. What no seal can show is that later records,
+        and seals of them, were taken away: an anchor does.
+        """
+        key = records.checked_key(key)
         with database.transaction(self.where, write=False) as connection:
-            return str(records.opening(database.state_in(connection))["digest"])
+            seals = database.seals_in(connection)
+        state, found = self._read()
+        last = self._last_sealed(key, seals, [records.opening(state), *found])
+        if last is None:
+            raise InputError(
+                f"the ledger {self._name}",
+                "no seal",
+                requirement="must hold one to be checked with a key",
+                remedy="if it is new, seal it with --sign; if you have sealed it before, it was made anew",
+            )
+        return last
+
+    def _last_sealed(self, key: bytes, seals: Mapping[int, str], found: list[dict[str, Any]]) -> int | None:
+        for place, seal in seals.items():
+            known = isinstance(place, int) and 0 <= place < len(found) and isinstance(seal, str)
+            expected = records.seal_of(found[place]["digest"], key) if known else ""
+            if not known or not hmac.compare_digest(seal.encode(errors="replace"), expected.encode()):
+                raise InputError(
+                    f"the seal of record {place} of {self._name}",
+                    seal,
+                    requirement="must be that of this key on this record",
+                    remedy="check the key; if it is the owner's, the ledger was changed: spend nothing",
+                )
+        return max(seals, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a reviewer needs, in plain JSON types; docs/ledger.md says how to check the digests."""
-        state, found = _verified(self.where)
+        state, found = self._read()
         spent = records.spent_in(state)
         return {
             "schema": records.SCHEMA,
@@ -142,6 +214,7 @@ class Ledger:
             "spent": records.as_columns(spent),
             "remaining": records.as_columns(self.budget - spent),
             "digest": state["digest"],
+            "clock_went_back": records.went_back([records.opening(state), *found]),
             "records": [records.opening(state), *found],
         }
 
@@ -172,16 +245,20 @@ class Ledger:
                     checked_by="caller",
                 ),
                 Assumption(text="nothing computed from the data was released without an entry", checked_by="caller"),
+                Assumption(
+                    text="nobody brought back an earlier ledger or made it anew (anchors and seals show it)",
+                    checked_by="caller",
+                ),
                 Assumption(text="the costs together never exceed the budget", checked_by="code"),
             ),
-            detail={"ledger": database.name_of(self.where), "neighbours": kinds},
+            detail={"ledger": self._name, "neighbours": kinds},
         )
 
     def _covered(self, spent: Amount, cost: Amount) -> Amount:
         """What is spent with this cost, or `BudgetSpentError`."""
         if not self.budget.covers(spent + cost):
             raise BudgetSpentError(
-                f"the budget of {database.name_of(self.where)} must cover {cost}, "
+                f"the budget of {self._name} must cover {cost}, "
                 f"got {self.budget - spent} remaining; spend less, or stop here"
             )
         return spent + cost
@@ -190,15 +267,16 @@ class Ledger:
         self, entry: int | None, number: int | None, *, what: str, cost: Amount, detail: Mapping[str, Any]
     ) -> dict[str, Any]:
         """One transaction: whoever holds the ledger's one row is alone, and what it reads is the latest."""
+        known = self._known()
         with database.transaction(self.where, write=True) as connection:
-            state = database.state_in(connection, lock=True)
+            state = self._state(connection, known, lock=True)
             spent = self._covered(records.spent_in(state), cost)
             identity = int(state["last"]) + 1
             record: dict[str, Any] = {
                 "id": identity,
                 "entry": identity if entry is None else entry,
                 "number": 0 if entry is None else database.free_number(connection, self.where, entry, number),
-                "time": records.now(),
+                "time": database.time_in(connection),
                 "what": what,
                 **records.as_columns(cost),
                 **records.as_columns(spent, prefix="spent_"),
@@ -207,16 +285,51 @@ class Ledger:
             }
             record["digest"] = records.digest_of(record)
             database.append(connection, record)
+        self._remember(Mark(record["id"], record["digest"]))
         return record
+
+    @property
+    def _name(self) -> str:
+        return database.name_of(self.where)
+
+    def _read(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The ledger's row and all records, read in one moment, once they are found to belong together."""
+        known = self._known()
+        with database.transaction(self.where, write=False) as connection:
+            state, rows = self._state(connection, known), database.rows_in(connection)
+        found = records.chain(state, rows, ledger=self._name)
+        self._seen[:] = [Mark(state["last"], state["digest"])]
+        return state, found
+
+    def _known(self) -> list[tuple[str, Mark]]:
+        """What the ledger must hold. To be read before the ledger: what is remembered was on its disk before."""
+        marks = [(f"the anchor {path}", anchor.remembered(path)) for path in self.anchors]
+        marks += [("this process", mark) for mark in self._seen]
+        return [(who, mark) for who, mark in marks if mark is not None]
+
+    def _remember(self, mark: Mark) -> None:
+        """Once the record is on the disk, and before anyone is told."""
+        self._seen[:] = [mark]
+        for path in self.anchors:
+            anchor.advance(path, mark)
+
+    def _state(self, connection: Any, known: list[tuple[str, Mark]], *, lock: bool = False) -> dict[str, Any]:
+        """The ledger's row, once it fits its last record and holds what is known of it."""
+        state = database.state_in(connection, lock=lock)
+        records.head(state, database.row_in(connection, state["last"]), ledger=self._name)
+        first = records.opening(state)["digest"]
+        for who, mark in [("this process", Mark(0, self.origin)), *known]:
+            row = {"digest": first} if mark.id == 0 else database.row_in(connection, mark.id)
+            if row is None or row["digest"] != mark.digest:
+                raise InputError(
+                    f"the ledger {self._name}",
+                    f"one that ends with record {state['last']}" if row is None else "another record there",
+                    requirement=f"must hold record {mark.id} that {who} remembers",
+                    remedy="an earlier one was brought back, or it is another: bring back the latest, spend nothing",
+                )
+        return state
 
 
 def _entries(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The entries among records."""
     return [record for record in found if record["number"] == 0]
-
-
-def _verified(where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The ledger's row and all records, read in one moment, once they are found to belong together."""
-    with database.transaction(where, write=False) as connection:
-        state, rows = database.state_in(connection), database.rows_in(connection)
-    return state, records.chain(state, rows, ledger=database.name_of(where))

@@ -1,0 +1,77 @@
+"""Anchors: the last record of a ledger, remembered outside of it. A ledger that no longer holds it was rolled back.
+
+An anchor moves after the record is on the ledger's disk and before the call that wrote it returns. So at every moment a
+true ledger holds what its anchors remember, whenever a process dies; and what was released is behind an anchor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import InputError
+from ..files import write_whole
+
+
+class Mark(NamedTuple):
+    """A record: its number in the chain, and its digest."""
+
+    id: int
+    digest: str
+
+
+def remembered(path: str) -> Mark | None:
+    """What the anchor remembers; nothing, if there is none yet."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        mark = Mark(content["id"], content["digest"])
+        if type(mark.id) is int and mark.id >= 0 and re.fullmatch("[0-9a-f]{64}", mark.digest):
+            return mark
+    except FileNotFoundError:
+        return None
+    except (KeyError, OSError, RecursionError, TypeError, ValueError):
+        pass
+    raise InputError(
+        "the anchor",
+        path,
+        requirement="must be a file that holds the id and the digest of a record",
+        remedy="name the right file, or delete it if you know that the ledger is the latest",
+    )
+
+
+def advance(path: str, mark: Mark) -> None:
+    """Remember this record, on the disk once this returns, unless the anchor remembers a later one."""
+    try:
+        with _alone(Path(path).parent):
+            before = remembered(path)
+            if before is None or before.id < mark.id:
+                write_whole(Path(path), (json.dumps(mark._asdict()) + "\n").encode())
+    except OSError as failure:
+        raise InputError(
+            "the anchor",
+            f"{path}: {failure.strerror or failure}",
+            requirement="must be a file that can be written",
+            remedy="choose a folder that exists and is yours to write to; release nothing",
+        ) from None
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process or thread at a time, so that no anchor moves back; on Windows, keep an anchor for each process."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
