@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from tacit import InputError, MissingExtraError
+from tacit import InputError, MissingExtraError, kept
 from tacit.learning import ABSTAIN, Teachers, vote_counts, winners
 from tacit.learning.chunks import chunks
 from tacit.learning.workers import opened
@@ -580,11 +580,15 @@ def test_poisoned_files_are_refused_and_run_nothing(tmp_path):
     teachers.fit(*data(), folder=folder)
     victim = folder / "teacher-00001.skops"
     good = victim.read_bytes()
-    for content in (pickle.dumps(Poison(mark)), good[:-40], b"", skops.io.dumps(LogisticRegression())):
+    another = (folder / "teacher-00002.skops").read_bytes()
+    for content in (pickle.dumps(Poison(mark)), good[:-40], b"", skops.io.dumps(GaussianNB()), another):
         victim.write_bytes(content)
         with pytest.raises(InputError, match="must be a GaussianNB that skops stored"):
             teachers.fit(*data(), folder=folder)
-    victim.write_bytes(skops.io.dumps(Stray()))
+    kept.write(victim, skops.io.dumps(LogisticRegression()))
+    with pytest.raises(InputError, match="must be a GaussianNB that skops stored"):
+        teachers.fit(*data(), folder=folder)
+    kept.write(victim, skops.io.dumps(Stray()))  # by someone who can make seals
     with pytest.raises(InputError, match=r"which holds test_teachers\.Stray, must hold no types but"):
         teachers.fit(*data(), folder=folder)
     assert not mark.exists()

@@ -9,6 +9,7 @@ import typer
 
 from .delivery import delivery
 from .options import JsonPath, Quiet, ReportPath, Resume
+from .printing import say
 from .progress import progress
 
 
@@ -179,8 +180,8 @@ def learn(
             result = study.learn(task, advance=advance)
         deliver(result)
         if not quiet:
-            typer.echo(f"to publish: {(out / 'publish').absolute()}", err=True)
-            typer.echo(f"never to publish: {(out / 'private').absolute()}", err=True)
+            say(f"to publish: {(out / 'publish').absolute()}", err=True)
+            say(f"never to publish: {(out / 'private').absolute()}", err=True)
 
 
 def ledger(
