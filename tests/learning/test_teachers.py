@@ -399,7 +399,7 @@ BAD = {
     "X must be an array of numbers": lambda: Teachers(GaussianNB(), 2, classes=range(3)).fit([[1], [2, 3]], [0, 1]),
     "must be trained to vote": lambda: Teachers(GaussianNB(), 2, classes=range(3)).votes(X3),
     "the shape of a query": lambda: Teachers(GaussianNB(), 2, classes=range(3)).fit(X3, Y3).votes(X3[:, :2]),
-    "engine must be local or dask://HOST:PORT or ray://HOST:PORT": lambda: Teachers(
+    "engine must be local or dask://HOST:PORT or tls://HOST:PORT or ray://HOST:PORT": lambda: Teachers(
         GaussianNB(), 2, classes=range(3)
     ).fit(X3, Y3, engine="spark://host:1"),
     "engine must name the client server of a Ray cluster": lambda: Teachers(GaussianNB(), 2, classes=range(3)).fit(
@@ -500,7 +500,19 @@ def test_workers_that_always_die_are_one_line():
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tacit\[ray\]'"), opened("ray://host:1"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'tacit\[ray\]'"), opened("ray://127.0.0.1:1"):
+        pass
+
+
+def test_ray_elsewhere_must_be_encrypted(monkeypatch):
+    """Before anything is imported or sent."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match="engine must be encrypted where it leaves this machine"), opened("ray://h:1"):
+        pass
+    with pytest.raises(MissingExtraError), opened("insecure+ray://h:1"):
+        pass
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    with pytest.raises(MissingExtraError), opened("ray://h:1"):
         pass
 
 

@@ -22,6 +22,9 @@ _OF_FLOAT64 = 1e-9
 _TRIED = 16
 """Inputs on which the model's own type is compared with float64."""
 
+_LARGEST = 1e100
+"""Of an entry of an input: squares of such, and their sums, are far from the end of float64."""
+
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 
@@ -39,7 +42,7 @@ def inputs_of(path: Path, option: str = "--data") -> _Array:
         (values,) = held.values()
     else:
         raise InputError(option, str(path), requirement="must be a folder, .npy or .npz", remedy=remedy)
-    array = checked.array(option, values, remedy=remedy)
+    array = checked.array(option, values, at_least=-_LARGEST, at_most=_LARGEST, remedy=remedy)
     if array.ndim < 2 or len(array) < 2:
         raise InputError(option, array.shape, requirement="must hold two inputs or more, one a row", remedy=remedy)
     if array.min() == array.max():

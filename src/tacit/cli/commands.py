@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .delivery import delivery
-from .options import JsonPath, Quiet, ReportPath, Resume
+from .options import Insecure, JsonPath, Quiet, ReportPath, Resume, engine_of
 from .printing import say
 from .progress import progress
 
@@ -50,8 +50,9 @@ def bound(
         float, typer.Option("--feature-error", help="How exact the released features are: 1e-6 float32, 1e-13 float64.")
     ] = 1e-6,
     engine: Annotated[
-        str, typer.Option("--engine", help="Where batches run: local, or dask://HOST:PORT of a cluster.")
+        str, typer.Option("--engine", help="Where batches run: local, or tls://HOST:PORT of a Dask cluster.")
     ] = "local",
+    insecure: Insecure = False,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -74,7 +75,7 @@ def bound(
             limit=limit,
             seed=seed,
             feature_error=feature_error,
-            engine=engine,
+            engine=engine_of(engine, insecure=insecure),
         )
         with progress(study.steps(task), quiet=quiet) as advance:
             result = study.bound(task, advance=advance)
@@ -136,8 +137,9 @@ def learn(
         str | None, typer.Option("--ledger", metavar="WHERE", help="Where the budget is kept; else in FOLDER.")
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", help="Where teachers are trained: local, dask://HOST:PORT or ray://HOST:PORT.")
+        str, typer.Option("--engine", help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.")
     ] = "local",
+    insecure: Insecure = False,
     allow_overlap: Annotated[
         bool,
         typer.Option("--allow-overlap", help="Take other files though private records are in them: unprotected then."),
@@ -172,7 +174,7 @@ def learn(
             classes=classes,
             ids=ids,
             ledger=ledger,
-            engine=engine,
+            engine=engine_of(engine, insecure=insecure),
             allow_overlap=allow_overlap,
             resume=resume,
         )

@@ -9,3 +9,11 @@ JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="W
 ReportPath = Annotated[Path | None, typer.Option("--report", metavar="PATH.html", help="Write a page to look at.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Speak to the cluster of --engine in plain text, though it is elsewhere.")
+]
+
+
+def engine_of(engine: str, *, insecure: bool) -> str:
+    """The engine as the library calls it, where an address says by itself that plain text is allowed."""
+    return f"insecure+{engine}" if insecure and "://" in engine else engine
