@@ -390,6 +390,7 @@ def fuzz(cases: int, seed: int) -> tuple[Counter[str], Counter[str], list[str]]:
                     seconds[what.partition(":")[0]] += took
                     if complaint:
                         wrong.append(f"case {number}, {what}: {complaint}")
+                        print(wrong[-1], file=sys.stderr, flush=True)
             if first < cases:
                 wrong.append(f"case {first} ended its process with {running.returncode}")
                 first += 1
@@ -414,8 +415,6 @@ def main() -> None:
     counts, seconds, wrong = fuzz(arguments.cases, arguments.seed)
     for what, count in sorted(counts.items()):
         print(f"{count:8d} {what}, {seconds[what] / count:.2g} seconds each")
-    for line in wrong:
-        print(line)
     print(f"{sum(counts.values())} cases, {len(wrong)} of them wrong, in {time.monotonic() - began:.0f} seconds")
     sys.exit(bool(wrong))
 
