@@ -142,7 +142,7 @@ def transaction(where: str, *, write: bool) -> Iterator[Any]:
                 )
             yield connection
             connection.commit()
-    except (sql.exc.SQLAlchemyError, sqlite3.Error) as failure:
+    except (sql.exc.SQLAlchemyError, sqlite3.Error, UnicodeDecodeError) as failure:  # the last of a damaged file's text
         raise InputError(
             f"the ledger {name_of(where)}",
             " ".join(str(getattr(failure, "orig", None) or failure).split()),

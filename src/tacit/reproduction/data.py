@@ -154,10 +154,10 @@ def _idx(path: Path) -> NDArray[np.uint8]:
 
 def _cifar10(path: Path) -> tuple[Any, Any, Any, Any]:
     remedy = "save x_train, y_train, x_test, y_test there (images as rows of height × width × 3, 0 to 255)"
-    held = arrays(path, "the data")
     try:
+        held = arrays(path, "the data")
         known, known_labels, tested, labels = (held[key] for key in ("x_train", "y_train", "x_test", "y_test"))
-    except KeyError:
+    except (InputError, KeyError):
         raise _unusable(path, "must hold CIFAR-10", remedy) from None
     if not all(images.ndim == 4 and images.shape[1:] == (32, 32, 3) for images in (known, tested)):
         raise _unusable(path, "must hold images of 32 × 32 × 3", remedy)
