@@ -1,5 +1,6 @@
 """`tacit bound` as people run it: real files, real kills."""
 
+import io
 import json
 import os
 import pickle
@@ -15,7 +16,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from tacit import Comparison, InputError
+from tacit import Comparison, InputError, kept
 from tacit.bound.given import inputs_of
 
 MODEL = """
@@ -340,10 +341,31 @@ def test_a_log_hears_how_far_a_long_run_is(run_here, monkeypatch):
 def test_finished_batches_are_not_repeated(folder, run_here):
     assert run_here("--method", "multi-point").returncode == 0
     marked = folder / "out" / "multi-point-00001.npy"
-    np.save(marked, np.full((4, 1, 10, 10), 123.0))
+    buffer = io.BytesIO()
+    np.save(buffer, np.full((4, 1, 10, 10), 123.0))
+    kept.write(marked, buffer.getvalue())
     finished = run_here("--method", "multi-point", "--resume")
     assert finished.returncode == 0
     assert np.load(marked).max() == 123.0
+
+
+def test_batches_of_another_run_or_damaged_ones_are_refused(folder, run_here):
+    """Ten times larger numbers once moved a guarantee from 0.998 to 9.98, and another noise's were taken for these."""
+    quick = ("--method", "multi-point", "--limit", "4", "--quiet")
+    assert run_here(*quick).returncode == 0
+    assert run_here(*quick, "--out", "other", noise="gaussian:5").returncode == 0
+    batch, foreign = (folder / name / "multi-point-00000.npy" for name in ("out", "other"))
+    good = batch.read_bytes()
+    batch.write_bytes(foreign.read_bytes())
+    assert_one_line(run_here(*quick, "--resume"), "a kept file must be as this task wrote it")
+    batch.unlink()
+    np.save(batch, 10 * np.load(io.BytesIO(good)))
+    assert_one_line(run_here(*quick, "--resume"), "a kept file must be as this task wrote it")
+    batch.write_bytes(good)
+    assert run_here(*quick, "--resume").returncode == 0
+    (folder / "out" / "task.json").unlink()
+    assert_one_line(run_here(*quick, "--resume"), "without the task.json that says whose they are")
+    assert not (folder / "out" / "task.json").exists()
 
 
 def assert_one_line(finished, match):

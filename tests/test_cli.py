@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from hypothesis import HealthCheck, given, settings
@@ -215,6 +216,8 @@ cli.main(["demo"])
         ("raise KeyError('Jane Doe')", 70),
         ("raise RecursionError", 70),
         ("raise MemoryError", 70),
+        ("raise SystemExit(1)", 70),
+        ("raise SystemExit", 70),
         ("raise KeyboardInterrupt", 130),
         ("raise BrokenPipeError", 0),
     ],
@@ -267,3 +270,92 @@ def test_results_are_as_readable_as_any_new_file(tmp_path):
     delivery._write(tmp_path / "out.json", "{}")
     (tmp_path / "plain").write_text("")
     assert (tmp_path / "out.json").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+FAILS = """
+from tacit import cli, demo
+def fails(**_):
+    try:
+        raise KeyError("Jane Doe, born 1970")
+    except KeyError as failure:
+        raise RuntimeError("Jane Doe again") from failure
+demo.demo = fails
+cli.main(["demo", "--json", "Jane.json"])
+"""
+
+
+def test_a_failure_of_ours_leaves_a_private_file_for_a_report(tmp_path):
+    """With the lines of code that led there, and no value."""
+    command = [sys.executable, "-c", FAILS]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert finished.returncode == 70
+    (written,) = tmp_path.glob("tacit-error-*.txt")
+    assert f"please report this line and {written}" in finished.stderr
+    assert finished.stderr.count("\n") == 1
+    assert written.stat().st_mode & 0o777 == 0o600
+    told = written.read_text()
+    assert "builtins.RuntimeError" in told
+    assert "builtins.KeyError" in told
+    assert "in fails" in told
+    assert f"tacit {__version__}" in told
+    assert "Jane" not in told + finished.stderr.replace("Jane.json", "")
+
+
+def test_a_terminal_is_never_steered(tmp_path):
+    """ANSI escapes and turned directions in names of columns, labels, files and arguments are shown as a mark."""
+    evil = "\x1b[31m\x1b]0;owned\x07\u202e\x9b"
+    (tmp_path / f"{evil}.csv").write_text(f"s,{evil}\n" + f"{evil},1\nplain,2\n" * 50)
+    audit = ("audit", f"{evil}.csv", "--secret", "s", "--attack-rows", "0")
+    for extra in (("--output", evil), ("--output", "nowhere"), ("--output", f"{evil}?"), ("--output", evil, evil)):
+        finished = run(*audit, *extra, "--json", f"{evil}.json", cwd=tmp_path)
+        assert finished.returncode == (2 if extra != ("--output", evil) else 0), finished.stderr
+        assert not set(finished.stdout + finished.stderr) & set(evil) - set("[31m]0;owned")
+        assert finished.returncode or "�" in finished.stdout
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link to a device"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("audit", "x.csv", "--secret", "a", "--output", "b"),
+        ("audit", "x.parquet", "--secret", "a", "--output", "b"),
+        *(
+            ("learn", f"x.{kind}", "--label", "a", "--epsilon", "1", "--delta", "1e-5", "--out", "out")
+            for kind in ("csv", "parquet", "npz")
+        ),
+        ("bound", "m.py:f", "--data", "x.npy", "--noise", "gaussian:1", "--out", "out"),
+        ("bound", "m.py:f", "--data", "x.npz", "--noise", "gaussian:1", "--out", "out"),
+        ("bound", "m.py:f", "--data", "d.npy", "--weights", "x.pt", "--noise", "gaussian:1", "--out", "out"),
+        ("bound", "m.py:f", "--data", "d.npy", "--weights", "x.safetensors", "--noise", "gaussian:1", "--out", "out"),
+        ("bound", "x.py:f", "--data", "d.npy", "--noise", "gaussian:1", "--out", "out"),
+        ("bound", "m.py:f", "--data", "images", "--noise", "gaussian:1", "--out", "out"),
+        ("ledger", "x.sqlite"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_plain_file_is_one_line_at_once(tmp_path, here, arguments, kind):
+    """On a pipe that nobody writes to, or a device without end, these once waited for ever."""
+    np.save(tmp_path / "d.npy", np.arange(6.0).reshape(2, 3))
+    (tmp_path / "m.py").write_text("from torch import nn\ndef f():\n    return nn.Linear(3, 2)\n")
+    (tmp_path / "images").mkdir()
+    named = next((one.partition(":")[0] for one in arguments if one.startswith("x.")), "images/x.png")
+    path = tmp_path / named
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+        (path / "inner").mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else "/dev/tty")
+
+    def too_long(*_):
+        pytest.fail("waits")
+
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(60)
+    try:
+        assert_one_line_error(here(tmp_path, *arguments))
+    finally:
+        signal.alarm(0)
+    assert not (tmp_path / "out").exists()

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
 from safetensors.torch import save_file
 from torch import nn
 
@@ -158,7 +159,10 @@ def assert_one_line(finished, match):
     "address", ["dask", "dask://", "dask://host", "dask://host:port", "dask://host:99999", "ray://host:1", "Local"]
 )
 def test_an_engine_of_another_kind_is_refused(address):
-    with pytest.raises(InputError, match="--engine must be local or dask://HOST:PORT"), opened(address):
+    with (
+        pytest.raises(InputError, match="--engine must be local or dask://HOST:PORT or tls://HOST:PORT"),
+        opened(address),
+    ):
         pass
 
 
@@ -207,4 +211,76 @@ def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):
 
 def test_without_dask_the_extra_is_named(run_here, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert_one_line(run_here("--engine", "dask://host:1"), "pip install 'tacit[dask]'")
+    assert_one_line(run_here("--engine", "dask://127.0.0.1:1"), "pip install 'tacit[dask]'")
+
+
+def certificate(folder, name, authority=None):
+    """A key and a certificate, signed by an authority or by itself."""
+    key, request, signed = (folder / f"{name}.{suffix}" for suffix in ("key", "csr", "pem"))
+    openssl = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key]
+    if authority is None:
+        subprocess.run([*openssl, "-x509", "-days", "2", "-out", signed], check=True, capture_output=True)
+    else:
+        subprocess.run([*openssl, "-out", request], check=True, capture_output=True)
+        by = ["-CA", folder / f"{authority}.pem", "-CAkey", folder / f"{authority}.key", "-CAcreateserial"]
+        sign = ["openssl", "x509", "-req", "-days", "2", "-in", request, *by, "-out", signed]
+        subprocess.run(sign, check=True, capture_output=True)
+    return signed, key
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory):
+    """A scheduler and a worker that speak TLS alone, and a folder with ours.pem and theirs.pem, of two authorities."""
+    folder = tmp_path_factory.mktemp("certificates")
+    for authority, name in (("ours-ca", "ours"), ("theirs-ca", "theirs")):
+        certificate(folder, authority)
+        certificate(folder, name, authority)
+    roles = {
+        f"tls_{role}_{part}": str(folder / f"ours.{suffix}")
+        for role in ("scheduler", "worker", "client")
+        for part, suffix in (("cert", "pem"), ("key", "key"))
+    }
+    security = Security(tls_ca_file=str(folder / "ours-ca.pem"), require_encryption=True, **roles)
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with LocalCluster(protocol="tls://", security=security, **options) as running:
+        yield running.scheduler_address, folder
+
+
+def tls(folder, name):
+    """Dask's configuration of who connects, as its environment variables have it."""
+    files = {"CA_FILE": f"{name}-ca.pem", "CLIENT__CERT": f"{name}.pem", "CLIENT__KEY": f"{name}.key"}
+    return {f"DASK_DISTRIBUTED__COMM__TLS__{key}": str(folder / file) for key, file in files.items()}
+
+
+def test_a_cluster_behind_tls_gives_the_numbers_of_a_local_run(folder, in_process, secured):
+    engine, certificates = secured
+    assert engine.startswith("tls://")
+    here = in_process("here", limit=5)
+    start = command("--engine", engine, "--limit", "5")
+    for name, code in (("ours", 0), ("theirs", 2)):
+        environment = {**ALIKE, **tls(certificates, name)}
+        finished = subprocess.run(start, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert finished.returncode == code, finished.stderr
+        if code:
+            assert_one_line(finished, "must name a Dask scheduler that answers")
+        else:
+            assert batches(folder / "out") == here
+            shutil.rmtree(folder / "out")
+
+
+def test_a_cluster_behind_tls_is_not_reached_without_certificates(secured):
+    engine, _ = secured
+    with pytest.raises(InputError, match=r"must have files for ca-file, client\.cert and client\.key"), opened(engine):
+        pass
+    plain = engine.replace("tls://", "dask://")
+    with pytest.raises(InputError, match="must name a Dask scheduler that answers"), opened(plain):
+        pass
+
+
+def test_plain_text_leaves_this_machine_only_when_told_to(run_here):
+    elsewhere = f"dask://{socket.gethostname()}:1"
+    for address in (elsewhere, "dask://10.1.2.3:8786", "dask://[fe80::1]:8786", "dask://localhost.example.com:1"):
+        assert_one_line(run_here("--engine", address), "--engine must be encrypted where it leaves this machine")
+    assert_one_line(run_here("--engine", elsewhere, "--insecure"), "must name a Dask scheduler that answers")
+    for address in ("dask://localhost:1", "dask://127.0.0.2:1", "dask://[::1]:1"):
+        assert_one_line(run_here("--engine", address), "must name a Dask scheduler that answers")

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from tacit import cli
+from tacit import cli, kept
 from tacit.errors import InputError
 from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds
 from tacit.reproduction import collect, hcr, networks
@@ -199,6 +199,7 @@ def test_a_decoder_rebuilds_digits_that_it_never_saw(digits, tmp_path):
         noise=Gaussian(0.1),
         feature_error=1e-6,
     )
+    kept.claim(tmp_path, {}, resume=True)
     found = hcr._rebuilding(run)
     assert found.images == TESTED
     assert 0 < found.attack.value < 1

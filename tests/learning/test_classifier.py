@@ -27,7 +27,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tacit import BudgetSpentError, Comparison, InputError
+from tacit import BudgetSpentError, Comparison, InputError, kept
 from tacit.learning import (
     GNMax,
     PrivateClassifier,
@@ -308,7 +308,7 @@ def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
     assert float(ledger.remaining.epsilon) == 0
     broken = tmp_path / "broken"
     broken.mkdir()
-    (broken / "count.json").write_text('{"count": -5}')
+    kept.record(broken / "count.json", lambda: {"count": -5}, claimed=False)
     with pytest.raises(InputError, match="the count in folder must be a whole number"):
         PrivateClassifier(n_teachers="auto").fit(points, y, ELSEWHERE[:40], folder=broken)
 

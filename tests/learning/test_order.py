@@ -5,7 +5,6 @@ Keys are fixed and noise is seeded, so that all that is published can be compare
 
 import copy
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from noises import SeededNoise
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading
 
+from tacit import kept
 from tacit.learning import KernelRidgeClassifier, PrivateClassifier, Propagated, mechanisms, stored
 from tacit.ledger import Ledger
 
@@ -81,7 +81,7 @@ def test_the_command_publishes_the_same_bytes_whatever_the_order_of_the_file(tmp
         folder = tmp_path / str(place)
         (folder / "out" / "private").mkdir(parents=True)
         release = {"key": KEY.hex(), "release": "0" * 32}
-        (folder / "out" / "private" / "release.json").write_text(json.dumps(release))
+        kept.record(folder / "out" / "private" / "release.json", lambda release=release: release, claimed=False)
         written(folder / "private.csv", [rows[row] for row in order])
         budget = ("--epsilon", "30", "--delta", "1e-5", "--mechanism", "gnmax", "--queries", "30")
         nearest = ("--student", "sklearn.neighbors:KNeighborsClassifier")

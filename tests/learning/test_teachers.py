@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from tacit import InputError, MissingExtraError
+from tacit import InputError, MissingExtraError, kept
 from tacit.learning import ABSTAIN, Teachers, vote_counts, winners
 from tacit.learning.chunks import chunks
 from tacit.learning.workers import opened
@@ -399,7 +399,7 @@ BAD = {
     "X must be an array of numbers": lambda: Teachers(GaussianNB(), 2, classes=range(3)).fit([[1], [2, 3]], [0, 1]),
     "must be trained to vote": lambda: Teachers(GaussianNB(), 2, classes=range(3)).votes(X3),
     "the shape of a query": lambda: Teachers(GaussianNB(), 2, classes=range(3)).fit(X3, Y3).votes(X3[:, :2]),
-    "engine must be local or dask://HOST:PORT or ray://HOST:PORT": lambda: Teachers(
+    "engine must be local or dask://HOST:PORT or tls://HOST:PORT or ray://HOST:PORT": lambda: Teachers(
         GaussianNB(), 2, classes=range(3)
     ).fit(X3, Y3, engine="spark://host:1"),
     "engine must name the client server of a Ray cluster": lambda: Teachers(GaussianNB(), 2, classes=range(3)).fit(
@@ -500,7 +500,19 @@ def test_workers_that_always_die_are_one_line():
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tacit\[ray\]'"), opened("ray://host:1"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'tacit\[ray\]'"), opened("ray://127.0.0.1:1"):
+        pass
+
+
+def test_ray_elsewhere_must_be_encrypted(monkeypatch):
+    """Before anything is imported or sent."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match="engine must be encrypted where it leaves this machine"), opened("ray://h:1"):
+        pass
+    with pytest.raises(MissingExtraError), opened("insecure+ray://h:1"):
+        pass
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    with pytest.raises(MissingExtraError), opened("ray://h:1"):
         pass
 
 
@@ -580,11 +592,15 @@ def test_poisoned_files_are_refused_and_run_nothing(tmp_path):
     teachers.fit(*data(), folder=folder)
     victim = folder / "teacher-00001.skops"
     good = victim.read_bytes()
-    for content in (pickle.dumps(Poison(mark)), good[:-40], b"", skops.io.dumps(LogisticRegression())):
+    another = (folder / "teacher-00002.skops").read_bytes()
+    for content in (pickle.dumps(Poison(mark)), good[:-40], b"", skops.io.dumps(GaussianNB()), another):
         victim.write_bytes(content)
         with pytest.raises(InputError, match="must be a GaussianNB that skops stored"):
             teachers.fit(*data(), folder=folder)
-    victim.write_bytes(skops.io.dumps(Stray()))
+    kept.write(victim, skops.io.dumps(LogisticRegression()))
+    with pytest.raises(InputError, match="must be a GaussianNB that skops stored"):
+        teachers.fit(*data(), folder=folder)
+    kept.write(victim, skops.io.dumps(Stray()))  # by someone who can make seals
     with pytest.raises(InputError, match=r"which holds test_teachers\.Stray, must hold no types but"):
         teachers.fit(*data(), folder=folder)
     assert not mark.exists()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import importlib.util
-import zipfile
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checked, kept
+from .. import checked, files, kept
 from ..errors import InputError, NoTheoremError
 from .task import METHODS, Task, kind_of, needs_gaussian
 
@@ -20,31 +20,27 @@ _Array = NDArray[np.float64]
 _TRIED = 16
 """Inputs on which the model is tried before any work begins."""
 
+_LARGEST = 1e100
+"""Of an entry of an input: squares of such, and their sums, are far from the end of float64."""
+
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 
 def inputs_of(path: Path, option: str = "--data") -> _Array:
     """Inputs from .npy, .npz, or a folder of images of one size (scaled to [0, 1], channels first)."""
     remedy = "pass a .npy or .npz file of numbers, or a folder of images"
-    try:
-        if path.is_dir():
-            values = _pictures(path, option)
-        elif path.suffix == ".npy":
-            values = np.load(path, allow_pickle=False)
-        elif path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
-                if len(archive.files) != 1:
-                    raise InputError(
-                        option, archive.files, requirement="must hold one array", remedy="save the inputs alone"
-                    )
-                values = archive[archive.files[0]]
-        else:
-            raise InputError(option, str(path), requirement="must be a folder, .npy or .npz", remedy=remedy)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as failure:
-        if isinstance(failure, InputError):
-            raise
-        raise InputError(option, str(path), requirement="must be a readable file of numbers", remedy=remedy) from None
-    array = checked.array(option, values, remedy=remedy)
+    if path.is_dir():
+        values = _pictures(path, option)
+    elif path.suffix == ".npy":
+        values = files.array(path, option)
+    elif path.suffix == ".npz":
+        held = files.arrays(path, option)
+        if len(held) != 1:
+            raise InputError(option, list(held), requirement="must hold one array", remedy="save the inputs alone")
+        (values,) = held.values()
+    else:
+        raise InputError(option, str(path), requirement="must be a folder, .npy or .npz", remedy=remedy)
+    array = checked.array(option, values, at_least=-_LARGEST, at_most=_LARGEST, remedy=remedy)
     if array.ndim < 2 or len(array) < 2:
         raise InputError(option, array.shape, requirement="must hold two inputs or more, one a row", remedy=remedy)
     if array.min() == array.max():
@@ -74,18 +70,27 @@ def prior_of(task: Task, inputs: _Array, recon: Any) -> tuple[Any, _Array | None
 def _pictures(folder: Path, option: str) -> _Array:
     from PIL import Image
 
-    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _IMAGES)
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _IMAGES)
+    except OSError as failure:
+        raise InputError(
+            option, f"{folder}: {failure.strerror}", requirement="must be readable", remedy="check your rights"
+        ) from None
     if not paths:
         raise InputError(option, str(folder), requirement="must hold images", remedy=f"use {', '.join(_IMAGES)}")
     images = []
     for path in paths:
         try:
-            with Image.open(path) as picture:
-                images.append(_picture(picture))
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as failure:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", Image.DecompressionBombWarning)
+                with Image.open(files.plain(path, f"an image of {option}")) as picture:
+                    images.append(_picture(picture))
+        except InputError:
+            raise
+        except Exception as failure:  # readers of images raise what they like
             raise InputError(
                 f"an image of {option}",
-                f"{path.name}: {failure}",
+                f"{path.name}: {type(failure).__name__}",
                 requirement="must be readable",
                 remedy="mend it, or take it away",
             ) from None
@@ -171,7 +176,7 @@ def model_of(text: str, weights: Path | None) -> Any:
     try:
         specification.loader.exec_module(module)
         made = getattr(module, factory)()
-    except Exception as failure:  # the caller's own code may raise anything
+    except (Exception, SystemExit) as failure:  # the caller's own code may raise anything
         raise InputError(
             "MODEL", f"{type(failure).__name__}: {failure}", requirement="must run", remedy=f"mend it, or {remedy}"
         ) from None
@@ -196,7 +201,7 @@ def error_of(model: Any, inputs: _Array, feature_error: float | None) -> float:
         with torch.no_grad():
             model(some.to(weight_type(model), copy=True))
             copy.deepcopy(model).double()(some.clone())
-    except Exception as failure:  # the caller's own code may raise anything
+    except (Exception, SystemExit) as failure:  # the caller's own code may raise anything
         raise InputError(
             "MODEL",
             f"{type(failure).__name__}: {failure}",

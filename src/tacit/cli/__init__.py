@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import platform
 import sys
+import tempfile
 import traceback
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,9 +15,10 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..errors import TacitError
+from ..errors import TacitError, shown
 from .commands import audit, bound, demo, learn, ledger, plan
 from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
+from .printing import say
 from .reproductions import reproduce
 
 app = typer.Typer(
@@ -25,6 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_COMPLETING = "_TACIT_COMPLETE"
 for command in (demo, bound, learn, ledger, plan, audit):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
@@ -62,24 +67,55 @@ def _run(arguments: Sequence[str] | None) -> int:
         _discard_output()
         return code
     except OSError as error:
-        _discard_output()
-        message = f"standard output must be writable, got {error.strerror}; use --quiet and --json"
+        if error.filename is not None:
+            message = f"a file must be there and yours to use, got {error.strerror} for {shown(str(error.filename))}; "
+            message += "check its name and your rights"
+        else:
+            _discard_output()
+            message = f"standard output must be writable, got {error.strerror}; use --quiet and --json"
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except SystemExit as error:
+        if _COMPLETING in os.environ:  # for a shell, which asks what may come next
+            raise
+        said, message = BROKEN, _failure(error)  # code that we call must not choose what our exit code says
     except MemoryError:
         said, message = BROKEN, "the run must fit into memory, got no more of it; use fewer rows, or another machine"
     except Exception as error:
         said, message = BROKEN, _failure(error)
-    typer.echo(f"tacit: error: {' '.join(message.split())}", err=True)
+    with contextlib.suppress(OSError):  # nobody hears it
+        say(f"tacit: error: {' '.join(message.split())}", err=True)
     return said
 
 
-def _failure(error: Exception) -> str:
+def _failure(error: BaseException) -> str:
     """Where Tacit itself failed; not what the error says, which may quote a record."""
     place = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in place if f"{os.sep}tacit{os.sep}" in frame.filename] or place
     where = f"{os.path.basename(ours[-1].filename)}:{ours[-1].lineno}"
-    return f"Tacit must not fail, got {type(error).__name__} at {where}; please report this line, it is a bug"
+    told = f"Tacit must not fail, got {type(error).__name__} at {where}; please report this line"
+    with contextlib.suppress(OSError):
+        return f"{told} and {_written(error)}, which quotes no value: it is a bug"
+    return f"{told}, it is a bug"
+
+
+def _written(error: BaseException) -> str:
+    """A file for a report, which its owner alone can read: versions, and the lines of code that led here.
+
+    Neither what errors say nor what was on the command line is in it: both may quote records.
+    """
+    lines = [f"tacit {__version__}, Python {platform.python_version()}, {platform.platform()}\n"]
+    cause: BaseException | None = error
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        lines += [f"\n{type(cause).__module__}.{type(cause).__qualname__}\n"]
+        lines += traceback.format_list(traceback.extract_tb(cause.__traceback__))
+        cause = cause.__cause__ or cause.__context__
+    descriptor, path = tempfile.mkstemp(prefix="tacit-error-", suffix=".txt")
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.writelines(lines)
+    return path
 
 
 def _discard_output() -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from .delivery import delivery
-from .options import Anchor, JsonPath, LedgerUrlFile, Quiet, ReportPath, Resume
+from .options import Anchor, Insecure, JsonPath, LedgerUrlFile, Quiet, ReportPath, Resume, engine_of
+from .printing import say
 from .progress import progress
 
 
@@ -54,8 +55,9 @@ def bound(
         typer.Option("--feature-error", help="How exact released features are: by the model's type, 1e-6 for float32."),
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", help="Where batches run: local, or dask://HOST:PORT of a cluster.")
+        str, typer.Option("--engine", help="Where batches run: local, or tls://HOST:PORT of a Dask cluster.")
     ] = "local",
+    insecure: Insecure = False,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -78,7 +80,7 @@ def bound(
             limit=limit,
             seed=seed,
             feature_error=feature_error,
-            engine=engine,
+            engine=engine_of(engine, insecure=insecure),
         )
         with progress(study.steps(task), quiet=quiet) as advance:
             result = study.bound(task, advance=advance)
@@ -145,8 +147,9 @@ def learn(
     ] = False,
     anchor: Anchor = None,
     engine: Annotated[
-        str, typer.Option("--engine", help="Where teachers are trained: local, dask://HOST:PORT or ray://HOST:PORT.")
+        str, typer.Option("--engine", help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.")
     ] = "local",
+    insecure: Insecure = False,
     allow_overlap: Annotated[
         bool,
         typer.Option("--allow-overlap", help="Take other files though private records are in them: unprotected then."),
@@ -184,7 +187,7 @@ def learn(
             ledger_url_file=ledger_url_file,
             new_ledger=new_ledger,
             anchor=anchor,
-            engine=engine,
+            engine=engine_of(engine, insecure=insecure),
             allow_overlap=allow_overlap,
             resume=resume,
         )
@@ -192,8 +195,8 @@ def learn(
             result = study.learn(task, advance=advance)
         deliver(result)
         if not quiet:
-            typer.echo(f"to publish: {(out / 'publish').absolute()}", err=True)
-            typer.echo(f"never to publish: {(out / 'private').absolute()}", err=True)
+            say(f"to publish: {(out / 'publish').absolute()}", err=True)
+            say(f"never to publish: {(out / 'private').absolute()}", err=True)
 
 
 def ledger(

@@ -13,6 +13,7 @@ import typer
 
 from ..errors import InputError
 from ..files import write_whole
+from .printing import say
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -39,10 +40,10 @@ def delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[C
             _write(page, result.to_html())
         if not quiet:
             with contextlib.suppress(BrokenPipeError):  # the reader has seen enough; what was asked for is written
-                typer.echo(result.to_text())
+                say(result.to_text())
             for path in (json, page):
                 if path is not None:
-                    typer.echo(f"written: {path.absolute()}", err=True)
+                    say(f"written: {path.absolute()}", err=True)
         if result.contradicted or not result.met:
             raise typer.Exit(UNMET)
 

@@ -17,3 +17,11 @@ Anchor = Annotated[
     typer.Option("--anchor", metavar="FILE", help="A file elsewhere that remembers the ledger's last record."),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Speak to the cluster of --engine in plain text, though it is elsewhere.")
+]
+
+
+def engine_of(engine: str, *, insecure: bool) -> str:
+    """The engine as the library calls it, where an address says by itself that plain text is allowed."""
+    return f"insecure+{engine}" if insecure and "://" in engine else engine

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 
-import typer
+from .printing import harmless, say
 
 LINE_EVERY = 20.0
 """Seconds between lines where there is no terminal to draw a bar on."""
@@ -22,7 +22,7 @@ def progress(steps: int | None, *, quiet: bool) -> Iterator[Callable[[str], None
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bar:
         task = bar.add_task("", total=steps)
@@ -30,9 +30,10 @@ def progress(steps: int | None, *, quiet: bool) -> Iterator[Callable[[str], None
 
         def advance(description: str) -> None:
             nonlocal begun, said
+            description = harmless(description)
             if bar.disable and not quiet and time.monotonic() - said >= LINE_EVERY:
                 said = time.monotonic()
-                typer.echo(description if steps is None else f"{description} (step {begun + 1} of {steps})", err=True)
+                say(description if steps is None else f"{description} (step {begun + 1} of {steps})", err=True)
             counted = re.match(r"(\d+) of (\d+) ", description) if steps is None else None
             if counted:
                 bar.update(task, description=description, completed=int(counted[1]), total=int(counted[2]))

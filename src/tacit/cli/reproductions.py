@@ -10,7 +10,7 @@ import typer
 
 from ..errors import InputError, MissingExtraError
 from .delivery import delivery
-from .options import JsonPath, Quiet, ReportPath, Resume
+from .options import Insecure, JsonPath, Quiet, ReportPath, Resume, engine_of
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ DataFolder = Annotated[
 DataSet = Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")]
 VotesFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")]
 Budgets = Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")]
-TeachersEngine = Annotated[str, typer.Option("--engine", help="local, or dask://… or ray://… for teachers.")]
+TeachersEngine = Annotated[str, typer.Option("--engine", help="local, or tls://… or ray://… for teachers.")]
 
 
 @reproduce.command()
@@ -91,6 +91,7 @@ def mapl(
         list[str] | None, typer.Option("--mechanism", help="One of those compared, or several; all unless given.")
     ] = None,
     engine: TeachersEngine = "local",
+    insecure: Insecure = False,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -106,7 +107,7 @@ def mapl(
             seeds=seeds,
             epsilons=tuple(epsilon or study.EPSILONS),
             mechanisms=tuple(mechanism or study.MECHANISMS),
-            engine=engine,
+            engine=engine_of(engine, insecure=insecure),
             resume=resume,
         )
         deliver(_reproduced(study, task, quiet=quiet))
@@ -121,6 +122,7 @@ def mechanisms(
     teachers: Annotated[list[int] | None, typer.Option("--teachers", help="A size; may be repeated.")] = None,
     epsilon: Budgets = None,
     engine: TeachersEngine = "local",
+    insecure: Insecure = False,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -136,7 +138,7 @@ def mechanisms(
             councils=councils,
             teachers=tuple(teachers or study.TEACHERS),
             epsilons=tuple(epsilon or study.EPSILONS),
-            engine=engine,
+            engine=engine_of(engine, insecure=insecure),
             resume=resume,
         )
         deliver(_reproduced(study, task, quiet=quiet))

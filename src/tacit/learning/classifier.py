@@ -488,7 +488,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         def drawn() -> dict[str, int]:
             return {"count": private_count(count, epsilon=float(cost.epsilon))}
 
-        found = drawn() if folder is None else kept.record(folder / "count.json", drawn)
+        found = drawn() if folder is None else kept.record(folder / "count.json", drawn, claimed=False)
         return checked.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
 
     def _spent(

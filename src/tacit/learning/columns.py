@@ -17,6 +17,9 @@ from ..errors import InputError
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null"})
 
+_LARGEST_SQUARED = 1e100
+"""Squares of larger numbers, and their sums, may leave float64."""
+
 
 class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Columns of numbers centred and scaled, columns of text as one column of 0 and 1 for each category.
@@ -44,7 +47,14 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             known = found[np.isfinite(found)]
             said = [] if column.dtype.kind in "iuf" else texts(column)
             if len(known) and (len(known) == sum(word is not None for word in said) or not said):
-                self.numeric_[name] = (float(np.median(known)), float(np.mean(known)), float(np.std(known)) or 1.0)
+                largest = float(np.abs(known).max())
+                unit = largest if largest > _LARGEST_SQUARED else 1.0
+                known = known / unit
+                self.numeric_[name] = (
+                    float(np.median(known)) * unit,
+                    float(np.mean(known)) * unit,
+                    float(np.std(known)) * unit or 1.0,
+                )
             else:
                 words, counts = np.unique([word for word in said if word is not None], return_counts=True)
                 frequent = words[np.argsort(-counts, kind="stable")][: self.most]

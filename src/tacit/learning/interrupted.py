@@ -48,7 +48,7 @@ def run(folder: Path | None, key: bytes | None) -> Run:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(folder.parent)
-        found = kept.record(path, lambda: {"key": fresh.key.hex(), "release": fresh.release})
+        found = kept.record(path, lambda: {"key": fresh.key.hex(), "release": fresh.release}, claimed=False)
         known = Run(bytes.fromhex(found["key"]), str(found["release"]))
     except (KeyError, OSError, TypeError, ValueError):
         known = Run(b"", "")

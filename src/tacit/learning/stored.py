@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import kept
 from ..errors import InputError, MissingExtraError
 from ..files import write_whole
 
@@ -41,14 +42,14 @@ def write(path: Path, estimator: Any, *, trusted: Sequence[str]) -> None:
         ) from None
     if unknown:
         raise _untrusted("the estimator", unknown)
-    write_whole(path, content)
+    kept.write(path, content)
 
 
 def read(path: Path, kind: type, *, trusted: Sequence[str]) -> Any:
     """What `write` stored, of exactly this type."""
     skops = needed()
     try:
-        content = path.read_bytes()
+        content = kept.read(path)
         unknown = sorted(set(skops.get_untrusted_types(data=content)) - set(trusted))
         estimator = None if unknown else skops.loads(content, trusted=list(trusted))
     except Exception:  # whatever a file that is not ours makes skops raise

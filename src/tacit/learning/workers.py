@@ -118,18 +118,18 @@ def _run(number: int, function: Callable[..., Any], *arguments: Any) -> tuple[in
 
 @contextlib.contextmanager
 def opened(engine: str) -> Iterator[Workers]:
-    """Workers of `local`, `dask://HOST:PORT` or `ray://HOST:PORT`; a cluster must answer before anything is run."""
+    """Workers of `local`, or of a cluster at tls://, dask:// or ray://HOST:PORT, which must answer first."""
     if not isinstance(engine, str):
         raise InputError("engine", engine, requirement="must be a string", remedy="use 'local'")
     if engine == "local":
         yield Workers(engine=engine, backend="loky")
         return
-    kind, host, port = engines.address(engine, kinds=("dask", "ray"), name="engine")
-    if kind == "dask":
+    kind, host, port = engines.address(engine, kinds=("dask", "tls", "ray"), name="engine")
+    if kind != "ray":
         with engines.client(engine, name="engine") as client:
             yield Workers(engine=engine, backend="dask", options={"client": client})
     else:
-        with _ray(engine, host.strip("[]"), port):
+        with _ray(engine, host, port):
             yield Workers(engine=engine, backend="ray")
 
 
@@ -153,7 +153,7 @@ def _ray(engine: str, host: str, port: int) -> Iterator[None]:
     with engines.silent("ray.client_builder"), engines.silent("ray.util.multiprocessing.pool"):
         try:
             socket.create_connection((host, port), timeout=engines.TIMEOUT).close()
-            ray.init(engine, log_to_driver=False)
+            ray.init(engine.removeprefix(engines.INSECURE), log_to_driver=False)
         except Exception:  # a server that is no Ray cluster, or a Ray of another version
             raise InputError(
                 "engine",

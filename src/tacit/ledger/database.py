@@ -261,7 +261,7 @@ def transaction(where: str, *, write: bool) -> Iterator[Any]:
                 )
             yield connection
             connection.commit()
-    except (sql.exc.SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as failure:  # the last of damaged names
+    except (sql.exc.SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as failure:  # the last of damaged text
         raise InputError(
             f"the ledger {name_of(where)}",
             " ".join(str(getattr(failure, "orig", None) or failure).split()),

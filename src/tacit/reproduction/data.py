@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import csv
 import gzip
-import lzma
 import os
 import re
 import tarfile
-import zipfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import checked
 from ..errors import InputError
+from ..files import arrays, plain
 from .networks import IMAGENET_MEAN, IMAGENET_STD
 
 _Array = NDArray[np.float64]
@@ -31,6 +31,8 @@ _ADULT = (
 )
 
 _PICTURES = (".webp", ".png", ".jpg", ".jpeg")
+_LARGEST = 2**28
+"""Bytes, unpacked; the largest of these files, MNIST's training images, has a fifth of that."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,16 +118,17 @@ _Table = dict[str, NDArray[np.str_]]
 def adult_tables(path: Path) -> tuple[tuple[_Table, NDArray[np.int64]], tuple[_Table, NDArray[np.int64]]]:
     """The records of adult.data and of adult.test in an archive, by column, and whether they earn more than 50K."""
     try:
-        with tarfile.open(path) as archive:
+        with tarfile.open(plain(path, "the data")) as archive:
             names = {Path(name).name: name for name in archive.getnames()}
             files = [archive.extractfile(names[name]) for name in ("adult.data", "adult.test")]
-            texts = [file.read().decode() for file in files if file is not None]
-    except (OSError, KeyError, UnicodeDecodeError, tarfile.TarError, lzma.LZMAError):
+            data, test = (_limited(file).decode() for file in files if file is not None)
+    except InputError:
+        raise
+    except Exception:  # what tarfile and its decompressors raise over bytes that are no archive
         raise _unusable(
             path, "must be an archive with adult.data and adult.test", "put UCI's Adult there as adult.tar.xz"
         ) from None
-    data, test = (_adult(text, path) for text in texts)
-    return data, test
+    return _adult(data, path), _adult(test, path)
 
 
 def _adult(text: str, path: Path) -> tuple[_Table, NDArray[np.int64]]:
@@ -139,19 +142,22 @@ def _adult(text: str, path: Path) -> tuple[_Table, NDArray[np.int64]]:
 
 def _idx(path: Path) -> NDArray[np.uint8]:
     try:
-        raw = gzip.decompress(path.read_bytes())
+        with gzip.open(plain(path, "the data")) as file:
+            raw = _limited(file)
         shape = [int.from_bytes(raw[4 + 4 * axis : 8 + 4 * axis], "big") for axis in range(raw[3])]
         return np.frombuffer(raw, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
-    except (OSError, EOFError, ValueError, IndexError):
+    except InputError:
+        raise
+    except Exception:  # what gzip, its decompressor and NumPy raise over other bytes
         raise _unusable(path, "must be MNIST's gzipped IDX file", "put MNIST's four .gz files there") from None
 
 
 def _cifar10(path: Path) -> tuple[Any, Any, Any, Any]:
     remedy = "save x_train, y_train, x_test, y_test there (images as rows of height × width × 3, 0 to 255)"
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            known, known_labels, tested, labels = (archive[key] for key in ("x_train", "y_train", "x_test", "y_test"))
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+        held = arrays(path, "the data")
+        known, known_labels, tested, labels = (held[key] for key in ("x_train", "y_train", "x_test", "y_test"))
+    except (InputError, KeyError):
         raise _unusable(path, "must hold CIFAR-10", remedy) from None
     if not all(images.ndim == 4 and images.shape[1:] == (32, 32, 3) for images in (known, tested)):
         raise _unusable(path, "must hold images of 32 × 32 × 3", remedy)
@@ -189,17 +195,29 @@ def _imagenet(folder: Path, images: int | None, seed: int) -> Data:
 
 def _picture(path: Path) -> _Array:
     """The middle square of an image, with anti-aliasing, between 0 and 1, colours first."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
-        with Image.open(path) as picture:
-            colours = picture.convert("RGB")
-    except (OSError, UnidentifiedImageError, ValueError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(plain(path, "the data")) as picture:
+                colours = picture.convert("RGB")
+    except InputError:
+        raise
+    except Exception:  # readers of images raise what they like
         raise _unusable(path, "must be an image", "delete the file or mend it") from None
     side = min(colours.size)
     left, top = ((length - side) // 2 for length in colours.size)
     box = (left, top, left + side, top + side)
     return np.asarray(colours.resize((SIDE, SIDE), Image.Resampling.BILINEAR, box=box)).transpose(2, 0, 1) / 255.0
+
+
+def _limited(file: IO[bytes] | gzip.GzipFile) -> bytes:
+    """All that a compressed file unpacks to, unless that is more than any of these data."""
+    content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise ValueError
+    return content
 
 
 def _unusable(path: Path, requirement: str, remedy: str) -> InputError:

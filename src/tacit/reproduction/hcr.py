@@ -177,9 +177,20 @@ def _network(task: Task, setting: Setting, data: Data, weights: Path | None, adv
         network = make(partial(kept.load_weights, path=weights)) if weights is not None else make()
     if weights is None:
         path = task.out / "weights.safetensors"
-        if not path.exists():
+
+        def trained() -> dict[str, str]:
             _train(network.to(device), data, setting.epochs, task.seed, advance)
             kept.save_weights(network, path)
+            return {"sha256": kept.digest(path.read_bytes())}
+
+        known = kept.record(task.out / "weights.json", trained)
+        if not path.is_file() or kept.digest(path.read_bytes()) != known["sha256"]:
+            raise InputError(
+                "a kept file",
+                str(path),
+                requirement="must be as this task wrote it",
+                remedy="choose another --out: what is kept here belongs to the weights that were",
+            )
         kept.load_weights(network, path)
     return network.to(device).eval()
 

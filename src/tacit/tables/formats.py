@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..errors import InputError, MissingExtraError, TacitError
+from ..files import plain
 
 Table = dict[str, NDArray[Any]]
 """Columns of one length: numbers, nan where one is missing; or objects, None where one is missing: text, and whole
@@ -20,12 +21,13 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 
 
 def suffix(path: Path, *, name: str, among: Sequence[str] = SUFFIXES) -> str:
-    """How the file's name ends, which says what it holds."""
+    """How the name of a plain file ends, which says what it holds."""
     kind = path.suffix.lower()
     if kind not in among:
         raise InputError(
             name, str(path), requirement=f"must end in {', '.join(among)}", remedy="convert it to one of them"
         )
+    plain(path, name)
     return kind
 
 

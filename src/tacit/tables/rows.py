@@ -7,8 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ..errors import InputError
+from ..files import arrays
 from .formats import suffix
-from .whole import _arrays, _frame
+from .whole import _frame
 
 
 def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
@@ -18,17 +19,17 @@ def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
     """
     kind = suffix(path, name=name)
     if kind == ".npz":
-        arrays = _arrays(path, name)
+        held = arrays(path, name)
         for column in sorted(without):
-            if "X" in arrays and column not in arrays and re.fullmatch(r"x\d+", column):
+            if "X" in held and column not in held and re.fullmatch(r"x\d+", column):
                 raise InputError(
                     f"column {column!r} of {name}",
                     "a part of X, which is published",
                     requirement="must be an array of its own",
                     remedy="save it beside X, e.g. as y",
                 )
-        kept = [arrays[key] for key in sorted(arrays) if key not in without]
-        count = len(next(iter(arrays.values())))
+        kept = [held[key] for key in sorted(held) if key not in without]
+        count = len(next(iter(held.values())))
         return [" ".join(array[row].tobytes().hex() for array in kept) for row in range(count)]
     frame = _frame(path, kind, name)
     columns = [frame[column].to_pylist() for column in sorted(frame.column_names) if column not in without]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..files import write_whole
+from ..files import arrays, check_memory, write_whole
 from .formats import Table, loaded_arrow, reading, suffix, unreadable
 
 
@@ -27,7 +27,7 @@ def read(path: Path, *, name: str) -> Table:
     An npz holds one array a column, or `X` with a row for each record, whose columns are called x0, x1 …, beside `y`.
     """
     kind = suffix(path, name=name)
-    found = _npz(_arrays(path, name), name) if kind == ".npz" else _columns(_frame(path, kind, name), name)
+    found = _npz(arrays(path, name), name) if kind == ".npz" else _columns(_frame(path, kind, name), name)
     if not found or not len(next(iter(found.values()))):
         raise unreadable(name, path, "no record")
     return found
@@ -48,14 +48,14 @@ def write_with_column(
     """
     kind, buffer = suffix(source, name="the table"), io.BytesIO()
     if kind == ".npz":
-        arrays: dict[str, Any] = _arrays(source, "the table")
+        held: dict[str, Any] = arrays(source, "the table")
         if rows is not None:
-            arrays = {key: array[list(rows)] for key, array in arrays.items()}
-        arrays.pop(without or "", None)
+            held = {key: array[list(rows)] for key, array in held.items()}
+        held.pop(without or "", None)
         text = any(isinstance(value, str) for value in values)
         gap = "" if text else np.nan
-        arrays[column] = np.array([gap if value is None else value for value in values])
-        np.savez_compressed(buffer, **arrays)
+        held[column] = np.array([gap if value is None else value for value in values])
+        np.savez_compressed(buffer, **held)
     else:
         arrow = loaded_arrow()
         frame = _frame(source, kind, "the table")
@@ -77,6 +77,9 @@ def _frame(path: Path, kind: str, name: str) -> Any:
     arrow = loaded_arrow()
     with reading(path, name):
         if kind == ".parquet":
+            # A few bytes may stand for any number of equal rows.
+            rows = arrow.parquet.read_metadata(path)
+            check_memory(8 * rows.num_rows * rows.num_columns, path, name)
             frame = arrow.parquet.read_table(path, page_checksum_verification=True)
             frame.validate(full=True)
         else:
@@ -121,19 +124,11 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     return np.asarray(known[words.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False)])
 
 
-def _arrays(path: Path, name: str) -> Table:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as failure:
-        raise unreadable(name, path, type(failure).__name__) from None
-
-
 def _npz(arrays: Mapping[str, NDArray[Any]], name: str) -> Table:
     found: Table = {}
     for key, array in arrays.items():
         if key == "X" and array.ndim > 1:
-            flat = array.reshape(len(array), -1)
+            flat = array.reshape(len(array), math.prod(array.shape[1:]))
             found |= {f"x{place}": flat[:, place] for place in range(flat.shape[1])}
         elif array.ndim == 1:
             found[key] = array
