@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import secrets
 import stat
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,15 +66,18 @@ def sync_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def _written(path: Path, content: bytes) -> Iterator[Path]:
     """A file beside the path with this content, on the disk; gone in the end unless it was renamed."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}-")
-    partial = Path(name)
+    partial = path.parent / f".{path.name[:50]}-{secrets.token_hex(8)}"
+    # As readable as any new file, but never more than its folder: it may be moved or copied from there.
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & path.parent.stat().st_mode
+    binary = getattr(os, "O_BINARY", 0)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | binary, mode & 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # Temporary files are private to their owner; results are as readable as any new file.
-        partial.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        if path.exists():
+            partial.chmod(mode)
         yield partial
     finally:
         partial.unlink(missing_ok=True)

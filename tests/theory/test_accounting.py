@@ -21,9 +21,11 @@ from tacit.theory.accounting import (
     gnmax_delta,
     gnmax_epsilon,
     gnmax_sigma,
+    label_threshold,
     laplace_scale,
     lattice_delta,
     lattice_sigma,
+    lone_label_chance,
     printed_scale,
     printed_teachers,
     printed_threshold,
@@ -63,6 +65,45 @@ def test_laplace_scale_is_the_least(epsilon, sensitivity):
         return max(mp.mpf(abs(x - sensitivity) - abs(x)) / mp.mpf(scale) for x in (-1, 0, sensitivity, sensitivity + 1))
 
     assert loss(scale) <= mp.mpf(epsilon) < loss(scale * (1 - 1e-9))
+
+
+@given(st.integers(2, 60), st.floats(0.05, 10))
+def test_a_lone_label_is_found_as_often_as_the_noise_says(threshold, scale):
+    """Against the sum of the chances, in 40 digits."""
+    a = mp.exp(-1 / mp.mpf(scale))
+    truth = mp.fsum(a**z * (1 - a) / (1 + a) for z in range(threshold - 1, threshold + int(100 * scale) + 1))
+    found = lone_label_chance(threshold, scale=scale)
+    assert truth <= found <= truth * (1 + mp.mpf(10) ** -12) + mp.mpf(10) ** -300
+
+
+def indicator_delta(epsilon, first, second):
+    """The least δ for one label that is found with these chances."""
+    gaps = [p - math.exp(epsilon) * q for p, q in ((first, second), (1 - first, 1 - second))]
+    return max(sum(max(0.0, gap) for gap in gaps), 0.0)
+
+
+@given(st.floats(0.1, 12), st.floats(-12, -1), st.integers(1, 2))
+def test_label_threshold_is_the_least_for_every_pair_of_counts(scale, log_delta, changed):
+    """Chances by adding up the noise; each of the labels that differ occurs on both sides, or on one side once."""
+    delta = 10**log_delta
+    threshold = label_threshold(delta, scale=scale, changed=changed)
+    assert changed * lone_label_chance(threshold, scale=scale) <= delta
+    assert threshold == 2 or changed * lone_label_chance(threshold - 1, scale=scale) > delta
+    reach = int(threshold + 60 * scale + 60)
+    noise = np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+    noise /= noise.sum()
+
+    def chance(count):
+        return 0.0 if count == 0 else float(noise[np.arange(-reach, reach + 1) + count >= threshold].sum())
+
+    for count in range(threshold + 5):
+        share = indicator_delta(1 / scale, *(pair := (chance(count), chance(count + 1))))
+        share = max(share, indicator_delta(1 / scale, *pair[::-1]))
+        if count:
+            assert share <= 1e-12
+        else:
+            assert share <= delta / changed * (1 + 1e-9)
+            assert indicator_delta(0.0, *pair[::-1]) >= 0.99 * lone_label_chance(threshold, scale=scale)
 
 
 @given(st.floats(0, 5), st.floats(-20, -0.5))

@@ -29,15 +29,18 @@ def learner(option: str, text: str, setting: str, settings: Sequence[str]) -> An
         with warnings.catch_warnings(), _installed_alone():
             warnings.simplefilter("ignore")
             found = getattr(importlib.import_module(module), name)
-            made = found()
+            # Nothing is called that is no such class: a function may do anything.
+            words = ("fit", "predict", "get_params", "set_params")
+            good = isinstance(found, type) and all(callable(getattr(found, word, None)) for word in words)
+            made = found() if good else None
     except Exception as failure:  # whatever a foreign module raises
         raise InputError(
             option, f"{text}: {type(failure).__name__}: {failure}", requirement=requirement, remedy=remedy
         ) from None
-    if isinstance(made, type) or not all(
-        callable(getattr(made, word, None)) for word in ("fit", "predict", "get_params")
-    ):
-        raise InputError(option, text, requirement="must be a classifier in the style of scikit-learn", remedy=remedy)
+    if made is None:
+        raise InputError(
+            option, text, requirement="must be a class of classifiers in the style of scikit-learn", remedy=remedy
+        )
     known = made.get_params()
     for pair in settings:
         key, sign, value = pair.partition("=")

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..files import write_whole
 from ..guarantee import Adversary, Assumption, Comparison, Guarantee
@@ -36,16 +37,28 @@ _UNPROTECTED = Guarantee(
 )
 
 
-def write_page(
-    task: Task, data: Records, model: PrivateClassifier, student: dict[str, float] | None, folder: Path
-) -> None:
-    """How well teachers agree, and beside the student's accuracy what it would have been without privacy."""
+def true_leads(task: Task, data: Records, model: PrivateClassifier) -> NDArray[np.float64]:
+    """By how much the winning class led on every query that was asked, in true votes, as a share of teachers."""
     asked = np.sort(np.concatenate([model.answered_, model.refused_]))
     public = data.records[model.public_] if data.public is None else data.public
+    counts = model.teachers_.counts(public[asked], engine=task.engine)
+    share: NDArray[np.float64] = leads(counts) / model.guarantee_.detail["n_teachers"]
+    return share
+
+
+def write_page(
+    task: Task,
+    data: Records,
+    model: PrivateClassifier,
+    folder: Path,
+    *,
+    lead: NDArray[np.float64],
+    student: dict[str, float] | None,
+    plain: dict[str, float] | None,
+) -> None:
+    """How well teachers agree, and beside the student's accuracy what it would have been without privacy."""
     teachers, noise = (model.guarantee_.detail[name] for name in ("n_teachers", "spread"))
-    lead = leads(model.teachers_.counts(public[asked], engine=task.engine)) / teachers
     rows = [("median lead", f"{100 * np.median(lead):.1f} %")]
-    plain = _unprotected_accuracy(task, data)
     for name, found in (("student", student), ("no privacy", plain)):
         if found is not None:
             rows.append((f"accuracy, {name}", f"{100 * found['accuracy']:.1f} %"))
@@ -91,7 +104,7 @@ def write_page(
     write_whole(folder / "owner.html", page.to_html().encode())
 
 
-def _unprotected_accuracy(task: Task, data: Records) -> dict[str, float] | None:
+def unprotected_accuracy(task: Task, data: Records) -> dict[str, float] | None:
     """Of the learner itself, trained on all private records at once."""
     if data.test is None:
         return None

@@ -18,6 +18,8 @@ from .records import Records
 from .task import Task
 
 _MOST_ROWS = 20
+_LARGEST_EXPONENT = 700
+"""Beyond, e to its power is no float."""
 
 
 def publish(
@@ -67,7 +69,9 @@ def _summary(
 ) -> tuple[str, ...]:
     whom = "label" if task.public is None else "record"
     subject = f"any one private {whom} makes" if task.ids is None else f"the {whom}s of any one person make"
-    factor = safe_text(math.exp(task.epsilon), toward="up") if task.epsilon < 700 else f"e^{task.epsilon:g}"
+    factor = (
+        safe_text(math.exp(task.epsilon), toward="up") if task.epsilon < _LARGEST_EXPONENT else f"e^{task.epsilon:g}"
+    )
     asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
     proven = model.guarantee_.detail
     promise = (
@@ -88,6 +92,12 @@ def _summary(
             f"How many {'people' if task.ids else 'private records'} there are was read with noise, for "
             f"ε = {proven['epsilon_count']:g} of this, to choose the number of teachers, {proven['n_teachers']}; "
             "nothing else here depends on it."
+        )
+    if "found_from" in proven:
+        said.append(
+            f"Nobody named the classes. They were found with noise, for ε = {proven['epsilon_classes']:g} and δ = "
+            f"{proven['delta_classes']:g} of this: labels that about {proven['found_from']} {whom}s or more hold. "
+            "Records with other labels were left out."
         )
     if task.allow_overlap:
         said.append(

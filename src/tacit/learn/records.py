@@ -31,7 +31,8 @@ class Records:
     """The place in the file of each private record."""
     records: NDArray[np.float64]
     labels: NDArray[Any]
-    classes: NDArray[Any]
+    classes: NDArray[Any] | None
+    """As named by --classes or by the labels of --proposer; None where they are to be found."""
     ids: list[str] | None
     public: NDArray[np.float64] | None
     test: tuple[tables.Table, list[str]] | None
@@ -62,7 +63,9 @@ def read(task: Task) -> Records:
     if task.public is not None:
         public = tables.read(task.public, name="--public")
         unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
-    classes = _classes(task, labels)
+    known = None if task.proposer is None else _labelled(task, task.proposer, "--proposer", labels)
+    classes = _classes(task, labels, [] if known is None else known[1])
+    among = sorted(set(labels)) if classes is None else classes  # for what only the owner is told
     columns = Columns().fit(private if public is None else public)
     if not len(columns.get_feature_names_out()):
         raise InputError(
@@ -70,15 +73,20 @@ def read(task: Task) -> Records:
         )
     if public is not None:
         others.append(("--public", public))
-    test = None if task.test is None else _labelled(task, task.test, "--test", classes, columns)
+    test = None if task.test is None else _labelled(task, task.test, "--test", among)
     if test is not None:
         others.append(("--test", test[0]))
+    if known is not None:
+        others.append(("--proposer", known[0]))
+    for option, table in others[public is not None :]:
+        _same_columns(table, columns, option)
     proposer = None
-    if task.proposer is not None:
-        given, said = _labelled(task, task.proposer, "--proposer", classes, columns)
-        others.append(("--proposer", given))
-        named = np.isin(said, classes)
-        proposer = columns.transform(given)[named], _typed([text for text in said if text in classes], classes)
+    if known is not None and classes is not None:
+        given, said = known
+        proposer = (
+            columns.transform(given)[np.isin(said, classes)],
+            typed([text for text in said if text in classes], classes),
+        )
     if public is not None:
         _same_columns(private, columns, "PRIVATE")
     for option, table in others:
@@ -88,8 +96,8 @@ def read(task: Task) -> Records:
         columns=columns,
         rows=rows,
         records=columns.transform(private),
-        labels=_typed(labels, classes),
-        classes=_typed(classes, classes),
+        labels=np.array(labels) if classes is None else typed(labels, classes),
+        classes=None if classes is None else typed(classes, classes),
         ids=None if ids is None else [str(owner) for owner in ids],
         public=None if public is None else columns.transform(public),
         test=test,
@@ -112,10 +120,8 @@ def _order(task: Task, count: int) -> NDArray[np.int64]:
     return np.array(sorted(range(count), key=held.__getitem__), dtype=np.int64)
 
 
-def _labelled(
-    task: Task, path: Path, option: str, classes: Sequence[str], columns: Columns
-) -> tuple[tables.Table, list[str]]:
-    """Other labelled records, with the columns of the public ones."""
+def _labelled(task: Task, path: Path, option: str, classes: Sequence[str]) -> tuple[tables.Table, list[str]]:
+    """Other labelled records."""
     found = tables.read(path, name=option)
     labels = _labels(_taken(found, task.label, "--label", of=option), option, task.label)
     if not set(labels) & set(classes):
@@ -126,7 +132,6 @@ def _labelled(
             remedy="write labels alike in both files",
         )
     found.pop(task.ids or "", None)
-    _same_columns(found, columns, option)
     return found, labels
 
 
@@ -161,10 +166,13 @@ def _same_columns(table: tables.Table, columns: Columns, name: str) -> None:
         )
 
 
-def _classes(task: Task, labels: Sequence[str]) -> list[str]:
-    """All that may occur: as told, else as found, which is then treated as public."""
+def _classes(task: Task, labels: Sequence[str], proposed: Sequence[str]) -> list[str] | None:
+    """All that may occur: as told, else those of records that may be known. None where labels alone could say it.
+
+    Labels that cannot be classes are refused even so, before anything is paid for to find them.
+    """
     column = f"column {task.label!r} of PRIVATE"
-    if task.classes is None:
+    if task.classes is None and not proposed:
         found, name, shown = set(labels), column, "one class"
         if len(found) > max(_MOST_CLASSES, len(labels) // 10):
             raise InputError(
@@ -174,14 +182,16 @@ def _classes(task: Task, labels: Sequence[str]) -> list[str]:
                 remedy="group its values into a few, or name another column",
             )
     else:
-        told = texts(np.array(task.classes.split(","), dtype=object))
-        found, name, shown = {text for text in told if text is not None}, "--classes", task.classes
+        name, told = "--proposer", list(proposed)
+        if task.classes is not None:
+            name, told = "--classes", [text for text in texts(np.array(task.classes.split(","), dtype=object)) if text]
+        found, shown = set(told), ", ".join(sorted(set(told)))
         if len(found) > 1 and not found.issuperset(labels):
             raise InputError(
                 column,
                 "some other label",  # but not which, as labels are private
-                requirement="must hold classes of --classes alone",
-                remedy="list every label that may occur",
+                requirement=f"must hold classes of {name} alone",
+                remedy="list every label that may occur, as in --classes yes,no",
             )
     if len(found) < 2:
         raise InputError(
@@ -190,10 +200,10 @@ def _classes(task: Task, labels: Sequence[str]) -> list[str]:
             requirement="must hold two classes or more",
             remedy="list all that may occur, as in --classes yes,no",
         )
-    return sorted(found)
+    return None if name == column else sorted(found)
 
 
-def _typed(labels: Sequence[str], classes: Sequence[str]) -> NDArray[Any]:
+def typed(labels: Sequence[str], classes: Sequence[str]) -> NDArray[Any]:
     """Whole numbers if all classes are, else text."""
     whole = all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in classes)
     return np.array(labels, dtype=np.int64 if whole else None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 from .. import kept
 from ..errors import InputError, TacitError
 from ..files import write_whole
 from ..guarantee import Assumption
-from ..learning import PrivateClassifier, workers
+from ..learning import PrivateClassifier, private_files, workers
 from ..learning.rehearsal import rehearsal, vouched
 from ..ledger import Ledger, named_place
 from ..report import Report
@@ -38,7 +42,10 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     data = records.read(task)
     classifier = _classifier(task, data)
     advance("trying the learner on made-up records")
-    size = {"width": data.records.shape[1], "classes": len(data.classes)}
+    size = {
+        "width": data.records.shape[1],
+        "classes": len(set(data.labels.tolist()) if data.classes is None else data.classes),
+    }
     with learners.quiet():
         held = rehearsal("--learner", classifier.estimator, **size)
         trusted = vouched("--learner", classifier.estimator, held)
@@ -63,24 +70,85 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
                 folder=folder / "private",
                 trusted=trusted,
                 allow_overlap=task.allow_overlap,
+                rehearse=lambda stand_in: _rehearse(task, data, stand_in, folder),
                 advance=advance,
             )
         except TacitError:
             raise
         except Exception as failure:  # of foreign code, whose words may quote records
             raise _blamed(failure, paid=hasattr(classifier, "teachers_"), proposes=proposer is not None) from None
-        shown = data.test is not None and not task.allow_overlap
-        assumed = [_CHOSEN_BLINDLY, *[_TEST] * shown]
-        proven = classifier.guarantee_
-        compared, *others = proven.assumptions
-        classifier.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *assumed, *others))
         advance("writing what may be published")
-        measured = accuracy(data.columns.before(classifier.published()), data.test)
-        # What is measured on records that may be private is for their owner.
-        report = publish(task, data, classifier, measured if shown else None, folder / "publish")
+        report, measured = _published(task, data, classifier, folder / "publish")
         advance("writing the owner's page")
-        owner.write_page(task, data, classifier, measured, folder / "private")
+        with private_files.enclosed(folder / "private"):
+            lead, plain = owner.true_leads(task, data, classifier), owner.unprotected_accuracy(task, data)
+        owner.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
+
+
+def _published(
+    task: Task, data: records.Records, classifier: PrivateClassifier, folder: Path
+) -> tuple[Report, dict[str, float] | None]:
+    """What may leave, written into the folder, and how good the student is, which may be for the owner alone."""
+    shown = data.test is not None and not task.allow_overlap
+    assumed = [_CHOSEN_BLINDLY, *[_TEST] * shown]
+    proven = classifier.guarantee_
+    compared, *others = proven.assumptions
+    classifier.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *assumed, *others))
+    if data.classes is None:  # what they are is decided by those that were found, not by all private labels
+        classifier.classes_ = records.typed(classifier.classes_.tolist(), classifier.classes_.tolist())
+    measured = accuracy(data.columns.before(classifier.published()), data.test)
+    # What is measured on records that may be private is for their owner.
+    return publish(task, data, classifier, measured if shown else None, folder), measured
+
+
+def _rehearse(task: Task, data: records.Records, stand_in: PrivateClassifier, folder: Path) -> None:
+    """Write all pages once with made-up answers, so that nothing fails once they are paid for.
+
+    Where nobody named the classes, all private labels stand in for them: these pages are private.
+    """
+    trial = folder / "private" / "rehearsal"
+    try:
+        shutil.rmtree(trial, ignore_errors=True)  # of a run that was killed
+        trial.mkdir(mode=0o700)
+        try:
+            _, measured = _published(task, data, stand_in, trial)
+            written = list(trial.iterdir())
+            _require_room(
+                folder / "publish", {path.name for path in written}, sum(path.stat().st_size for path in written)
+            )
+            lead = np.zeros(len(stand_in.answered_))
+            owner.write_page(task, data, stand_in, trial, lead=lead, student=measured, plain=None)
+        finally:
+            shutil.rmtree(trial, ignore_errors=True)
+    except OSError as failure:
+        raise InputError(
+            "--out",
+            f"{folder}: {failure.strerror}",
+            requirement="must be a folder with room for all that is to be written; nothing was spent",
+            remedy="make room there, or choose another",
+        ) from None
+    except TacitError:
+        raise
+    except Exception as failure:  # of foreign code, which has seen public records and made-up answers
+        raise InputError(
+            "the student",
+            f"{type(failure).__name__}: {failure}",
+            requirement="must be one that can be published; nothing was spent",
+            remedy="choose another with --student",
+        ) from None
+
+
+def _require_room(folder: Path, names: set[str], size: int) -> None:
+    """Raise OSError where files of these names, and of this size together, could not be written."""
+    for name in names:
+        if (folder / name).is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder")
+    probe = folder / ".room"
+    try:
+        write_whole(probe, bytes(size))
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
@@ -117,7 +185,7 @@ def _classifier(task: Task, data: records.Records) -> PrivateClassifier:
         queries=task.queries if task.queries in (None, "all") else int(str(task.queries)),
         expected=task.expected,
         refusals=task.refusals,
-        classes=None if task.classes is None else data.classes,
+        classes=data.classes,
         engine=task.engine,
         random_state=0,  # of clusters of public records: a run that goes on must ask the same
     )
@@ -127,7 +195,7 @@ def _folder(task: Task) -> Path:
     folder, private = task.out, task.out / "private"
     try:
         (folder / "publish").mkdir(parents=True, exist_ok=True)
-        private.mkdir(mode=0o700, exist_ok=True)
+        private_files.closed(private, name="--out")
         write_whole(private / "README.txt", owner.README.encode())
     except OSError as failure:
         raise InputError(

@@ -7,8 +7,8 @@ LABELS_ALONE = Assumption(
     checked_by="caller",
 )
 CLASSES_PUBLIC = Assumption(
-    text="which classes occur among the private labels is public knowledge (list all that may occur, as classes=… or "
-    "--classes, if it is not)",
+    text="the classes that were named (by classes=…, --classes or a proposer) are public knowledge, whatever the "
+    "private labels are",
     checked_by="caller",
 )
 EACH_ALONE = Assumption(

@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,40 +19,53 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from .. import checked, kept
 from ..errors import InputError
 from ..guarantee import Guarantee
 from ..ledger import Ledger
-from ..numerics import down, up
+from ..numerics import down
 from ..theory.accounting import replacement_delta
 from ..theory.learnability import printed_refusals
-from . import interrupted, students
+from . import interrupted, private_files, students
 from .asking import answers, labels_and_counts
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing, neighbours
 from .choice import NAMES, Choice, choice, given, margins
 from .chunks import checked_key
 from .gate import Confirm, Gate
 from .held_out import ErrorEstimate, private_count, private_error
-from .labels import numbered
+from .labels import UNNAMED, named, numbered
 from .mechanisms import Mechanism
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .owners import order, owners, parts
 from .proposals import Proposer
 from .queries import medoids
+from .rehearsal import made_up_answers, rehearsed
+from .shares import ANSWERS, CLASSES, COUNT, LEAST, Shares
 from .teachers import Teachers
 
-_ANSWERS, _COUNT = "PrivateClassifier.fit", "PrivateClassifier.fit, the number of records with noise"
-"""What entries of a ledger pay for."""
-_COUNT_SHARE = 100
-"""One part of so many of ε buys the number of records, where that says how many teachers there are."""
-_LEAST_COUNTED = 1e-7
-"""The least ε of which that share still buys a number of any use, and no millions of teachers."""
 _HELD_OUT = 5
 """One record of so many is set aside for the error estimate."""
 _FAILURE = 0.05
 """The β for which Theorem 3.2 turns that estimate into refusals."""
+_EXPECTED_ERROR = 0.2
+"""What stands in for that estimate until it is paid for."""
+_FEW = 200
+"""Public records with which a student is tried on a class that is answered once."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Release:
+    """What a guarantee says of one fit beyond its mechanism."""
+
+    shares: Shares
+    compared: str
+    label_private: bool
+    overlapping: bool
+    proposed: bool
+    named: bool
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -84,7 +96,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                   records, sets T
     ledger        a `tacit.ledger.Ledger`: the cost is spent there before the first answer is computed, and answers are
                   noted there before they leave
-    classes       all labels that may occur; None treats those in `y` as public
+    classes       all labels that may occur, from public knowledge. None takes the proposer's, if there is one; else the
+                  labels that enough records hold are found with noise, for a twentieth of ε and a tenth of δ, and
+                  records with other labels are left out
     key           32 bytes for the hash, fresh unless given
     engine        where teachers are trained, as for `Teachers`
     random_state  of the clusters; privacy noise takes no seed
@@ -144,6 +158,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         folder: Path | str | None = None,
         trusted: Sequence[str] = (),
         allow_overlap: bool = False,
+        rehearse: Callable[[PrivateClassifier], object] = lambda _: None,
         advance: Callable[[str], None] = lambda _: None,
     ) -> PrivateClassifier:
         """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
@@ -159,121 +174,130 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         Public records that are private ones are refused where it cannot be chance that they are equal.
         `allow_overlap=True` takes them, and such records are not protected.
 
+        Before anything is paid for, the student learns from made-up answers, a class that is answered once among them.
+        `rehearse` is given that stand-in, to try on it what is to be done with the classifier.
+
         What this raises may depend on private records: do not publish it.
         """
         self._forget()
         label_private = X_public is None
-        counting = self.n_teachers == "auto" and not label_private
-        self._checked_options(proposer, counting=counting)
+        # What a proposer names is as public as the proposer.
+        classes = getattr(proposer, "classes_", None) if self.classes is None else self.classes
+        shares = Shares(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            counting=self.n_teachers == "auto" and not label_private,
+            finding=classes is None,
+            mechanism=None if isinstance(self.mechanism, str) else self.mechanism,
+        )
+        self._checked_options(proposer, shares)
         X, y = self._checked(X, y, ensure_min_samples=2)  # noqa: N806
-        self.classes_, numbers = numbered(y, self.classes)
+        check_classification_targets(y)
+        if classes is not None:
+            self.classes_, _ = named(y, classes)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
         compared = neighbours(label_private=label_private, ids=ids is not None)
-        run = interrupted.run(place, self.key)
-        key, ledger = run.key, interrupted.anchored(self.ledger, place)
-        private = np.ones(len(X), dtype=bool)
-        if label_private:
-            arranged = order(X, key)  # before anything else sees them: the order they came in may tell labels
-            X, numbers, whose = X[arranged], numbers[arranged], [whose[row] for row in arranged]  # noqa: N806
-            private = parts(whose, key, b"tacit public", 2) == 0
-            self.public_ = arranged[~private]
-            public = X[~private]
-        else:
-            public = self._checked(X_public, reset=False)
-            if not allow_overlap:
-                require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
-        held_out = np.zeros(len(X), dtype=bool)
-        if self.error_share:
-            held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)
-        taught = private & ~held_out
-        if not taught.any() or not len(public):
-            raise InputError(
-                "the records",
-                f"n_samples = {len(X)}",
-                requirement="must be enough to train teachers and to ask about some",
-                remedy="pass more of them, or public records as X_public",
+        with private_files.enclosed(place):
+            run = interrupted.run(None if place is None else private_files.closed(place), self.key)
+            key, ledger = run.key, interrupted.anchored(self.ledger, place)
+            private = np.ones(len(X), dtype=bool)
+            if label_private:
+                arranged = order(X, key)  # before anything else sees them: the order they came in may tell labels
+                X, y, whose = X[arranged], y[arranged], [whose[row] for row in arranged]  # noqa: N806
+                private = parts(whose, key, b"tacit public", 2) == 0
+                self.public_ = arranged[~private]
+                public = X[~private]
+            else:
+                public = self._checked(X_public, reset=False)
+                if not allow_overlap:
+                    require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
+            held_out = np.zeros(len(X), dtype=bool)
+            if self.error_share:
+                held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)
+            taught = private & ~held_out
+            if not taught.any() or not len(public):
+                raise InputError(
+                    "the records",
+                    f"n_samples = {len(X)}",
+                    requirement="must be enough to train teachers and to ask about some",
+                    remedy="pass more of them, or public records as X_public",
+                )
+            costs = {cost.what: cost for cost in shares.costs(compared)}
+            if ledger is not None:  # before anything is done for nothing
+                interrupted.require(ledger, run.release, list(costs.values()))
+            everyone = len(X) if ids is None else len(set(whose))
+            student = clone(self._student())
+            release = _Release(
+                shares=shares,
+                compared=compared,
+                label_private=label_private,
+                overlapping=allow_overlap,
+                proposed=proposer is not None,
+                named=classes is not None,
             )
-        costs = self._costs(compared, counting=counting)
-        if ledger is not None:  # before anything is done for nothing
-            interrupted.require(ledger, run.release, costs)
-        if counting:
-            size = len(set(whose)) if ids is not None else len(X)
-            teachers = math.isqrt(self._count(size, costs[0], run, place, ledger))
-        else:
-            teachers = self._teachers(int(private.sum()))
-        student = clone(self._student())
-        first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
-        chosen = None
-        if not self.error_share:
-            wrong = None if first is None else first.error
-            lead = margins(self.expected)
-            epsilon = self._left(counting=counting)
-            chosen = self._choice(len(public), teachers, student, lead, epsilon=epsilon, proposer_error=wrong)
-        if chosen is not None:  # what no theorem covers is refused before it is paid for
-            if isinstance(chosen.mechanism, Gate | Confirm):
-                chosen.mechanism.prove(advance)  # which may take a minute
-            chosen.mechanism.guarantee()
-        mark = self._mark(chosen, teachers, public, compared, counting=counting)
-        if first is not None:
-            mark["proposals"] = kept.digest(first.labels.tobytes())
-        if place is not None:
-            kept.claim(place, mark, resume=True, name="folder")
-        self.features_ = None if self.features is None else clone(self.features).fit(public)
-        council = Teachers(self._estimator(), teachers, key, classes=range(len(self.classes_)), trusted=trusted)
-        council.fit(
-            self._seen(X[taught]),
-            numbers[taught],
-            ids=[whose[row] for row in np.flatnonzero(taught)],
-            engine=self.engine,
-            folder=None if place is None else place / "teachers",
-            advance=advance,
-        )
-        # From here on private votes are looked at: what that may cost is on the disk first.
-        notes = self._spent(run.release, mark, costs[-1], ledger)
-        self.teachers_ = council
-        self.error_ = None
-        if chosen is None:
-            tested = parts(whose, key, b"tacit tester", teachers)[held_out]
-            self.error_ = self._error(self._seen(X[held_out]), numbers[held_out], tested, teachers, notes)
-            left = self._left(counting=counting)
-            chosen = self._informed_choice(len(public), teachers, student, self.error_, epsilon=left)
-            chosen.mechanism.guarantee()
-        self.choice_ = chosen.reason
-        seen = self._seen(public)
-        asked = medoids(seen, clusters=chosen.queries, random_state=self._seed(key))
-        found = answers(
-            chosen.mechanism,
-            council,
-            seen,
-            asked,
-            proposer=first,
-            notes=notes,
-            engine=self.engine,
-            advance=advance,
-        )
-        labels, counts = labels_and_counts(found, points=len(public))
-        self.guarantee_ = self._guarantee(
-            chosen.mechanism,
-            teachers,
-            compared,
-            label_private=label_private,
-            counting=counting,
-            overlapping=allow_overlap,
-            proposed=first is not None,
-            resumed=notes.resumed,
-        )
-        self.labels_ = labels
-        self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
-        self.refused_ = np.setdiff1d([point for point, _ in found], self.answered_).astype(np.int64)
-        self.noisy_counts_ = counts
-        if not len(self.answered_):
-            raise InputError(
-                "the number of answers",
-                0,
-                requirement="must be at least 1 for a student to learn from; the budget is spent",
-                remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
+            present = np.unique(y) if classes is None else self.classes_
+            teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
+            rehearse(self._stand_in(release, present, teachers, public, student, proposer, advance))
+            if classes is None:
+                people = None if ids is None else whose
+                self.classes_ = self._found(y, people, release, costs[CLASSES], run, place, ledger)
+            numbers = numbered(y, self.classes_)
+            taught &= numbers != UNNAMED
+            if shares.counting:
+                teachers = math.isqrt(self._count(everyone, costs[COUNT], run, place, ledger))
+            first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
+            chosen = None if self.error_share else self._expected_choice(shares, teachers, len(public), student, first)
+            if chosen is not None:
+                _prove(chosen, advance)
+            mark = self._mark(chosen, teachers, public, release)
+            if first is not None:
+                mark["proposals"] = kept.digest(first.labels.tobytes())
+            if place is not None:
+                kept.claim(place, mark, resume=True, name="folder")
+            self.features_ = None if self.features is None else clone(self.features).fit(public)
+            seen = self._seen(public)
+            asked = None if chosen is None else self._asked(chosen, seen, key)
+            council = Teachers(self._estimator(), teachers, key, classes=range(len(self.classes_)), trusted=trusted)
+            council.fit(
+                self._seen(X[taught]),
+                numbers[taught],
+                ids=[whose[row] for row in np.flatnonzero(taught)],
+                engine=self.engine,
+                folder=None if place is None else place / "teachers",
+                advance=advance,
             )
-        self.student_ = students.fitted(student, public, labels, counts)
+            # From here on private votes are looked at: what that may cost is on the disk first.
+            notes = self._spent(run.release, mark, costs[ANSWERS], ledger)
+            self.teachers_ = council
+            self.error_ = None
+            if chosen is None or asked is None:
+                tested = parts(whose, key, b"tacit tester", teachers)[held_out]
+                self.error_ = self._error(self._seen(X[held_out]), numbers[held_out], tested, teachers, notes)
+                chosen = self._informed_choice(shares, teachers, len(public), student, self.error_)
+                chosen.mechanism.guarantee()
+                asked = self._asked(chosen, seen, key)
+            self.choice_ = chosen.reason
+            found = answers(
+                chosen.mechanism,
+                council,
+                seen,
+                asked,
+                proposer=first,
+                notes=notes,
+                engine=self.engine,
+                advance=advance,
+            )
+            labels, counts = labels_and_counts(found, points=len(public))
+            self.guarantee_ = self._guarantee(chosen.mechanism, teachers, release, resumed=notes.resumed)
+            self._answered(labels, counts, [point for point, _ in found])
+            if not len(self.answered_):
+                raise InputError(
+                    "the number of answers",
+                    0,
+                    requirement="must be at least 1 for a student to learn from; the budget is spent",
+                    remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
+                )
+            self.student_ = students.fitted(student, public, labels, counts)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -326,12 +350,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _student(self) -> Any:
         return self._estimator() if self.student is None else self.student
 
-    def _checked_options(self, proposer: Any, *, counting: bool) -> None:
+    def _checked_options(self, proposer: Any, shares: Shares) -> None:
         """Before anything is paid for."""
-        least, remedy = (_LEAST_COUNTED, "use about 1, or say n_teachers") if counting else (1e-9, "use about 1")
+        least, remedy = 1e-9, "use about 1"
+        if shares.counting or shares.finding:
+            least, remedy = LEAST, "use about 1, or say n_teachers and classes"
         checked.number("epsilon", self.epsilon, at_least=least, at_most=1e4, remedy=remedy)
         checked.probability("delta", self.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
-        most = 1 - counting / _COUNT_SHARE
+        most = shares.left[0] / self.epsilon
         share = checked.number("error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none")
         margins(self.expected)
         if isinstance(self.mechanism, str):
@@ -370,7 +396,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                         requirement=f"must be a number ≤ {name} = {getattr(self, name):g}",
                         remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
                     )
-            if counting and self.mechanism.epsilon > self._left(counting=True):
+            epsilon, delta = shares.left
+            if shares.finding and (self.mechanism.epsilon > epsilon or self.mechanism.delta > delta):
+                raise InputError(
+                    "classes",
+                    self.classes,
+                    requirement="must be named, as this mechanism leaves too little of the budget to find them",
+                    remedy="list them, from public knowledge, or pass a larger epsilon and delta to the classifier",
+                )
+            if shares.counting and self.mechanism.epsilon > epsilon:
                 raise InputError(
                     "n_teachers",
                     self.n_teachers,
@@ -378,9 +412,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     remedy="say how many, from public knowledge, or pass a larger epsilon to the classifier",
                 )
 
-    def _teachers(self, records: int) -> int:
+    def _teachers(self, private: int, everyone: int, *, counting: bool) -> int:
+        """How many there are, or would be if the number of records were no secret."""
         if self.n_teachers == "auto":
-            return max(1, math.isqrt(records))
+            return max(1, math.isqrt(everyone if counting else private))
         remedy = "use 'auto' for about the root of the number of records"
         return checked.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
 
@@ -391,7 +426,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         student: Any,
         lead: tuple[float, ...],
         *,
-        epsilon: float,
+        budget: tuple[float, float],
         refusals: int | None = None,
         proposer_error: float | None = None,
     ) -> Choice:
@@ -404,8 +439,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return given(self.mechanism, queries=points if queries is None else queries)
         return choice(
             self.mechanism,
-            epsilon=epsilon,
-            delta=self.delta,
+            epsilon=budget[0],
+            delta=budget[1],
             teachers=teachers,
             points=points,
             queries=queries,
@@ -416,17 +451,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             proposer_error=proposer_error,
         )
 
+    def _expected_choice(
+        self, shares: Shares, teachers: int, points: int, student: Any, proposer: Proposer | None
+    ) -> Choice:
+        """By expected votes."""
+        wrong = None if proposer is None else proposer.error
+        lead = margins(self.expected)
+        return self._choice(points, teachers, student, lead, budget=shares.left, proposer_error=wrong)
+
     def _informed_choice(
-        self, points: int, teachers: int, student: Any, error: ErrorEstimate, *, epsilon: float
+        self, shares: Shares, teachers: int, points: int, student: Any, error: ErrorEstimate
     ) -> Choice:
         """T from the estimated error: by Theorem 3.2 for the printed constants, else by votes with that error."""
-        epsilon, refusals = down(epsilon - error.epsilon), None
+        epsilon, delta = shares.left
+        budget, refusals = (down(epsilon - error.epsilon), delta), None
         if self.mechanism == "svt-faithful":
             queries = min(points, self.queries) if isinstance(self.queries, int) else points
             printed = printed_refusals(error.value, queries=queries, failure_probability=_FAILURE)
             refusals = min(queries, printed)
         lead = margins(min(1.0, max(0.51, 1 - error.value)))
-        found = self._choice(points, teachers, student, lead, epsilon=epsilon, refusals=refusals)
+        found = self._choice(points, teachers, student, lead, budget=budget, refusals=refusals)
         reason = f"{found.reason}, but for a private estimate of the teachers' error, {error.value:.3g}"
         return dataclasses.replace(found, reason=reason)
 
@@ -453,10 +497,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return found
 
     def _mark(
-        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], compared: str, *, counting: bool
+        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], release: _Release
     ) -> dict[str, object]:
         """What a folder belongs to: all that decides which answers are drawn, but for the records and the teachers."""
-        epsilon, delta = self._cost(counting=counting)
+        epsilon, delta = release.shares.whole
         return {
             "task": "private classifier",
             "epsilon": epsilon,
@@ -466,11 +510,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "queries": repr(self.queries) if chosen is None else chosen.queries,
             "error_share": self.error_share,
             "n_teachers": teachers,
-            "neighbours": compared,
+            "classes": self.classes_.tolist(),
+            "neighbours": release.compared,
             "features": repr(self.features),
             "ledger": None if self.ledger is None else self.ledger.origin,
             "public": kept.digest(np.ascontiguousarray(public).tobytes()),
         }
+
+    def _asked(self, chosen: Choice, seen: NDArray[Any], key: bytes) -> NDArray[np.int64]:
+        """The places of the public records to ask about."""
+        return medoids(seen, clusters=chosen.queries, random_state=self._seed(key))
 
     def _seed(self, key: bytes) -> Any:
         """Of the clusters: as given, else one that a run which goes on with the same key comes to again."""
@@ -483,13 +532,78 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> int:
         """How many there are, with noise: paid for first, and drawn once for each folder."""
         if ledger is not None:
-            interrupted.paid(ledger, run.release, cost, task=_COUNT, detail={})
+            interrupted.paid(ledger, run.release, cost, task=COUNT, detail={})
 
         def drawn() -> dict[str, int]:
             return {"count": private_count(count, epsilon=float(cost.epsilon))}
 
         found = drawn() if folder is None else kept.record(folder / "count.json", drawn, claimed=False)
         return checked.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
+
+    def _found(
+        self,
+        y: NDArray[Any],
+        people: list[bytes] | None,
+        release: _Release,
+        cost: interrupted.Cost,
+        run: interrupted.Run,
+        folder: Path | None,
+        ledger: Ledger | None,
+    ) -> NDArray[Any]:
+        """The classes, where nobody named them: paid for first, and found once for each folder."""
+        if ledger is not None:
+            interrupted.paid(ledger, run.release, cost, task=CLASSES, detail={})
+        search = release.shares.search(label_private=release.label_private)
+
+        def found() -> dict[str, Any]:
+            return {"classes": search.labels(y, people)}
+
+        return search.classes(
+            (found() if folder is None else kept.record(folder / "classes.json", found, claimed=False)).get("classes")
+        )
+
+    def _stand_in(
+        self,
+        release: _Release,
+        classes: NDArray[Any],
+        teachers: int,
+        public: NDArray[np.float64],
+        student: Any,
+        proposer: Any,
+        advance: Callable[[str], None],
+    ) -> PrivateClassifier:
+        """This classifier as if made-up answers had been paid for: what would fail then fails now, for nothing."""
+        made = type(self)(**self.get_params(deep=False))
+        made.classes_, made.error_ = classes, None
+        for name in ("n_features_in_", "feature_names_in_", "public_"):
+            if hasattr(self, name):
+                setattr(made, name, getattr(self, name))
+        if self.error_share:
+            cost = down(self.epsilon * self.error_share)
+            made.error_ = ErrorEstimate(value=_EXPECTED_ERROR, epsilon=cost, scale=1.0, teachers=teachers)
+            chosen = made._informed_choice(release.shares, teachers, len(public), student, made.error_)
+        else:
+            first = None if proposer is None else Proposer(proposer, public, classes, student)
+            chosen = made._expected_choice(release.shares, teachers, len(public), student, first)
+        _prove(chosen, advance)
+        made.choice_ = chosen.reason
+        made.guarantee_ = made._guarantee(chosen.mechanism, teachers, release, resumed=True)
+        counting = bool(getattr(chosen.mechanism, "counts", False))
+        labels, counts = made_up_answers(len(public), asked=chosen.queries, classes=len(classes), counts=counting)
+        made._answered(labels, counts, range(chosen.queries))
+        made.student_ = rehearsed(student, public, labels, counts)
+        few = public[:_FEW]
+        rehearsed(
+            student, few, *made_up_answers(len(few), asked=len(few), classes=len(classes), counts=counting, rare=True)
+        )
+        return made
+
+    def _answered(self, labels: NDArray[np.int64], counts: NDArray[np.int64] | None, asked: Sequence[int]) -> None:
+        """What was released, by the places of the public records."""
+        self.labels_ = labels
+        self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
+        self.refused_ = np.setdiff1d(asked, self.answered_).astype(np.int64)
+        self.noisy_counts_ = counts
 
     def _spent(
         self, release: str, mark: dict[str, object], cost: interrupted.Cost, ledger: Ledger | None
@@ -504,64 +618,39 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         }
         return interrupted.paid(ledger, release, cost, task=task, detail=detail)
 
-    def _costs(self, compared: str, *, counting: bool) -> list[interrupted.Cost]:
-        """What a ledger is to pay: for the number of records, if it is counted, and for all the rest."""
-        count = Decimal(repr(self._counting())) if counting else Decimal(0)
-        answers = self if isinstance(self.mechanism, str) else self.mechanism
-        rest, delta = (Decimal(repr(float(amount))) for amount in (answers.epsilon, answers.delta))
-        rest -= count if answers is self else 0
-        parts = [(_COUNT, count, Decimal(0))] * counting + [(_ANSWERS, rest, delta)]
-        return [interrupted.Cost(what=what, epsilon=e, delta=d, neighbours=compared) for what, e, d in parts]
-
-    def _counting(self) -> float:
-        """The ε that the number of records costs where it is counted."""
-        return float(self.epsilon) / _COUNT_SHARE
-
-    def _left(self, *, counting: bool) -> float:
-        """The ε that is left for the error estimate and the mechanism."""
-        return down(self.epsilon - self._counting()) if counting else float(self.epsilon)
-
-    def _cost(self, *, counting: bool) -> tuple[float, float]:
-        """All that one `fit` costs."""
-        if isinstance(self.mechanism, str):
-            return float(self.epsilon), float(self.delta)
-        epsilon = float(self.mechanism.epsilon)
-        return up(epsilon + self._counting()) if counting else epsilon, float(self.mechanism.delta)
-
     def _guarantee(
         self,
         mechanism: Mechanism,
         teachers: int,
-        compared: str,
+        release: _Release,
         *,
-        label_private: bool,
-        counting: bool,
-        overlapping: bool,
-        proposed: bool,
         resumed: bool,
     ) -> Guarantee:
-        proven = mechanism.guarantee()
-        epsilon, delta = self._cost(counting=counting)
-        first = [comparing(compared), *[LABELS_ALONE] * label_private]
-        first += [ALLOWED] * overlapping
-        first += [CLASSES_PUBLIC] * (self.classes is None)
+        proven, shares = mechanism.guarantee(), release.shares
+        epsilon, delta = shares.whole
+        first = [comparing(release.compared), *[LABELS_ALONE] * release.label_private]
+        first += [ALLOWED] * release.overlapping
+        first += [CLASSES_PUBLIC] * release.named
         first += [EACH_ALONE] * (self.features is not None)
-        first += [PROPOSER_PUBLIC] * proposed  # also where it only had a say in the choice
+        first += [PROPOSER_PUBLIC] * release.proposed  # also where it only had a say in the choice
         first += [interrupted.UNSEEN] * resumed
         detail = {
-            "neighbours": compared,
+            "neighbours": release.compared,
             **proven.detail,
             "epsilon_mechanism": mechanism.epsilon,
             "spread": float(mechanism.spread),
             "n_teachers": teachers,
         }
-        if not label_private:
+        if not release.label_private:
             detail["replaced"] = {"epsilon": 2 * epsilon, "delta": replacement_delta(epsilon, delta)}
-        if counting:
-            detail["epsilon_count"] = self._counting()
+        if shares.counting:
+            detail["epsilon_count"] = shares.count
+        if shares.finding:
+            search = shares.search(label_private=release.label_private)
+            detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
         if self.error_ is not None:
             detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
-        what = "privacy loss ε of one label" if label_private else "privacy loss ε"
+        what = "privacy loss ε of one label" if release.label_private else "privacy loss ε"
         return dataclasses.replace(
             proven,
             quantity=f"{what} at δ = {delta:g}",
@@ -573,6 +662,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)
+
+
+def _prove(chosen: Choice, advance: Callable[[str], None]) -> None:
+    """What no theorem covers is refused."""
+    if isinstance(chosen.mechanism, Gate | Confirm):
+        chosen.mechanism.prove(advance)  # which may take a minute
+    chosen.mechanism.guarantee()
 
 
 class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

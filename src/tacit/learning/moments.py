@@ -15,10 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import checked, entropy
 from ..guarantee import Adversary, Assumption, Guarantee
+from ..numerics import up
 from ..theory import accounting
+from . import private_files
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
-from .labels import numbered
+from .labels import UNNAMED, named, numbered
 from .overlap import ALLOWED, REMEDY, require_other_rows
+from .shares import Shares
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
@@ -43,7 +46,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     epsilon, delta  the whole cost of one `fit`; fitting again costs again
     features        a transformer, fitted to the public records alone; the points as they are unless given
     ridge           added to the covariance of the public features, as a multiple of its mean eigenvalue
-    classes         all labels that may occur; None treats those in `y` as public
+    classes         all labels that may occur, from public knowledge; None finds those that enough records hold, as for
+                    `PrivateClassifier`
 
     After `fit`: `guarantee_`, `classes_`, `weights_`.
     """
@@ -67,14 +71,24 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """Spend the budget once; private records among public ones as for `PrivateClassifier`."""
         ridge = checked.number("ridge", self.ridge, above=0, remedy="use about 0.1")
         checked.number("epsilon", self.epsilon, at_least=_LEAST_EPSILON, at_most=1e4, remedy="use about 1")
-        sigma = accounting.lattice_sigma(self.epsilon, self.delta, sensitivity=_LENGTH)
+        finding = self.classes is None
+        shares = Shares(epsilon=self.epsilon, delta=self.delta, finding=finding)
+        epsilon, delta = shares.left
+        sigma = accounting.lattice_sigma(epsilon, delta, sensitivity=_LENGTH)
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
         public = validate_data(self, X_public, dtype=np.float64, reset=False)
         if not allow_overlap:
             require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
-        self.classes_, numbers = numbered(y, self.classes)
         self.features_ = None if self.features is None else clone(self.features).fit(public)
-        whole = _whole(self._rows(X))
+        with private_files.enclosed():
+            whole = _whole(self._rows(X))
+        if finding:
+            search = shares.search(label_private=False)
+            self.classes_ = search.classes(search.labels(y))
+            numbers = numbered(y, self.classes_)
+            whole, numbers = whole[numbers != UNNAMED], numbers[numbers != UNNAMED]
+        else:
+            self.classes_, numbers = named(y, self.classes)
         sums = np.zeros((len(self.classes_), whole.shape[1]), dtype=np.int64)
         np.add.at(sums, numbers, whole)
         noisy = sums + entropy.discrete_gaussian(sigma, size=sums.size).reshape(sums.shape)
@@ -83,7 +97,14 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         penalty = ridge * np.trace(covariance) / len(covariance)
         system = covariance + penalty * np.eye(len(covariance))
         self.weights_ = np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
-        spent = accounting.lattice_delta(self.epsilon, sigma=sigma, sensitivity=_LENGTH)
+        detail = {
+            "delta": up(accounting.lattice_delta(epsilon, sigma=sigma, sensitivity=_LENGTH) + shares.classes[1]),
+            "sigma": sigma,
+            "sensitivity": _LENGTH,
+            "released": sums.size,
+        }
+        if finding:
+            detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
         self.guarantee_ = Guarantee(
             quantity=f"privacy loss ε at δ = {self.delta:g}",
             side="at_most",
@@ -94,10 +115,10 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 comparing(neighbours(label_private=False, ids=False)),
                 *[ALLOWED] * allow_overlap,
                 *_ASSUMED,
-                *[CLASSES_PUBLIC] * (self.classes is None),
+                *[CLASSES_PUBLIC] * (not finding),
                 *[EACH_ALONE] * (self.features is not None),
             ),
-            detail={"delta": spent, "sigma": sigma, "sensitivity": _LENGTH, "released": sums.size},
+            detail=detail,
         )
         return self
 

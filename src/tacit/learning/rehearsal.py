@@ -1,4 +1,4 @@
-"""A learner tried on made-up records, before any budget is spent on real ones."""
+"""Learners tried on made-up records, and students on made-up answers, before any budget is spent on real ones."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..errors import InputError
-from . import stored
+from . import stored, students
 
 _EACH = 50
 """Made-up records of a class."""
@@ -71,3 +72,43 @@ def vouched(name: str, estimator: Any, held: tuple[str, ...]) -> tuple[str, ...]
             remedy="choose another",
         )
     return held
+
+
+def made_up_answers(
+    points: int, *, asked: int, classes: int, counts: bool, rare: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """A class number for each of the first public records that were asked about, in turn, and −1 for all others.
+
+    Where `rare` is set, all name the first class but for one, which names the last.
+    """
+    answers = np.arange(asked) % classes
+    if rare:
+        answers = np.where(np.arange(asked) == asked - 1, classes - 1, 0)
+    labels = np.full(points, students.UNLABELLED, dtype=np.int64)
+    labels[:asked] = answers
+    if not counts:
+        return labels, None
+    table = np.zeros((points, classes), dtype=np.int64)
+    table[np.arange(asked), answers] = _EACH
+    return labels, table
+
+
+def rehearsed(student: Any, public: NDArray[Any], labels: NDArray[np.int64], counts: NDArray[np.int64] | None) -> Any:
+    """A copy of the student that has learned from these answers, and names classes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of made-up answers
+        try:
+            fitted = students.fitted(clone(student), public, labels, counts)
+            good = bool(np.isin(np.asarray(fitted.predict(public)), labels).all())
+        except Exception as failure:  # what foreign code raises; it has seen nothing private
+            good, kind = False, f"{type(student).__name__}, which raised {type(failure).__name__}: {failure}"
+        else:
+            kind = type(student).__name__
+    if not good:
+        raise InputError(
+            "the student",
+            kind,
+            requirement="must learn from public records and made-up answers, also where a class is answered once",
+            remedy="choose another; nothing was spent",
+        )
+    return fitted

@@ -183,6 +183,30 @@ class Constant(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.ones((len(X), 1))
 
 
+class Renumbered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The student of answers that leave out a class between others: it gets numbers without a gap, as some insist."""
+
+    def __init__(self, student: Any = None) -> None:
+        self.student = student
+
+    def fit(self, X: Any, y: Any) -> Renumbered:  # noqa: N803
+        """From class numbers, −1 where there is none."""
+        self.classes_ = np.unique(y[y != UNLABELLED])
+        places = np.where(y == UNLABELLED, UNLABELLED, np.searchsorted(self.classes_, y))
+        self.student_ = fitted(clone(self.student), X, places)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The student's classes, by their own numbers."""
+        classes: NDArray[Any] = self.classes_[np.asarray(self.student_.predict(X), dtype=np.int64)]
+        return classes
+
+    @available_if(lambda self: hasattr(self.student, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The student's chances, a column for each of `classes_`."""
+        return spread_chances(self.student_, X, classes=len(self.classes_))
+
+
 def _targets(y: NDArray[Any], counts: Any) -> tuple[NDArray[np.bool_], NDArray[Any], NDArray[np.float64]]:
     """Which points have an answer, the classes, and for each point its noisy counts or a 1 for its label."""
     check_classification_targets(y)
@@ -205,10 +229,13 @@ def _targets(y: NDArray[Any], counts: Any) -> tuple[NDArray[np.bool_], NDArray[A
 def fitted(student: Any, X: NDArray[Any], y: NDArray[Any], counts: NDArray[Any] | None = None) -> Any:  # noqa: N803
     """The student, fitted to what it can use: all points, those with answers, or noisy counts."""
     answered = y != UNLABELLED
-    if len(np.unique(y[answered])) == 1:
+    present = np.unique(y[answered])
+    if len(present) == 1:
         return Constant().fit(X, y[answered])
     if counts is not None:
         return student.fit(X, y, counts=counts)
+    if not np.array_equal(present, np.arange(len(present))):
+        return Renumbered(student).fit(X, y)
     if takes_unlabelled(student):
         return student.fit(X, y)
     return student.fit(X[answered], y[answered])

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import checked, kept
 from ..errors import InputError
-from . import stored, workers
+from . import private_files, stored, workers
 from .chunks import KEY_BYTES, checked_key, chunks, features, mark, seed, used
 from .votes import ABSTAIN, vote_counts
 
@@ -97,8 +97,7 @@ class Teachers:
         place = None if folder is None else Path(folder)
         if place is not None:
             stored.needed()
-            with contextlib.suppress(OSError):  # claiming the folder says why
-                place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_files.closed(place)
         key = self._key(place)
         rows, digest = chunks(records, labels, ids=names, key=key, n_chunks=self.n_teachers)
         present = [np.unique(labels[chunk]) for chunk in rows]
@@ -126,6 +125,7 @@ class Teachers:
         done = self.n_teachers - len(left)  # a chunk with one class, or empty, needs no training
         if left:
             with (
+                private_files.enclosed(place),
                 workers.opened(engine) as crowd,
                 contextlib.closing(crowd.outcomes(_fitted, left, job)) as outcomes,
             ):
@@ -144,7 +144,7 @@ class Teachers:
                     done += 1
                     advance(f"{done} of {self.n_teachers} teachers trained")
         self._teachers = [(found, trained.get(number)) for number, found in enumerate(present)]
-        self._shape = records.shape[1:]
+        self._shape, self._place = records.shape[1:], place
         return self
 
     def votes(
@@ -175,7 +175,7 @@ class Teachers:
             return votes
         # Scikit-learn looks for infinities in every call; once is enough.
         finite = queries.dtype.kind == "f" and bool(np.isfinite(queries).all())
-        with workers.opened(engine) as crowd:
+        with private_files.enclosed(self._place), workers.opened(engine) as crowd:
             size = math.ceil(len(taught) / (4 * crowd.cores))
             blocks = [taught[start : start + size] for start in range(0, len(taught), size)]
             teachers, done = self._teachers, self.n_teachers - len(taught)

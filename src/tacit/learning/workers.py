@@ -7,6 +7,7 @@ kind alone, since its words may quote private records.
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -122,7 +123,8 @@ def opened(engine: str) -> Iterator[Workers]:
     if not isinstance(engine, str):
         raise InputError("engine", engine, requirement="must be a string", remedy="use 'local'")
     if engine == "local":
-        yield Workers(engine=engine, backend="loky")
+        # Processes of our own, not those that other code has started, so that their files are closed to others too.
+        yield Workers(engine=engine, backend="loky", options={"initializer": os.umask, "initargs": (0o077,)})
         return
     kind, host, port = engines.address(engine, kinds=("dask", "tls", "ray"), name="engine")
     if kind != "ray":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def write_with_column(
         text = any(isinstance(value, str) for value in values)
         gap = "" if text else np.nan
         held[column] = np.array([gap if value is None else value for value in values])
-        np.savez_compressed(buffer, **held)
+        _write_npz(buffer, held)
     else:
         arrow = loaded_arrow()
         frame = _frame(source, kind, "the table")
@@ -71,6 +72,15 @@ def write_with_column(
             plain = arrow.schema([arrow.field(held.name, held.type, held.nullable) for held in frame.schema])
             arrow.parquet.write_table(frame.cast(plain), buffer)  # remarks in a file may speak of all its records
     write_whole(target, buffer.getvalue())
+
+
+def _write_npz(file: io.BytesIO, held: Mapping[str, NDArray[Any]]) -> None:
+    """What np.savez_compressed writes, with columns of any name, and without the time."""
+    with zipfile.ZipFile(file, "w", compression=zipfile.ZIP_DEFLATED) as archive:
+        for name, array in held.items():
+            part = io.BytesIO()
+            np.lib.format.write_array(part, np.asarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), part.getvalue(), compress_type=zipfile.ZIP_DEFLATED)
 
 
 def _frame(path: Path, kind: str, name: str) -> Any:

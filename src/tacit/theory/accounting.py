@@ -101,6 +101,38 @@ def laplace_scale(epsilon: float, *, sensitivity: int) -> float:
 
 
 @at_most
+def lone_label_chance(threshold: int, *, scale: float) -> float:
+    r"""The chance that a label which one record holds is found: that its noisy count reaches the threshold.
+
+    Statement.   P(1 + Z ≥ t) = a^(t−1)/(1 + a), a = exp(−1/λ), Z discrete Laplace of scale λ.
+    Assumptions. Noise drawn exactly (caller); threshold ≥ 2, scale > 0 (checked).
+    Direction.   Exact, rounded up.
+    Reference.   docs/proofs/accounting.md.
+    """
+    t = checked.whole("threshold", threshold, at_least=2, remedy="use that of label_threshold")
+    return _single_release(t - 2, _scale(scale))
+
+
+@at_most
+def label_threshold(delta: float, *, scale: float, changed: int) -> int:
+    r"""The least threshold with which labels whose noisy counts reach it are (c/λ, δ)-DP.
+
+    Statement.   min{t ≥ 2 : c·p(t) ≤ δ}, p of `lone_label_chance`.
+    Assumptions. One record, or person, changes at most c counts, each by 1; labels that nobody holds are never found;
+                 discrete Laplace noise of scale λ on every other count, drawn exactly and independently (caller); delta
+                 in (0, 1), scale > 0, c ≥ 1 (checked).
+    Direction.   The t returned was itself put to the claim.
+    Reference.   docs/proofs/accounting.md.
+    """
+    delta, scale = _delta(delta), _scale(scale)
+    c = checked.whole("changed", changed, at_least=1, remedy="use 1 for a record that is added, 2 for a changed label")
+    share = down(delta / c, relative=4e-16)
+    return 2 + _least(
+        lambda more: lone_label_chance(2 + more, scale=scale) <= share, what=f"a threshold for scale = {scale:g}"
+    )
+
+
+@at_most
 def replacement_delta(epsilon: float, delta: float) -> float:
     r"""δ at 2ε when one record is replaced by another, of what is (ε, δ)-DP when one is added or removed.
 

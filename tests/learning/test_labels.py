@@ -1,0 +1,130 @@
+"""Classes that nobody named: found with noise, paid for, and never by a label that one record alone holds."""
+
+import json
+
+import numpy as np
+import pytest
+from noises import ScriptedNoise, SeededNoise
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from tacit import InputError
+from tacit.learning import MomentClassifier, PrivateClassifier
+from tacit.learning.labels import Search, numbered
+from tacit.ledger import Ledger
+
+RARE = "Ytterby syndrome"
+
+
+def records(size=600, seed=0):
+    """Two far groups, "ill" and "well", and one record with a label of its own."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, size)
+    points, labels = rng.normal(size=(size, 2)) + 8 * group[:, None], np.array(["ill", "well"], dtype=object)[group]
+    labels[17] = RARE
+    return points, labels
+
+
+PUBLIC = np.random.default_rng(1).normal(size=(60, 2)) * 5 + 4
+OPTIONS = {"epsilon": 40.0, "n_teachers": 20, "mechanism": "gnmax"}
+
+
+@pytest.mark.parametrize("public", [PUBLIC, None])
+@pytest.mark.parametrize("ids", [None, [str(row // 2) for row in range(600)]])
+def test_a_label_that_one_record_holds_is_not_published(public, ids, tmp_path):
+    """It is found with a chance below δ/10 = 1e-6; each of the others is missed with one below 1e-50."""
+    points, labels = records()
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=40, delta=1e-5)
+    model = PrivateClassifier(LogisticRegression(), ledger=ledger, **OPTIONS)
+    model.fit(points, labels, public, ids=ids)
+    assert model.classes_.tolist() == ["ill", "well"]
+    assert model.classes_.dtype == "<U4"  # as wide as the longest that was found
+    assert RARE not in str(vars(model.published()))
+    assert np.mean(model.predict(points) == labels) > 0.9
+    classes, answers = ledger.entries()
+    assert classes.what == "PrivateClassifier.fit, the classes with noise"
+    assert (float(classes.epsilon), float(classes.delta)) == pytest.approx((2.0, 1e-6))
+    assert classes.epsilon + answers.epsilon == 40
+    assert model.guarantee_.value == 40
+    detail = model.guarantee_.detail
+    assert (detail["epsilon_classes"], detail["delta_classes"]) == pytest.approx((2.0, 1e-6))
+    assert detail["epsilon_mechanism"] <= 38
+    assert detail["found_from"] == Search(epsilon=2.0, delta=1e-6, changed=2 if public is None else 1).threshold
+
+
+def test_sums_of_features_find_classes_the_same_way():
+    points, labels = records()
+    model = MomentClassifier(epsilon=40.0).fit(points, labels, PUBLIC)
+    assert model.classes_.tolist() == ["ill", "well"]
+    assert model.guarantee_.value == 40
+    assert model.guarantee_.detail["delta"] <= 1e-5
+    assert model.guarantee_.detail["found_from"] == Search(epsilon=2.0, delta=1e-6, changed=1).threshold
+    named = MomentClassifier(epsilon=40.0, classes=["ill", "well", RARE]).fit(points, labels, PUBLIC)
+    assert "found_from" not in named.guarantee_.detail
+    assert named.guarantee_.detail["sigma"] < model.guarantee_.detail["sigma"]
+
+
+def test_a_search_is_drawn_once_for_each_folder_even_if_it_found_too_little(tmp_path):
+    points, labels = records(60)
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=2, delta=1e-5)
+    model = PrivateClassifier(LogisticRegression(), **OPTIONS | {"epsilon": 1.0}, ledger=ledger)
+    for _ in range(2):
+        with pytest.raises(InputError, match="the number of classes found among private labels must be two or more"):
+            model.fit(points, labels, PUBLIC, folder=tmp_path / "kept")
+    assert len(ledger.entries()) == 1
+    found = json.loads((tmp_path / "kept" / "classes.json").read_text())
+    (tmp_path / "kept" / "classes.json").write_text(json.dumps({"classes": ["ill", "well"]}))
+    assert found == {"classes": []}
+    model.fit(points, labels, PUBLIC, folder=tmp_path / "kept")  # what the folder holds is taken, not drawn again
+    assert [entry.what for entry in ledger.entries()][1:] == ["PrivateClassifier.fit"]
+
+
+def test_what_a_proposer_names_is_public():
+    points, labels = records()
+    known, names = records(seed=5)
+    ill_or_well = np.array([name if name != RARE else "ill" for name in names])
+    proposer = KNeighborsClassifier(1).fit(known, ill_or_well)
+    options = OPTIONS | {"mechanism": "auto"}
+    with pytest.raises(InputError, match="y must hold labels among classes alone"):
+        PrivateClassifier(LogisticRegression(), **options).fit(points, labels, PUBLIC, proposer=proposer)
+    labels[17] = "ill"
+    model = PrivateClassifier(LogisticRegression(), **options).fit(points, labels, PUBLIC, proposer=proposer)
+    assert "found_from" not in model.guarantee_.detail
+    assert any("are public knowledge" in text for text in model.guarantee_.assumed(checked_by="caller"))
+
+
+def test_labels_are_found_as_often_as_their_counts_say():
+    """10000 searches for each count; a false alarm needs five standard deviations in one of 8 cases: below 5e-6."""
+    search, noise, runs = Search(epsilon=1.0, delta=0.05, changed=1), SeededNoise(0), 10000
+    t, a = search.threshold, np.exp(-1.0)
+    for count in range(1, 9):
+        y = np.repeat("cat", count)
+        share = np.mean([search.labels(y, noise=noise) == ["cat"] for _ in range(runs)])
+        gap = t - count
+        expected = a**gap / (1 + a) if gap > 0 else 1 - a ** (1 - gap) / (1 + a)
+        assert abs(share - expected) < 5 * np.sqrt(expected * (1 - expected) / runs)
+
+
+def test_a_person_counts_once():
+    """Of twelve records one person holds ten; without noise their label has one vote."""
+    y = np.array(["rare"] * 9 + ["usual"] + ["usual"] * 2)
+    people = [b"one"] * 10 + [b"two", b"three"]
+    search = Search(epsilon=20.0, delta=0.01, changed=1)
+    assert search.threshold == 2
+    assert search.labels(y, people, ScriptedNoise(0, 0)) == ["usual"]
+    assert search.labels(y, noise=ScriptedNoise(0, 0)) == ["rare", "usual"]
+    tied = np.array(["b", "a", "b", "a"])  # of equals the first, and a label that nobody mostly has is never found
+    assert search.labels(tied, [b"one", b"one", b"two", b"two"], ScriptedNoise(0)) == ["a"]
+
+
+def test_labels_that_are_no_class_have_no_number():
+    assert numbered(np.array(["x", "a", "b", "zz"]), np.array(["a", "b"])).tolist() == [-1, 0, 1, -1]
+
+
+def test_a_mechanism_must_leave_something_for_the_classes():
+    from tacit.learning import GNMax
+
+    points, labels = records()
+    model = PrivateClassifier(mechanism=GNMax(epsilon=39.0, delta=1e-6, queries=5), epsilon=40.0, n_teachers=5)
+    with pytest.raises(InputError, match="classes must be named, as this mechanism leaves too little"):
+        model.fit(points, labels, PUBLIC)

@@ -1,0 +1,181 @@
+"""Nobody else on the machine can read private records: not while a fit runs, not afterwards, not after a kill."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from tacit import InputError
+from tacit.learning import PrivateClassifier, Teachers, private_files
+
+MARK = 4711.08154711
+"""A number of private records that is nowhere else."""
+NOBODY = 65534
+ANOTHER = pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0 or shutil.which("setpriv") is None,
+    reason="another user can only be played by root, with setpriv",
+)
+
+SPY = f"""
+import os, struct, sys
+mark, seen, places = struct.pack("d", {MARK}), set(), sys.argv[1:]
+print("looking", flush=True)
+while os.getppid() != 1 and not os.path.exists(sys.argv[1] + "/done"):
+    for place in places:
+        for folder, _, names in os.walk(place):
+            for name in names:
+                path = os.path.join(folder, name)
+                try:
+                    with open(path, "rb") as file:
+                        held = file.read(1 << 20)
+                except OSError:
+                    continue
+                if mark in held:
+                    seen.add(path)
+print(*sorted(seen), sep="\\n", flush=True)
+"""
+
+FIT = f"""
+import os, sys, time
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from tacit.learning import PrivateClassifier
+
+class Slow(GaussianNB):
+    def fit(self, X, y):
+        time.sleep(float(os.environ["PAUSE"]))
+        return super().fit(X, y)
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    X, public = rng.normal(size=(60000, 200)), rng.normal(size=(50, 200))
+    X[:, 0] = {MARK}
+    y = (X[:, 1] > 0).astype(int)
+    model = PrivateClassifier(
+        Slow(), student=GaussianNB(), epsilon=50.0, n_teachers=8, mechanism="gnmax", classes=[0, 1]
+    )
+    model.fit(X, y, public, folder=sys.argv[1] or None, trusted=["__main__.Slow"])
+"""
+
+
+@pytest.fixture
+def open_place(tmp_path):
+    """A folder that every user can open, as /tmp is; pytest's own is closed to them."""
+    place = Path("/tmp") / f"tacit-test-{os.getpid()}-{tmp_path.name}"  # noqa: S108
+    place.mkdir(mode=0o755)
+    yield place
+    shutil.rmtree(place)
+
+
+def fitting(place, folder, *, seconds, **variables):
+    script = place / "fit.py"
+    script.write_text(FIT)
+    environment = os.environ | variables | {"PAUSE": str(seconds)}
+    return subprocess.Popen([sys.executable, str(script), folder], env=environment, start_new_session=True)
+
+
+@ANOTHER
+@pytest.mark.parametrize("folder", ["", "kept"])
+def test_another_user_reads_no_record_while_a_fit_runs(open_place, folder):
+    nobody = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    looking = [*nobody, "/usr/bin/env", "python3", "-c", SPY, str(open_place), "/dev/shm"]  # noqa: S108
+    with subprocess.Popen(looking, stdout=subprocess.PIPE, text=True) as spy:
+        assert spy.stdout.readline() == "looking\n"
+        readable = open_place / "readable"  # that he would find what he can read
+        readable.write_bytes(np.array([MARK]).tobytes())
+        with fitting(open_place, folder and str(open_place / folder), seconds=0.05, TMPDIR=str(open_place)) as process:
+            failed = process.wait(timeout=120)
+        (open_place / "done").touch()
+        found, _ = spy.communicate(timeout=60)
+    assert not failed
+    assert found.split() == [str(readable)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills and locks of Unix")
+@pytest.mark.parametrize("folder", ["", "kept"])
+def test_what_a_killed_fit_left_is_removed_by_the_next(open_place, folder):
+    where = open_place / (folder or "shared")
+    where.mkdir()
+    variables = {"JOBLIB_TEMP_FOLDER": str(open_place / "shared")}
+
+    def left():
+        return [path for path in where.rglob("*.pkl") if np.array([MARK]).tobytes() in path.read_bytes()]
+
+    deadline = time.monotonic() + 60
+    with fitting(open_place, folder and str(where), seconds=60, **variables) as process:
+        try:
+            while not left() and time.monotonic() < deadline and process.poll() is None:
+                time.sleep(0.05)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert left()
+    assert stat.S_IMODE(next(where.glob("tacit-private-*")).stat().st_mode) == 0o700
+    with fitting(open_place, folder and str(where), seconds=0, **variables) as again:
+        assert again.wait(timeout=120) == 0
+    assert not left()
+    assert not list(where.glob("tacit-private-*"))
+
+
+def test_a_run_that_lives_keeps_its_files(tmp_path):
+    """Another run of the same user begins beside it, and ends before it."""
+    with private_files.enclosed(tmp_path):
+        inside = Path(os.environ["JOBLIB_TEMP_FOLDER"])
+        (inside / "record").write_text("4711")
+        assert stat.S_IMODE((inside / "record").stat().st_mode) == 0o600
+        code = f"from pathlib import Path\nfrom tacit.learning import private_files\nplace = Path({str(tmp_path)!r})\n"
+        code += "with private_files.enclosed(place):\n    print(len(list(place.glob('tacit-private-*'))))"
+        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert other.stdout == "2\n"
+        assert (inside / "record").exists()
+    assert not inside.exists()
+    assert not list(tmp_path.iterdir())
+
+
+def test_blocks_overlap_and_leave_the_process_as_it_was(tmp_path):
+    before, mask = os.environ.get("JOBLIB_TEMP_FOLDER"), os.umask(0o022)
+    try:
+        first, second = private_files.enclosed(tmp_path / "a"), private_files.enclosed(tmp_path / "b")
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        (tmp_path / "new").touch()
+        second.__exit__(None, None, None)
+        assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(mask)
+    assert os.environ.get("JOBLIB_TEMP_FOLDER") == before
+
+
+def test_a_folder_that_others_can_open_is_closed_to_them(tmp_path):
+    rng = np.random.default_rng(0)
+    points, labels = rng.normal(size=(60, 2)), np.arange(60) % 2
+    folder = tmp_path / "wide"
+    folder.mkdir(mode=0o755)
+    (folder / "teachers").mkdir(mode=0o755)
+    model = PrivateClassifier(LogisticRegression(), epsilon=50.0, n_teachers=3, mechanism="gnmax", classes=[0, 1])
+    model.fit(points, labels, rng.normal(size=(9, 2)), folder=folder)
+    Teachers(LogisticRegression(), 3, classes=[0, 1]).fit(points, labels, folder=tmp_path / "new" / "teachers")
+    for place in (folder, tmp_path / "new" / "teachers"):
+        held = list(place.rglob("*"))
+        assert len(held) > 3
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        for path in held:
+            assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    with pytest.raises(InputError, match="folder must be a folder that can be written, and closed to all other users"):
+        model.fit(points, labels, rng.normal(size=(9, 2)), folder=folder / "task.json")
+
+
+def test_temporary_files_have_a_place(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path / "file" / "in"))
+    with pytest.raises(InputError, match="the folder for temporary files must be one that can be written"):
+        Teachers(LogisticRegression(), 2, classes=[0, 1]).fit(np.eye(8), np.arange(8) % 2)
