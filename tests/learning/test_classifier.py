@@ -87,7 +87,11 @@ def exceptions(estimator):
 
 
 @parametrize_with_checks(
-    [PrivateClassifier(epsilon=200.0, key=KEY), PrivateClassifier(epsilon=1000.0, mechanism="gnmax", key=KEY), Propagated()],
+    [
+        PrivateClassifier(epsilon=200.0, key=KEY),
+        PrivateClassifier(epsilon=1000.0, mechanism="gnmax", key=KEY),
+        Propagated(),
+    ],
     expected_failed_checks=exceptions,
 )
 def test_scikit_learns_contract(estimator, check):

@@ -185,5 +185,3 @@ def test_temporary_files_have_a_place(tmp_path, monkeypatch):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path / "file" / "in"))
     with pytest.raises(InputError, match="the folder for temporary files must be one that can be written"):
         Teachers(LogisticRegression(), 2, classes=[0, 1]).fit(np.eye(8), np.arange(8) % 2)
-
-
