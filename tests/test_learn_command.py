@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -579,3 +580,112 @@ def test_a_run_that_goes_on_proposes_the_same():
     fitted = [proposer(forest, records, labels) for _ in range(2)]
     public = rng.normal(size=(500, 3))
     assert np.array_equal(*(model.predict_proba(public) for model in fitted))
+
+
+def test_a_label_that_one_record_holds_is_not_published(folder, here):
+    """Without --classes: it is found with a chance below δ/10 = 1e-6, each of the others missed with one below 1e-40.
+
+    Of digits for labels: had the lone label a say in what labels are, all would be text.
+    """
+    with (folder / "private.csv").open() as file:
+        _, *rows = csv.reader(file)
+    for row in rows:
+        row[-1] = "1" if row[-1] == "yes" else "0"
+    rows[3][-1] = "Falun syndrome"
+    write_csv(folder / "lone.csv", rows, HEADER)
+    run = ("lone.csv", "--label", "bought", "--public", "public.csv", *BUDGET, *QUICK, "--out", "lone")
+    assert here(folder, "learn", *run).returncode == 0
+    found = results(folder, "lone")
+    assert found["detail"]["classes"] == [0, 1]
+    assert "Nobody named the classes. They were found with noise, for ε = 0.4 and δ = 1e-06" in " ".join(
+        found["summary"]
+    )
+    assert not any(b"Falun" in content for _, content in published(folder / "lone" / "publish"))
+    entries = Ledger.open(folder / "lone" / "ledger.sqlite").entries()
+    assert [entry.what for entry in entries] == [
+        "PrivateClassifier.fit, the classes with noise",
+        "PrivateClassifier.fit",
+    ]
+    assert sum(entry.epsilon for entry in entries) == 8
+    assert not (folder / "lone" / "private" / "rehearsal").exists()
+
+
+def test_columns_of_any_name_and_a_large_budget_can_be_published(tmp_path, here):
+    """What np.savez takes for its own arguments, and an ε whose e^ε is no float."""
+    rng = np.random.default_rng(0)
+    arrays = {"file": rng.normal(size=300), "allow_pickle": rng.normal(size=300)}
+    labels = (arrays["file"] > 0).astype(int)
+    rehearsed = tables.whole._write_npz
+    for name, rows, more in (("private", slice(200), {"y": labels[:200]}), ("public", slice(200, None), {})):
+        with (tmp_path / f"{name}.npz").open("wb") as file:
+            rehearsed(file, {key: array[rows] for key, array in arrays.items()} | more)
+    run = ("private.npz", "--label", "y", "--public", "public.npz", "--epsilon", "9000", "--delta", "1e-5")
+    assert here(tmp_path, "learn", *run, "--teachers", "5", "--out", "out").returncode == 0
+    labelled = np.load(tmp_path / "out" / "publish" / "labelled.npz", allow_pickle=False)
+    assert set(labelled.files) == {"file", "allow_pickle", "y"}
+    assert "more than e^9000 times" in (tmp_path / "out" / "publish" / "report.html").read_text()
+
+
+class Wary(LogisticRegression):
+    """A student that wants every class twice."""
+
+    def fit(self, X, y):  # noqa: N803
+        if np.bincount(y).min() < 2:
+            raise ArithmeticError("a class with one member")
+        return super().fit(X, y)
+
+
+class Unstorable(LogisticRegression):
+    """A student that skops cannot store once it has learned from a hundred records or more."""
+
+    def fit(self, X, y):  # noqa: N803
+        self.held_ = (part for part in ()) if len(X) > 100 else None
+        return super().fit(X, y)
+
+
+def blocked(out):
+    (out / "publish" / "report.html").mkdir(parents=True)
+
+
+@pytest.mark.parametrize(
+    ("extra", "before", "match"),
+    [
+        (("--student", f"{__name__}:Wary"), None, "which raised ArithmeticError: a class with one member"),
+        (("--student", f"{__name__}:Unstorable", "--queries", "all"), None, "must be one that skops can store"),
+        ((), blocked, "report.html is a folder"),
+    ],
+)
+def test_what_cannot_be_published_is_refused_before_anything_is_paid_for(folder, extra, before, match, tmp_path, here):
+    out = tmp_path / "out"
+    if before is not None:
+        before(out)
+    refused = here(folder, "learn", *MIXED, *extra, "--out", out)
+    assert_one_line_error(refused)
+    assert match in refused.stderr
+    ledger = out / "ledger.sqlite"
+    assert not ledger.exists() or not Ledger.open(ledger).entries()
+    assert not (out / "private" / "rehearsal").exists()
+
+
+def test_what_is_published_says_nothing_of_when_and_where(folder, finished, tmp_path):  # noqa: ARG001
+    """The same answers are the same bytes: from another process, at another time, in another folder."""
+    found = []
+    for number in range(2):
+        shutil.copytree(folder / "out", tmp_path / str(number) / "out")
+        for name in ("private.csv", "public.csv", "test.csv"):
+            shutil.copy(folder / name, tmp_path / str(number))
+        shutil.rmtree(tmp_path / str(number) / "out" / "publish")
+        again = run(tmp_path / str(number), *MIXED, "--test", "test.csv", "--out", "out", "--resume")
+        assert again.returncode == 0, again.stderr
+        found.append(dict(published(tmp_path / str(number) / "out" / "publish")))
+        time.sleep(2)  # what archives know of time is two seconds
+    assert len(found[0]) >= 4
+    assert found[0] == found[1]
+
+
+def test_a_function_is_no_learner_and_is_not_called(folder, here, monkeypatch):
+    monkeypatch.setattr(os, "abort", lambda: pytest.fail("called"))
+    for name in ("os:abort", "sklearn.pipeline:make_pipeline", "sklearn.preprocessing:StandardScaler"):
+        refused = here(folder, "learn", *MIXED, "--learner", name, "--out", "unlearned")
+        assert_one_line_error(refused)
+        assert "--learner must be a class of classifiers in the style of scikit-learn" in refused.stderr

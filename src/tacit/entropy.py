@@ -1,8 +1,9 @@
-"""Exact privacy noise from the operating system's entropy. Nothing here takes a seed.
+"""Exact privacy noise from cryptographic generators that the operating system's entropy seeds. Nothing takes a seed.
 
 Floating-point noise leaks through its low bits (Mironov, CCS 2012, doi:10.1145/2382196.2382264), so privacy noise is
 made of integers. Discrete Laplace and Gaussian noise come from OpenDP, which samples them exactly (Canonne,
-Kamath and Steinke, arXiv:2004.00010v4); OpenDP has no Bernoulli of rational probability, so that one is ours.
+Kamath and Steinke, arXiv:2004.00010v4), with the bits of a generator of its own (OpenSSL's), seeded by the operating
+system. It has no Bernoulli of rational probability, so that one is ours, with the operating system's own generator.
 """
 
 from __future__ import annotations

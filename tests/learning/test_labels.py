@@ -13,7 +13,7 @@ from tacit.learning import MomentClassifier, PrivateClassifier
 from tacit.learning.labels import Search, numbered
 from tacit.ledger import Ledger
 
-RARE = "Ytterby syndrome"
+LONE = "Ytterby syndrome"
 
 
 def records(size=600, seed=0):
@@ -21,7 +21,7 @@ def records(size=600, seed=0):
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 2, size)
     points, labels = rng.normal(size=(size, 2)) + 8 * group[:, None], np.array(["ill", "well"], dtype=object)[group]
-    labels[17] = RARE
+    labels[17] = LONE
     return points, labels
 
 
@@ -39,7 +39,7 @@ def test_a_label_that_one_record_holds_is_not_published(public, ids, tmp_path):
     model.fit(points, labels, public, ids=ids)
     assert model.classes_.tolist() == ["ill", "well"]
     assert model.classes_.dtype == "<U4"  # as wide as the longest that was found
-    assert RARE not in str(vars(model.published()))
+    assert LONE not in str(vars(model.published()))
     assert np.mean(model.predict(points) == labels) > 0.9
     classes, answers = ledger.entries()
     assert classes.what == "PrivateClassifier.fit, the classes with noise"
@@ -59,7 +59,7 @@ def test_sums_of_features_find_classes_the_same_way():
     assert model.guarantee_.value == 40
     assert model.guarantee_.detail["delta"] <= 1e-5
     assert model.guarantee_.detail["found_from"] == Search(epsilon=2.0, delta=1e-6, changed=1).threshold
-    named = MomentClassifier(epsilon=40.0, classes=["ill", "well", RARE]).fit(points, labels, PUBLIC)
+    named = MomentClassifier(epsilon=40.0, classes=["ill", "well", LONE]).fit(points, labels, PUBLIC)
     assert "found_from" not in named.guarantee_.detail
     assert named.guarantee_.detail["sigma"] < model.guarantee_.detail["sigma"]
 
@@ -82,7 +82,7 @@ def test_a_search_is_drawn_once_for_each_folder_even_if_it_found_too_little(tmp_
 def test_what_a_proposer_names_is_public():
     points, labels = records()
     known, names = records(seed=5)
-    ill_or_well = np.array([name if name != RARE else "ill" for name in names])
+    ill_or_well = np.array([name if name != LONE else "ill" for name in names])
     proposer = KNeighborsClassifier(1).fit(known, ill_or_well)
     options = OPTIONS | {"mechanism": "auto"}
     with pytest.raises(InputError, match="y must hold labels among classes alone"):

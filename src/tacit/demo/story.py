@@ -17,7 +17,7 @@ STEPS = 11
 def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> Report:
     """Three releases: bound each, attack it, compare. `advance` hears the name of each of the STEPS as it begins.
 
-    The noise of the second part comes from the operating system's entropy, so its numbers differ from run to run.
+    The noise of the second part takes no seed, so its numbers differ from run to run.
     """
     from threadpoolctl import threadpool_limits
 

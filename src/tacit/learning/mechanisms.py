@@ -10,7 +10,7 @@ begins one run of it, and the session's `answer(counts)` gives a class, or None 
 
 `gate.py` beside this holds two more, which answer for free while teachers agree.
 
-Noise is made of whole numbers drawn exactly from the operating system's entropy (`tacit.entropy`), and nothing here
+Noise is made of whole numbers drawn exactly (`tacit.entropy`), and nothing here
 turns private counts into floats. Costs are proven in docs/proofs/accounting.md.
 """
 
@@ -52,7 +52,8 @@ _ASSUMED = (
         checked_by="caller",
     ),
     Assumption(
-        text="noise comes from the operating system's entropy, and the adversary sees answers, not how long they took",
+        text="nobody can foresee the noise, which comes from cryptographic generators that the operating system seeds; "
+        "the adversary sees answers, not how long they took",
         checked_by="caller",
     ),
     Assumption(text="the session answers nothing after it has stopped", checked_by="code"),
@@ -77,7 +78,7 @@ class Noise(Protocol):
 
 
 class SystemNoise:
-    """Fresh noise for every call, exact, from the operating system's entropy: the only one to release with."""
+    """Fresh noise for every call, exact, by `tacit.entropy`: the only one to release with."""
 
     def laplace(self, scale: float) -> int:
         """One discrete Laplace number."""

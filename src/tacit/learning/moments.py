@@ -33,7 +33,10 @@ _ASSUMED = (
     Assumption(
         text="one fit is made; each further one is a release of its own, with its own cost", checked_by="caller"
     ),
-    Assumption(text="noise comes from the operating system's entropy", checked_by="caller"),
+    Assumption(
+        text="nobody can foresee the noise: it comes from a cryptographic generator that the operating system seeds",
+        checked_by="caller",
+    ),
 )
 
 

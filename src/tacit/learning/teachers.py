@@ -38,7 +38,7 @@ class Teachers:
     class always votes for it; an empty one abstains, or votes for `default`. `random_state` of the estimator, and of
     what it holds, is set from the key and the teacher's number.
 
-    `key` is 32 bytes, from the operating system's entropy unless given. Privacy does not rest on it, but who knows it
+    `key` is 32 bytes, from the operating system's generator unless given. Privacy does not rest on it, but who knows it
     can aim records at a chunk. `trusted` names types that stored teachers may hold beyond those that skops trusts.
 
     Errors while training go to the owner of the data and may depend on it: do not publish them.
