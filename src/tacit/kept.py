@@ -144,7 +144,8 @@ def _unsealed(path: Path, task: object) -> bytes:
             "a kept file",
             str(path),
             requirement="must be as this task wrote it, under the same name",
-            remedy="delete the file to have it made again",
+            # What came before the task may have been released already: a second draw would cost again.
+            remedy="choose another folder" if task is None else "delete the file to have it made again",
         )
     return content
 

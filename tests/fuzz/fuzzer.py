@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import io
 import json
 import os
@@ -361,7 +362,9 @@ def worker(arguments: argparse.Namespace) -> None:
     for number in range(arguments.first, arguments.cases):
         speak.write(f"{number}\n")
         began = time.monotonic()
+        faulthandler.dump_traceback_later(2 * SECONDS, exit=True)  # where foreign code hangs, which hears no signal
         what, wrong = run_case(number, arguments.seed, good, expected)
+        faulthandler.cancel_dump_traceback_later()
         speak.write(json.dumps([number, what, wrong, time.monotonic() - began]) + "\n")
 
 
@@ -375,13 +378,14 @@ def fuzz(cases: int, seed: int) -> tuple[Counter[str], Counter[str], list[str]]:
         good = Path(place) / "good"
         good.mkdir()
         while first < cases:
-            begun = first
+            begun = False
             command = [sys.executable, __file__, "--worker", "--folder", str(good), "--first", str(first)]
             command += ["--cases", str(cases), "--seed", str(seed)]
             environment = {**os.environ, "LOKY_MAX_CPU_COUNT": "1", "OMP_NUM_THREADS": "1"}
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as running:
                 for line in running.stdout or ():
                     found = json.loads(line)
+                    begun = True
                     if isinstance(found, int):
                         first = found
                         continue
@@ -394,9 +398,10 @@ def fuzz(cases: int, seed: int) -> tuple[Counter[str], Counter[str], list[str]]:
                         print(wrong[-1], file=sys.stderr, flush=True)
             if first < cases:
                 wrong.append(f"case {first} ended its process with {running.returncode}")
+                print(wrong[-1], file=sys.stderr, flush=True)
                 first += 1
-                if first == begun + 1 and running.returncode == 1:
-                    break  # it cannot even begin
+                if not begun:
+                    break
     return counts, seconds, wrong
 
 
