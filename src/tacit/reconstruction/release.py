@@ -146,14 +146,34 @@ def derivatives() -> Iterator[None]:
 
 @contextlib.contextmanager
 def exact() -> Iterator[None]:
-    """No gradients, no TF32, plain attention."""
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    """No gradients, no TF32 or bfloat16 inside products, no autocast, plain attention: what is bounded, and what `Dithered` releases."""
+    with (
+        torch.no_grad(),
+        torch.autocast("cpu", enabled=False),
+        torch.autocast("cuda", enabled=False),
+        _full_products(),
+        plain_attention(),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _full_products() -> Iterator[None]:
+    """Products of float32 numbers in float32, where the caller has allowed TF32 or bfloat16 inside them."""
+    backends = torch.backends
+    name, full, parts = "allow_tf32", False, [backends.cuda.matmul, backends.cudnn]
+    if hasattr(backends.cuda.matmul, "fp32_precision"):  # from torch 2.9 on, where the old names may raise
+        name, full = "fp32_precision", "ieee"
+        parts = [part for kind in (backends.cudnn, backends.mkldnn) for part in (kind.conv, kind.rnn)]
+        parts += [backends.cuda.matmul, backends.mkldnn.matmul]
+    before = [getattr(part, name) for part in parts]
+    for part in parts:
+        setattr(part, name, full)
     try:
-        with torch.no_grad(), plain_attention():
-            yield
+        yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+        for part, value in zip(parts, before, strict=True):
+            setattr(part, name, value)
 
 
 def opened(
