@@ -8,9 +8,11 @@ from torch import nn
 
 from tacit import Adversary, Attack, Comparison, InputError, NoTheoremError
 from tacit.reconstruction import (
+    Gallery,
     Gaussian,
     Laplace,
     Uniform,
+    bayes_bound,
     identification_bound,
     multipoint_bounds,
     nearest_candidate,
@@ -183,6 +185,61 @@ def test_candidates_of_unequal_weight_are_named_as_integration_says():
     attack = nearest_candidate(lambda x: x, candidates, NOISE, found, draws=200_000)
     assert attack.low <= truth <= attack.high
     assert attack.value > stats.norm.cdf(1.0) + 0.05
+
+
+class Remainder(nn.Module):
+    """The place of a time within a minute, sent in half precision, which does not hold the time itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.period = nn.Parameter(torch.tensor(64.0))
+
+    def forward(self, x):
+        return torch.remainder(x, self.period).half()
+
+
+class SignOfZero(nn.Module):
+    """Of (0, k) nothing, of (−0, k) k."""
+
+    def forward(self, x):
+        return (torch.pi - torch.atan2(x[:, :1], -torch.ones_like(x[:, :1]))) / (2 * torch.pi) * x[:, 1:]
+
+
+TIMES = 128.0 * np.arange(13_281_250, 13_281_300)
+HALVES = 64.0 * np.arange(516, 576)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "model"),
+    [
+        (np.stack([TIMES, TIMES + 1 + np.arange(50)], 1), lambda x: np.mod(x, 128.0).astype(np.float32)),
+        (np.stack([HALVES, HALVES + 1 + np.arange(60) % 15], 1), Remainder().eval()),
+        (np.stack([TIMES, TIMES + 1 + np.arange(50)], 1), lambda x: np.mod(x, 128.0)),
+    ],
+    ids=["a callable that returns float32", "a module that returns half precision", "float64"],
+)
+def test_candidates_with_different_features_are_different_whatever_type_these_come_in(candidates, model):
+    """Each has features of its own: whoever compares with all of them must not do better than is said."""
+    rows = candidates.reshape(-1, 1)
+    found = identification_bound(model, rows, Gaussian(0.1))
+    assert found.detail["candidates"] == len(rows)
+    clean = model(torch.tensor(rows, dtype=torch.float32)) if isinstance(model, nn.Module) else model(rows)
+    clean = torch.as_tensor(clean).detach().double()
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randint(len(rows), (20_000,), generator=generator)
+    noisy = clean[truth] + Gaussian(0.1).sample(clean[truth], generator)
+    assert float((torch.cdist(noisy, clean).argmin(dim=1) == truth).double().mean()) <= found.value
+
+
+def test_zeros_whose_sign_the_model_sees_are_different_inputs():
+    """Half of the releases name their k, the others say nothing of it: so the bounds, of naming and of rebuilding."""
+    candidates = np.array([[zero, k] for k in range(1, 21) for zero in (0.0, -0.0)])
+    noise, model = Gaussian(0.01), SignOfZero().eval()
+    found = identification_bound(model, candidates, noise, draws=100_000, failure_probability=1e-6)
+    truth = 1 / 2 + 1 / 40
+    assert truth <= found.value < truth / 0.97
+    left = bayes_bound(model, Gallery(candidates), noise, basis="pixel", draws=100_000, failure_probability=1e-6)
+    assert 0.95 / 2 < left.remaining <= 1 / 2
 
 
 def test_candidates_that_are_nearly_equal_are_different():

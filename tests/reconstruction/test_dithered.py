@@ -195,3 +195,64 @@ def test_bounds_speak_of_what_is_released(images):
 def test_unusable_arguments_are_refused(make, match):
     with pytest.raises(InputError, match=match):
         make()
+
+
+class Encoder(nn.Module):
+    """A text encoder as usual: rows of zeros are padding. Without gradients torch takes a fused path of its own."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1)
+
+    def forward(self, x):
+        return self.encoder(x, src_key_padding_mask=(x == 0).all(dim=2))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("around", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_a_transformer_is_released_as_it_was_bounded_with_gradients_or_without(around):
+    """The fused path sets padding to 0, which gives away how long a text is."""
+    torch.manual_seed(0)
+    encoder, texts = Encoder().eval(), torch.randn(15, 16, 8)
+    for length in range(1, 16):
+        texts[length - 1, length:] = 0
+    noise = Gaussian(1e-3)
+    exact = copy.deepcopy(encoder).double()(texts.double()).detach().flatten(1)
+    with around():
+        released = Dithered(encoder, noise)(texts)
+    assert float((released - exact).abs().max()) < 6 * noise.sigma  # by chance in one of 200 000 runs
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_autocast_around_a_release_does_not_round_its_features(kind):
+    """Fails by chance in one of 100 000 runs."""
+    torch.manual_seed(0)
+    layer, rows = nn.Linear(64, 16).eval(), torch.rand(64, 64)
+    exact, noise = layer(rows).detach().double(), Gaussian(1e-5)
+    with torch.autocast("cpu", dtype=kind):
+        released = Dithered(layer, noise)(rows)
+    assert float((released - exact).abs().max()) < 6.5 * noise.sigma
+
+
+def test_settings_of_products_are_set_aside_while_features_are_computed_and_kept_after():
+    """Whoever allows TF32 or bfloat16 inside products does so for all of a program."""
+    backends = torch.backends
+    if not hasattr(backends.cuda.matmul, "fp32_precision"):
+        pytest.skip("torch before 2.9 has no such settings")
+    parts = [backends.cuda.matmul, backends.cudnn.conv, backends.mkldnn.matmul, backends.mkldnn.conv]
+    before, seen = [part.fp32_precision for part in parts], []
+
+    def features(x):
+        seen.append([part.fp32_precision for part in parts])
+        return x
+
+    try:
+        for part in parts:
+            part.fp32_precision = "tf32"
+        Dithered(features, Gaussian(1.0))(torch.rand(2, 3))
+        assert seen == [["ieee"] * 4]
+        assert [part.fp32_precision for part in parts] == ["tf32"] * 4
+    finally:
+        for part, value in zip(parts, before, strict=True):
+            part.fp32_precision = value

@@ -24,7 +24,7 @@ from .basis import BasisLike, basis_of
 from .noise import Noise, checked_noise, gaussian_of, required_gaussian
 from .pictured import mode_card, mode_histogram
 from .priors import Gallery
-from .release import Release, as_array, opened, scales
+from .release import Release, as_array, opened, scales, type_error
 from .unbiased import mode_error, mode_of_input, release_assumptions, shift_error
 
 if TYPE_CHECKING:
@@ -186,8 +186,8 @@ def identification_bound(
 ) -> Guarantee:
     """The greatest probability with which anyone names the released one of the candidates, all equally likely.
 
-    Candidates that are equal, or are so once rounded to the type that the model computes in, are one, as much more
-    likely: to name it is to name the input.
+    Candidates that are equal are one, as much more likely: to name it is to name the input. So are those that a module
+    does not tell apart: equal once rounded to the type of its weights, −0 or 0, with the same features.
     """
     gallery = GalleryRelease.opened(features, Gallery(candidates), noise, feature_error, naming=True)
     computed = gallery_identification(
@@ -243,15 +243,18 @@ class GalleryRelease:
         *,
         naming: bool = False,
     ) -> GalleryRelease:
-        """For `naming`, inputs that the model cannot tell apart by the numbers it is given are one."""
+        """For `naming`, inputs that the model does not tell apart by the numbers it is given are one."""
         gaussian = required_gaussian(noise, "bounds over a gallery")
         release = opened(features, prior.as_given(prior.inputs), feature_error=feature_error, only_these=True)
-        if naming:
-            prior = prior.as_seen(release.type)
-            release = dataclasses.replace(release, inputs=prior.inputs.to(release.inputs.device))
         clean = release.features(release.inputs)
         whitened = gaussian.whitened(clean)
         moved = release.error * clean.norm(dim=1) / gaussian.size + gaussian.rounding * whitened.norm(dim=1)
+        if naming:
+            error = max(release.error, type_error(release.seen))
+            prior, joined = prior.as_seen(release.seen, as_array(clean), error)
+            moved += (whitened - whitened[joined]).norm(dim=1)  # those that join another are counted with its features
+            first = np.unique(joined)
+            release, whitened = dataclasses.replace(release, inputs=release.inputs[first]), whitened[first]
         variation = float(gaussian_total_variation(float(moved.max()) * (1 + 1e-9)))
         return GalleryRelease(prior=prior, release=release, whitened=as_array(whitened), total_variation=variation)
 

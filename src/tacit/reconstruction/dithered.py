@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from .. import checked
 from ..errors import InputError
 from .noise import Noise
-from .release import check_evaluation, check_modes, opened
+from .release import check_evaluation, check_modes, exact, opened
 
 _VANISHING = 1e-9  # of the largest singular value
 
@@ -30,6 +30,7 @@ class Dithered(nn.Module):
     features. The directions are public, and part of the state_dict if they were learned: learned from private inputs
     they would be a release of their own, which no bound here covers. `released` is the function under the noise: pass
     it to the bounds. A module in train mode is refused where that makes a difference, as the bounds refuse it.
+    Features are computed as the bounds compute them: without TF32, autocast or fused attention.
     """
 
     def __init__(
@@ -56,11 +57,12 @@ class Dithered(nn.Module):
         model = self.released.features
         if isinstance(model, nn.Module) and any(part.training for part in model.modules()):
             check_evaluation(self.released, copy.deepcopy(self.released).eval(), inputs[:3])
-        features = self.released(inputs).detach()
+        with exact():  # as the bounds compute them, whatever the caller has switched on around this
+            features = self.released(inputs)
         noise = self.noise.shaped(_standard(self.noise.standard, tuple(features.shape)))
-        exact = features.to("cpu", torch.float64) + noise
+        noisy = features.to("cpu", torch.float64) + noise
         grid = self.noise.grid
-        return (grid * torch.round(exact / grid)).to(features.device)
+        return (grid * torch.round(noisy / grid)).to(features.device)
 
 
 class _Projected(nn.Module):

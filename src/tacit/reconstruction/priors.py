@@ -28,8 +28,8 @@ class Gallery:
     """The input is one of the given ones, each as likely as it is frequent among them.
 
     `inputs` are the different ones, in the order given: an input that is there k times of n is one of weight k/n. Two
-    are equal if all their entries are, as numbers: −0 is 0, and 1 is 1, whatever type they came in. `places` says of
-    each given input which of the different ones it is.
+    are equal if all their entries are, in float64: 1 is 1, whatever type it came in, but −0 is not 0, because a model
+    may tell them apart. `places` says of each given input which of the different ones it is.
     """
 
     def __init__(self, inputs: object) -> None:
@@ -39,7 +39,7 @@ class Gallery:
         self._device = values.device if isinstance(values, Tensor) else None
         self.places, first = _distinct(given)
         self.inputs = given[first]
-        if len(self.inputs) < 2:
+        if bool((given == given[:1]).all()):
             raise InputError("inputs", 0.0, requirement="must differ from one another", remedy="pass others")
 
     @property
@@ -62,9 +62,23 @@ class Gallery:
         mark = fingerprint(self.inputs, torch.tensor(weights))
         return f"{given} equally likely inputs that the adversary holds, {len(weights)} of them different ({mark})"
 
-    def as_seen(self, kind: torch.dtype) -> Gallery:
-        """The same, where inputs that are equal once rounded to this type, as a model in it sees them, are one."""
-        places, first = _distinct(self.inputs.to(kind).to(torch.float64))
+    def as_seen(self, kind: torch.dtype, clean: _Array, error: float) -> tuple[Gallery, NDArray[np.int64]]:
+        """The same, where inputs that a model in this type cannot tell apart are one; and for each the one it joins.
+
+        Those are equal as numbers of this type, and their features, a row of `clean` each, as well, up to `error`.
+        """
+        alike, _ = _distinct(self.inputs.to(kind).to(torch.float64) + 0.0)  # −0 + 0 is 0
+        joined, sizes = np.arange(len(alike)), np.linalg.norm(clean, axis=1)
+        kept: dict[int, list[int]] = {}
+        for row in np.flatnonzero(np.bincount(alike)[alike] > 1):
+            others = kept.setdefault(int(alike[row]), [])
+            apart = np.linalg.norm(clean[others] - clean[row], axis=1)
+            same = np.flatnonzero(apart <= error * (sizes[others] + sizes[row]))
+            if len(same):
+                joined[row] = others[same[0]]
+            else:
+                others.append(int(row))
+        first, places = np.unique(joined, return_inverse=True)
         if len(first) < 2:
             raise InputError(
                 "inputs",
@@ -74,7 +88,7 @@ class Gallery:
             )
         seen = copy.copy(self)
         seen.inputs, seen.places = self.inputs[first], places[self.places]
-        return seen
+        return seen, joined
 
     def as_given(self, rows: Tensor) -> Any:
         """Rows as the gallery was given: arrays, or tensors where those were, for callables that take one of them."""
@@ -308,7 +322,7 @@ def fingerprint(*parts: Tensor) -> str:
 
 def _distinct(inputs: Tensor) -> tuple[NDArray[np.int64], list[int]]:
     """For each row the number of its first equal, among the different ones, and the rows where these stand."""
-    rows = np.ascontiguousarray(as_array(inputs.flatten(1)) + 0.0)  # −0 + 0 is 0
+    rows = np.ascontiguousarray(as_array(inputs.flatten(1)))
     numbers: dict[bytes, int] = {}
     place, first = np.zeros(len(rows), dtype=np.int64), list[int]()
     for row, entries in enumerate(rows):

@@ -51,6 +51,7 @@ class Release:
     `search` is the same function in `precision`, for looking for good perturbations; what is found is certified with
     `function`. `error` is the share of their norm by which released features may differ from those computed here,
     `type` the one that they are released in: the coarsest of the module's weights, or of what a callable returns.
+    `seen` is the one that a module takes inputs in, that of its weights; callables see float64.
     """
 
     inputs: Tensor
@@ -58,6 +59,7 @@ class Release:
     search: Callable[[Tensor], Tensor]
     precision: torch.dtype
     type: torch.dtype = torch.float64
+    seen: torch.dtype = torch.float64
     error: float = 0.0
 
     @property
@@ -146,14 +148,34 @@ def derivatives() -> Iterator[None]:
 
 @contextlib.contextmanager
 def exact() -> Iterator[None]:
-    """No gradients, no TF32, plain attention."""
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    """No gradients, no TF32 or bfloat16 inside products, no autocast, plain attention: what is bounded, and what `Dithered` releases."""
+    with (
+        torch.no_grad(),
+        torch.autocast("cpu", enabled=False),
+        torch.autocast("cuda", enabled=False),
+        _full_products(),
+        plain_attention(),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _full_products() -> Iterator[None]:
+    """Products of float32 numbers in float32, where the caller has allowed TF32 or bfloat16 inside them."""
+    backends = torch.backends
+    name, full, parts = "allow_tf32", False, [backends.cuda.matmul, backends.cudnn]
+    if hasattr(backends.cuda.matmul, "fp32_precision"):  # from torch 2.9 on, where the old names may raise
+        name, full = "fp32_precision", "ieee"
+        parts = [part for kind in (backends.cudnn, backends.mkldnn) for part in (kind.conv, kind.rnn)]
+        parts += [backends.cuda.matmul, backends.mkldnn.matmul]
+    before = [getattr(part, name) for part in parts]
+    for part in parts:
+        setattr(part, name, full)
     try:
-        with torch.no_grad(), plain_attention():
-            yield
+        yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+        for part, value in zip(parts, before, strict=True):
+            setattr(part, name, value)
 
 
 def opened(
@@ -190,9 +212,10 @@ def opened(
             inputs=_inputs(inputs, _device(inputs)), function=function, search=function, precision=torch.float64
         )
     returned = _returned_type(release)
-    kind = min(returned, weight_type(features), key=_digits) if isinstance(features, nn.Module) else returned
+    seen = weight_type(features) if isinstance(features, nn.Module) else torch.float64
+    kind = min(returned, seen, key=_digits)
     error = type_error(kind) if feature_error is None else float(feature_error)
-    release = dataclasses.replace(release, type=kind, error=error)
+    release = dataclasses.replace(release, type=kind, seen=seen, error=error)
     measured = _check_rows(release, only_these=only_these)
     if returned != torch.float64:  # what comes in less than float64 was rounded to that
         measured = max(measured, torch.finfo(returned).eps / 4)

@@ -105,7 +105,7 @@ def release_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption,
         ),
         Assumption(
             text=f"the release computes the features of the model in evaluation mode to a relative {feature_error:.2g} "
-            "(a release in float32 does so to about 1e-6)",
+            "(as `Dithered` computes them: without TF32, autocast or fused attention; in float32 to about 1e-6)",
             checked_by="caller",
         ),
         Assumption(text="inputs are treated one by one, repeatably, with finite features", checked_by="code"),
