@@ -37,19 +37,25 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
         raise InputError(
             name, f"{folder}: {failure}", requirement="must be a folder that can be written", remedy="choose another"
         ) from None
-    if before != mark:
-        known = before if isinstance(before, dict) else {}
-        differing = sorted(key for key in mark if known.get(key) != mark[key]) or ["what it was"]
-        raise InputError(
-            name,
-            str(folder),
-            requirement=f"must belong to the same task, which differs in {', '.join(differing)}",
-            remedy="choose another folder",
-        )
+    _same(name, folder, before, mark)
     if not (resume or fresh):
         raise InputError(
             name, str(folder), requirement="must be new without --resume", remedy="add --resume to go on there"
         )
+
+
+def _same(name: str, place: Path, before: object, mark: Mapping[str, object]) -> None:
+    """Refuse what was kept for another task."""
+    if before == mark:
+        return
+    known = before if isinstance(before, dict) else {}
+    differing = sorted(key for key in mark if known.get(key) != mark[key]) or ["what it was"]
+    raise InputError(
+        name,
+        str(place),
+        requirement=f"must belong to the same task, which differs in {', '.join(differing)}",
+        remedy="choose another folder",
+    )
 
 
 def unclaim(folder: Path) -> None:
@@ -80,16 +86,24 @@ def array(path: Path, shape: tuple[int, ...], make: Callable[[], _Array]) -> _Ar
     return values
 
 
-def record(path: Path, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """Plain data of a finished step; made and written first where there are none yet."""
+def record(
+    path: Path, make: Callable[[], Mapping[str, Any]], *, mark: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """Plain data of a finished step; made and written first where there are none yet.
+
+    With a mark, that of its task stands beside it, and what was made for another task is refused.
+    """
     if not path.exists():
-        write_new(path, (json.dumps(make(), indent=2) + "\n").encode())
+        made = {**make(), **({} if mark is None else {"task": mark})}
+        write_new(path, (json.dumps(made, indent=2) + "\n").encode())
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict):
         raise InputError("a step of --out", str(path), requirement="must hold one object", remedy="delete the file")
+    if mark is not None:
+        _same("folder", path, found.get("task"), mark)
     return found
 
 

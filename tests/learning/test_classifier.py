@@ -6,6 +6,7 @@ says how rarely.
 
 import copy
 import io
+import json
 import math
 import pickle
 from dataclasses import dataclass
@@ -308,9 +309,34 @@ def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
     assert float(ledger.remaining.epsilon) == 0
     broken = tmp_path / "broken"
     broken.mkdir()
-    (broken / "count.json").write_text('{"count": -5}')
-    with pytest.raises(InputError, match="the count in folder must be a whole number"):
-        PrivateClassifier(n_teachers="auto").fit(points, y, ELSEWHERE[:40], folder=broken)
+    task = {"epsilon": 0.01, "neighbours": "one record added or removed", "ids": None}
+    for content, words in (
+        ({"count": -5, "task": task}, "the count in folder must be a whole number"),
+        ({"count": 300}, "must belong to the same task, which differs in epsilon, neighbours"),
+    ):
+        (broken / "count.json").write_text(json.dumps(content))
+        with pytest.raises(InputError, match=words):
+            PrivateClassifier(n_teachers="auto").fit(points, y, ELSEWHERE[:40], folder=broken)
+
+
+@pytest.mark.parametrize("paying", [False, True])
+def test_a_count_serves_no_other_promise_than_the_one_it_was_drawn_for(tmp_path, paying):
+    """A run that fails once it has counted leaves its count in the folder: drawn at ε = 10, it tells a record."""
+    points, y = blobs(400)
+    people = [row % 40 for row in range(400)]
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=2000, delta=1e-3) if paying else None
+    failing = PrivateClassifier(epsilon=1000.0, mechanism="gate", classes=[0, 1], ledger=ledger)
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        failing.fit(points, y, ELSEWHERE[:40], ids=people, folder=tmp_path / "private")
+    model = PrivateClassifier(mechanism="gnmax", queries=5, classes=[0, 1], ledger=ledger)
+    others = [(0.1, people), (1000.0, None), (1000.0, [*people[::-1][:399], 39])]
+    for epsilon, ids in others[: 2 if paying else 3]:
+        with pytest.raises(InputError, match="choose another folder"):
+            model.set_params(epsilon=epsilon).fit(points, y, ELSEWHERE[:40], ids=ids, folder=tmp_path / "private")
+    order = np.random.default_rng(0).permutation(400)
+    same = [people[row] for row in order]
+    model.set_params(epsilon=1000.0).fit(points[order], y[order], ELSEWHERE[:40], ids=same, folder=tmp_path / "private")
+    assert model.guarantee_.detail["n_teachers"] == 6
 
 
 def test_a_ledger_of_records_takes_no_labels(tmp_path):

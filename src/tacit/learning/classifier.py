@@ -39,7 +39,7 @@ from .held_out import ErrorEstimate, private_count, private_error
 from .labels import numbered
 from .mechanisms import Mechanism
 from .overlap import ALLOWED, REMEDY, require_other_rows
-from .owners import order, owners, parts
+from .owners import digest, order, owners, parts
 from .proposals import Proposer
 from .queries import medoids
 from .teachers import Teachers
@@ -197,7 +197,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if self.ledger is not None:  # before anything is done for nothing
             interrupted.require(self.ledger, run.release, costs)
         if counting:
-            teachers = math.isqrt(self._count(len(set(whose)) if ids is not None else len(X), costs[0], run, place))
+            people = None if ids is None else whose
+            teachers = math.isqrt(self._count(X, people, costs[0], run, place))
         else:
             teachers = self._teachers(int(private.sum()))
         student = clone(self._student())
@@ -477,15 +478,31 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return self.random_state
         return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
 
-    def _count(self, count: int, cost: interrupted.Cost, run: interrupted.Run, folder: Path | None) -> int:
-        """How many there are, with noise: paid for first, and drawn once for each folder."""
+    def _count(
+        self,
+        records: NDArray[np.float64],
+        people: list[bytes] | None,
+        cost: interrupted.Cost,
+        run: interrupted.Run,
+        folder: Path | None,
+    ) -> int:
+        """How many records or people there are, with noise: paid for first, and drawn once for each folder.
+
+        What was drawn for another ε, or by whom else records belong to, would break the promise of this run.
+        """
+        count = len(records) if people is None else len(set(people))
+        mark = {
+            "epsilon": float(cost.epsilon),
+            "neighbours": cost.neighbours,
+            "ids": None if people is None else digest(records, people, run.key),
+        }
         if self.ledger is not None:
             interrupted.paid(self.ledger, run.release, cost, task=_COUNT, detail={})
 
         def drawn() -> dict[str, int]:
             return {"count": private_count(count, epsilon=float(cost.epsilon))}
 
-        found = drawn() if folder is None else kept.record(folder / "count.json", drawn)
+        found = drawn() if folder is None else kept.record(folder / "count.json", drawn, mark=mark)
         return checked.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
 
     def _spent(self, release: str, mark: dict[str, object], cost: interrupted.Cost) -> interrupted.Notes:
