@@ -110,6 +110,16 @@ def test_a_column_is_added_and_the_rest_stays(tmp_path):
 PUBLIC = "age,colour,code\n20,red,01\n40,blue,1\n,red,x\n"
 
 
+def test_a_dictionary_is_copied_as_its_values(tmp_path):
+    """Its entries stand in the order in which records came, and all of them, whichever rows are copied."""
+    words = pa.array(["d", "b", "c", "a"]).dictionary_encode()
+    parquet.write_table(pa.table({"word": words, "y": [1, 0, 1, 0]}), tmp_path / "t.parquet")
+    tables.write_with_column(tmp_path / "copy.parquet", tmp_path / "t.parquet", "y", [None, 1], rows=[3, 1])
+    copy = parquet.read_table(tmp_path / "copy.parquet")
+    assert copy.schema.field("word").type == pa.string()
+    assert copy["word"].to_pylist() == ["a", "b"]
+
+
 def test_numbers_are_scaled_and_text_becomes_categories(tmp_path):
     table = tables.read(written(tmp_path / "public.csv", PUBLIC), name="--public")
     rule = Columns().fit(table)

@@ -79,6 +79,7 @@ def _frame(path: Path, kind: str, name: str) -> Any:
         if kind == ".parquet":
             frame = arrow.parquet.read_table(path, page_checksum_verification=True)
             frame.validate(full=True)
+            frame = _decoded(frame)
         else:
             with arrow.csv.open_csv(path) as beginning:
                 texts = dict.fromkeys(beginning.schema.names, arrow.string())
@@ -86,6 +87,16 @@ def _frame(path: Path, kind: str, name: str) -> Any:
             frame = frame.rename_columns([column.strip() for column in frame.column_names])
     if len(set(frame.column_names)) < len(frame.column_names):
         raise unreadable(name, path, "two columns of one name")
+    return frame
+
+
+def _decoded(frame: Any) -> Any:
+    """Values in the place of dictionaries, which stand in a file in the order in which its records came."""
+    arrow = loaded_arrow()
+    for place, field in enumerate(frame.schema):
+        while arrow.types.is_dictionary(field.type):
+            field = field.with_type(field.type.value_type)
+            frame = frame.set_column(place, field, frame.column(place).cast(field.type))
     return frame
 
 
