@@ -42,6 +42,7 @@ from tacit.learning import (
     votes_to_flip,
 )
 from tacit.learning.choice import choice, margins
+from tacit.learning.owners import owners
 from tacit.learning.students import takes_unlabelled
 from tacit.ledger import Ledger
 from tacit.theory.learnability import printed_refusals
@@ -515,6 +516,17 @@ def test_a_mechanism_may_be_given():
         PrivateClassifier(epsilon=50.1, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
     with pytest.raises(InputError, match=r"mechanism\.epsilon must be a number ≤ epsilon"):
         PrivateClassifier(epsilon=40.0, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
+
+
+def test_an_id_is_one_person_whatever_type_it_has():
+    """Two lists from two sources, one after the other: NumPy's strings and numbers, and Python's."""
+    names = ["ann", "bob", b"eve", 7, 2**70]
+    alike = [np.str_("ann"), np.str_("bob"), np.bytes_(b"eve"), np.int16(7), 2**70]
+    found = owners(np.zeros((10, 1)), names + alike)
+    assert found[:5] == found[5:]
+    assert len(set(owners(np.zeros((4, 1)), ["7", 7, b"7", "'7'"]))) == 4
+    with pytest.raises(InputError, match="ids must hold strings, bytes or whole numbers alone"):
+        owners(np.zeros((1, 1)), [7.0])
 
 
 def test_a_person_is_one_record_if_there_are_ids():

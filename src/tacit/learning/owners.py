@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .chunks import packed_id
 
 
 def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[bytes]:
@@ -16,15 +17,14 @@ def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[b
     if ids is None:
         return [row.tobytes() for row in np.ascontiguousarray(records + 0.0)]  # −0.0 becomes 0.0
     given = list(ids)
-    if len(given) != len(records) or not all(isinstance(value, str | bytes | int | np.integer) for value in given):
+    if len(given) != len(records):
         raise InputError(
             "ids",
             len(given),
-            requirement=f"must be {len(records)} strings or whole numbers",
+            requirement=f"must be {len(records)} strings, bytes or whole numbers",
             remedy="pass one a record",
         )
-    plain = [int(value) if isinstance(value, int | np.integer) else value for value in given]
-    return [value if isinstance(value, bytes) else repr(value).encode() for value in plain]
+    return [packed_id(value) for value in given]
 
 
 def parts(owners: list[bytes], key: bytes, purpose: bytes, n_parts: int) -> NDArray[np.int64]:
