@@ -69,6 +69,24 @@ def test_unreadable_files_are_refused(tmp_path, name, content, match):
         tables.read(written(tmp_path / name, content), name="PRIVATE")
 
 
+@pytest.mark.parametrize("size", [2**23, 60])
+@pytest.mark.parametrize("place", [0, 500, 1000])
+def test_no_record_takes_the_lines_of_others_into_its_own(tmp_path, monkeypatch, place, size):
+    monkeypatch.setattr(tables.fields, "_BYTES_AT_ONCE", size)
+    lines = [f"{row},{row % 2},note\n" for row in range(1000)]
+    for line, match in (
+        ('5,1,"oops\n', "a quote that is never closed"),
+        ('5,1,"oops" x\n', "a quote in the midst of a field"),
+        ("5,1\n", "Expected 3 columns, got 2"),
+        ("5,1,a,b\n", "Expected 3 columns, got 4"),
+    ):
+        path = written(tmp_path / "t.csv", "x,y,note\n" + "".join([*lines[:place], line, *lines[place:]]))
+        with pytest.raises(InputError, match=match):
+            tables.read(path, name="t")
+    path = written(tmp_path / "t.csv", "x,y,note\n" + "".join([*lines[:place], '5,1,"two\nlines, ""one"" field"\n']))
+    assert tables.read(path, name="t")["note"][-1] == 'two\nlines, "one" field'
+
+
 def test_a_refusal_quotes_no_record(tmp_path):
     with pytest.raises(InputError) as caught:
         tables.read(written(tmp_path / "a.csv", "a,b\n1,2\nsecret,4,5\n"), name="PRIVATE")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..files import write_whole
+from .fields import require_clear_quotes
 from .formats import Table, loaded_arrow, reading, suffix, unreadable
 
 
@@ -81,9 +82,12 @@ def _frame(path: Path, kind: str, name: str) -> Any:
             frame.validate(full=True)
             frame = _decoded(frame)
         else:
-            with arrow.csv.open_csv(path) as beginning:
+            require_clear_quotes(path, name)
+            parse = arrow.csv.ParseOptions(newlines_in_values=True)
+            with arrow.csv.open_csv(path, parse_options=parse) as beginning:
                 texts = dict.fromkeys(beginning.schema.names, arrow.string())
-            frame = arrow.csv.read_csv(path, convert_options=arrow.csv.ConvertOptions(column_types=texts))
+            convert = arrow.csv.ConvertOptions(column_types=texts)
+            frame = arrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
             frame = frame.rename_columns([column.strip() for column in frame.column_names])
     if len(set(frame.column_names)) < len(frame.column_names):
         raise unreadable(name, path, "two columns of one name")
