@@ -140,6 +140,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         X_public: Any = None,  # noqa: N803
         *,
         ids: Iterable[object] | None = None,
+        label_column: str | None = None,
+        ids_column: str | None = None,
         proposer: Any = None,
         folder: Path | str | None = None,
         trusted: Sequence[str] = (),
@@ -147,6 +149,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         advance: Callable[[str], None] = lambda _: None,
     ) -> PrivateClassifier:
         """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
+
+        `label_column` and `ids_column` name the columns that `y` and `ids` are of. The guarantee and the ledger's entry
+        repeat what of that matters: costs for different columns add up to no promise, and a ledger does not mix them.
 
         `proposer` is a fitted classifier that owes nothing to these records. "confirm" needs it, "auto" then considers
         it: it proposes labels of public records, the surest first, and students of what was confirmed go on.
@@ -168,7 +173,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         X, y = self._checked(X, y, ensure_min_samples=2)  # noqa: N806
         self.classes_, numbers = numbered(y, self.classes)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
-        compared = neighbours(label_private=label_private, ids=ids is not None)
+        compared = neighbours(
+            label_private=label_private, ids=ids is not None, label_column=label_column, ids_column=ids_column
+        )
         run = interrupted.run(place, self.key)
         key = run.key
         private = np.ones(len(X), dtype=bool)
