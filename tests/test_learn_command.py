@@ -319,6 +319,19 @@ def test_npz_of_images_and_numbers(tmp_path, here):
     assert "the counts that were released with noise" in page.text
 
 
+def test_labels_of_two_columns_do_not_share_a_ledger(folder, here):
+    """Each run publishes the other's labels as features: their costs add up to no promise about either."""
+    Ledger.open(folder / "two.db", epsilon=100, delta=1e-3)
+    run = ("learn", "private.csv", *BUDGET, *QUICK, "--ledger", "two.db")
+    assert here(folder, *run, "--label", "bought", "--out", "bought").returncode == 0
+    done = here(folder, *run, "--label", "member", "--out", "member")
+    assert_one_line_error(done)
+    assert (
+        "must hold entries about what this run protects alone, one label changed (label column 'member')" in done.stderr
+    )
+    assert len(Ledger.open(folder / "two.db").entries()) == 1
+
+
 def test_without_public_records_labels_alone_are_protected(folder, here):
     with (folder / "private.csv").open() as file:
         rows = list(csv.reader(file))
@@ -341,8 +354,10 @@ def test_without_public_records_labels_alone_are_protected(folder, here):
     )
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert "Protected: all labels of one person changed." in text
-    assert "the labels of any one person make nothing" in text
+    compared = "all labels of one person changed (label column 'bought', people by column 'who')"
+    assert f"Protected: {compared}." in text
+    (entry,) = Ledger.open(folder / "labels" / "ledger.sqlite").entries()
+    assert entry.neighbours == compared
     assert "features of all records are treated as public" in text
     with (folder / "labels" / "publish" / "labelled.csv").open() as file:
         labelled = list(csv.reader(file))

@@ -69,6 +69,24 @@ def test_unreadable_files_are_refused(tmp_path, name, content, match):
         tables.read(written(tmp_path / name, content), name="PRIVATE")
 
 
+@pytest.mark.parametrize("size", [2**23, 60])
+@pytest.mark.parametrize("place", [0, 500, 1000])
+def test_no_record_takes_the_lines_of_others_into_its_own(tmp_path, monkeypatch, place, size):
+    monkeypatch.setattr(tables.fields, "_BYTES_AT_ONCE", size)
+    lines = [f"{row},{row % 2},note\n" for row in range(1000)]
+    for line, match in (
+        ('5,1,"oops\n', "a quote that is never closed"),
+        ('5,1,"oops" x\n', "a quote in the midst of a field"),
+        ("5,1\n", "Expected 3 columns, got 2"),
+        ("5,1,a,b\n", "Expected 3 columns, got 4"),
+    ):
+        path = written(tmp_path / "t.csv", "x,y,note\n" + "".join([*lines[:place], line, *lines[place:]]))
+        with pytest.raises(InputError, match=match):
+            tables.read(path, name="t")
+    path = written(tmp_path / "t.csv", "x,y,note\n" + "".join([*lines[:place], '5,1,"two\nlines, ""one"" field"\n']))
+    assert tables.read(path, name="t")["note"][-1] == 'two\nlines, "one" field'
+
+
 def test_a_refusal_quotes_no_record(tmp_path):
     with pytest.raises(InputError) as caught:
         tables.read(written(tmp_path / "a.csv", "a,b\n1,2\nsecret,4,5\n"), name="PRIVATE")
@@ -108,6 +126,16 @@ def test_a_column_is_added_and_the_rest_stays(tmp_path):
 
 
 PUBLIC = "age,colour,code\n20,red,01\n40,blue,1\n,red,x\n"
+
+
+def test_a_dictionary_is_copied_as_its_values(tmp_path):
+    """Its entries stand in the order in which records came, and all of them, whichever rows are copied."""
+    words = pa.array(["d", "b", "c", "a"]).dictionary_encode()
+    parquet.write_table(pa.table({"word": words, "y": [1, 0, 1, 0]}), tmp_path / "t.parquet")
+    tables.write_with_column(tmp_path / "copy.parquet", tmp_path / "t.parquet", "y", [None, 1], rows=[3, 1])
+    copy = parquet.read_table(tmp_path / "copy.parquet")
+    assert copy.schema.field("word").type == pa.string()
+    assert copy["word"].to_pylist() == ["a", "b"]
 
 
 def test_numbers_are_scaled_and_text_becomes_categories(tmp_path):
@@ -269,3 +297,29 @@ def test_types_of_parquet_stay_apart_or_are_refused(tmp_path):
     for name, values in lost.items():
         with pytest.raises(InputError, match="must hold"):  # some of these no file holds that pyarrow writes
             tables.parts._simplified(pa.table({name: values}), "TABLE")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(np.array([0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000001], np.uint64).view(float)),
+        pa.array(np.array([0x7FC00000, 0xFFC00000, 0x7FC00001], np.uint32).view(np.float32)),
+        pa.array([0.0, -0.0, None]),
+        pa.array([1, 2, 3], pa.time64("ns")),
+        pa.array([1, 2, 3], pa.timestamp("ns")),
+        pa.array([1, 2, 3], pa.timestamp("ns", tz="UTC")),
+        pa.array([1, 2, 3], pa.duration("ns")),
+        pa.array([1, 2, 3], pa.date32()),
+        pa.array(["a", "b", None]),
+        pa.array([b"a", b"b", None]),
+        pa.array([True, False, None]),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_records_that_a_copy_writes_differently_have_different_contents(tmp_path, values):
+    """Of records with equal contents the order of the file would decide, which may tell labels."""
+    parquet.write_table(pa.table({"x": values, "y": [0, 1, 0]}), tmp_path / "t.parquet")
+    held = tables.contents(tmp_path / "t.parquet", without={"y"}, name="t")
+    assert len(set(held)) == 3
+    parquet.write_table(pa.table({"x": values.take([2, 0, 1]), "y": [1, 1, 0]}), tmp_path / "t.parquet")
+    assert tables.contents(tmp_path / "t.parquet", without={"y"}, name="t") == [held[2], held[0], held[1]]

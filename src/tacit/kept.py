@@ -52,15 +52,7 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
         raise InputError(
             name, f"{folder}: {failure}", requirement="must be a folder that can be written", remedy="choose another"
         ) from None
-    if before != mark:
-        known = before if isinstance(before, dict) else {}
-        differing = sorted(key for key in mark if known.get(key) != mark[key]) or ["what it was"]
-        raise InputError(
-            name,
-            str(folder),
-            requirement=f"must belong to the same task, which differs in {', '.join(differing)}",
-            remedy="choose another folder",
-        )
+    _same(name, folder, before, mark)
     if not (resume or fresh):
         raise InputError(
             name, str(folder), requirement="must be new without --resume", remedy="add --resume to go on there"
@@ -70,6 +62,20 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
 def claimed(folder: Path) -> bool:
     """Whether the folder belongs to a task."""
     return (folder / _TASK).exists()
+
+
+def _same(name: str, place: Path, before: object, mark: Mapping[str, object]) -> None:
+    """Refuse what was kept for another task."""
+    if before == mark:
+        return
+    known = before if isinstance(before, dict) else {}
+    differing = sorted(key for key in mark if known.get(key) != mark[key]) or ["what it was"]
+    raise InputError(
+        name,
+        str(place),
+        requirement=f"must belong to the same task, which differs in {', '.join(differing)}",
+        remedy="choose another folder",
+    )
 
 
 def unclaim(folder: Path) -> None:
@@ -107,16 +113,26 @@ def array(path: Path, shape: tuple[int, ...], make: Callable[[], _Array]) -> _Ar
     return values
 
 
-def record(path: Path, make: Callable[[], Mapping[str, Any]], *, claimed: bool = True) -> dict[str, Any]:
+def record(
+    path: Path,
+    make: Callable[[], Mapping[str, Any]],
+    *,
+    claimed: bool = True,
+    mark: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
     """Plain data of a finished step; made and written first where there are none yet.
 
-    What is not `claimed` is kept before the folder has a task, such as a key on which the task depends.
+    What is not `claimed` is kept before the folder has a task, such as a key on which the task depends. With a mark,
+    that of its task stands beside it, and what was made for another task is refused.
     """
     task = _task(path.parent) if claimed else None
     if not path.exists():
-        content = (json.dumps(make(), indent=2) + "\n").encode()
+        made = {**make(), **({} if mark is None else {"task": mark})}
+        content = (json.dumps(made, indent=2) + "\n").encode()
         write_new(path, content + _seal(path, content, task))
     found: dict[str, Any] = json.loads(_unsealed(path, task))
+    if mark is not None:
+        _same("folder", path, found.get("task"), mark)
     return found
 
 

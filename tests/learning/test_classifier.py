@@ -6,6 +6,7 @@ says how rarely.
 
 import copy
 import io
+import json
 import math
 import pickle
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ from tacit.learning import (
     votes_to_flip,
 )
 from tacit.learning.choice import choice, margins
+from tacit.learning.owners import owners
 from tacit.learning.students import takes_unlabelled
 from tacit.ledger import Ledger
 from tacit.theory.learnability import printed_refusals
@@ -313,9 +315,35 @@ def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
     assert float(ledger.remaining.epsilon) == 0
     broken = tmp_path / "broken"
     broken.mkdir()
-    kept.record(broken / "count.json", lambda: {"count": -5}, claimed=False)
-    with pytest.raises(InputError, match="the count in folder must be a whole number"):
-        PrivateClassifier(n_teachers="auto").fit(points, y, ELSEWHERE[:40], folder=broken)
+    task = {"epsilon": 0.01, "delta": 0.0, "neighbours": "one record added or removed", "ids": None}
+    for content, words in (
+        ({"count": -5, "task": task}, "the count in folder must be a whole number"),
+        ({"count": 300}, "must belong to the same task, which differs in delta, epsilon, neighbours"),
+    ):
+        (broken / "count.json").unlink(missing_ok=True)
+        kept.record(broken / "count.json", lambda content=content: content, claimed=False)
+        with pytest.raises(InputError, match=words):
+            PrivateClassifier(n_teachers="auto").fit(points, y, ELSEWHERE[:40], folder=broken)
+
+
+@pytest.mark.parametrize("paying", [False, True])
+def test_a_count_serves_no_other_promise_than_the_one_it_was_drawn_for(tmp_path, paying):
+    """A run that fails once it has counted leaves its count in the folder: drawn at ε = 10, it tells a record."""
+    points, y = blobs(400)
+    people = [row % 40 for row in range(400)]
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=2000, delta=1e-3) if paying else None
+    failing = PrivateClassifier(epsilon=1000.0, mechanism="gate", classes=[0, 1], ledger=ledger)
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        failing.fit(points, y, ELSEWHERE[:40], ids=people, folder=tmp_path / "private")
+    model = PrivateClassifier(mechanism="gnmax", queries=5, classes=[0, 1], ledger=ledger)
+    others = [(0.1, people), (1000.0, None), (1000.0, [*people[::-1][:399], 39])]
+    for epsilon, ids in others[: 2 if paying else 3]:
+        with pytest.raises(InputError, match="choose another folder"):
+            model.set_params(epsilon=epsilon).fit(points, y, ELSEWHERE[:40], ids=ids, folder=tmp_path / "private")
+    order = np.random.default_rng(0).permutation(400)
+    same = [people[row] for row in order]
+    model.set_params(epsilon=1000.0).fit(points[order], y[order], ELSEWHERE[:40], ids=same, folder=tmp_path / "private")
+    assert model.guarantee_.detail["n_teachers"] == 6
 
 
 def test_a_ledger_of_records_takes_no_labels(tmp_path):
@@ -494,6 +522,17 @@ def test_a_mechanism_may_be_given():
         PrivateClassifier(epsilon=50.1, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
     with pytest.raises(InputError, match=r"mechanism\.epsilon must be a number ≤ epsilon"):
         PrivateClassifier(epsilon=40.0, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
+
+
+def test_an_id_is_one_person_whatever_type_it_has():
+    """Two lists from two sources, one after the other: NumPy's strings and numbers, and Python's."""
+    names = ["ann", "bob", b"eve", 7, 2**70]
+    alike = [np.str_("ann"), np.str_("bob"), np.bytes_(b"eve"), np.int16(7), 2**70]
+    found = owners(np.zeros((10, 1)), names + alike)
+    assert found[:5] == found[5:]
+    assert len(set(owners(np.zeros((4, 1)), ["7", 7, b"7", "'7'"]))) == 4
+    with pytest.raises(InputError, match="ids must hold strings, bytes or whole numbers alone"):
+        owners(np.zeros((1, 1)), [7.0])
 
 
 def test_a_person_is_one_record_if_there_are_ids():

@@ -66,6 +66,8 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
                 data.labels,
                 data.public,
                 ids=data.ids,
+                label_column=task.label,
+                ids_column=task.ids,
                 proposer=proposer,
                 folder=folder / "private",
                 trusted=trusted,

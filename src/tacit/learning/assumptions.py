@@ -26,8 +26,18 @@ def comparing(compared: str) -> Assumption:
     return Assumption(text=f"it is enough to compare data that differ by {compared}", checked_by="caller")
 
 
-def neighbours(*, label_private: bool, ids: bool) -> str:
-    """In what data differ that the guarantee compares: the one notion of a run, of its report and its entry."""
+def neighbours(
+    *, label_private: bool, ids: bool, label_column: str | None = None, ids_column: str | None = None
+) -> str:
+    """In what data differ that the guarantee compares: the one notion of a run, of its report and its entry.
+
+    Columns are named where they are known: what one label column costs says nothing about another, which the same run
+    may publish, and people by one column are not those by another.
+    """
     if label_private:
-        return "all labels of one person changed" if ids else "one label changed"
-    return "all records of one person added or removed" if ids else "one record added or removed"
+        found = "all labels of one person changed" if ids else "one label changed"
+    else:
+        found = "all records of one person added or removed" if ids else "one record added or removed"
+    named = [f"label column {label_column!r}"] * (label_private and label_column is not None)
+    named += [f"people by column {ids_column!r}"] * (ids and ids_column is not None)
+    return f"{found} ({', '.join(named)})" if named else found

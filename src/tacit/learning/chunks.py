@@ -70,7 +70,7 @@ def chunks(
     record_key, id_key = _hash(key, b"record"), _hash(key, b"id")
     hashes = _hashes(len(records), lambda rows: _contents(records[rows], labels[rows]), record_key)
     if ids is not None:
-        owners = _hashes(len(ids), lambda rows: (_packed("ids", value) for value in ids[rows]), id_key)
+        owners = _hashes(len(ids), lambda rows: map(packed_id, ids[rows]), id_key)
         hashes = np.concatenate([owners, hashes], axis=1)
     order = np.lexsort(hashes.T[::-1])  # by the owner, then by the content
     hashes = hashes[order]
@@ -115,6 +115,11 @@ def _contents(records: NDArray[Any], labels: NDArray[np.int64]) -> Iterator[Any]
         plain = all(map(_is_number, values))
         content = values.astype("<f8").tobytes() if plain else b"".join(_packed("X", value) for value in values)
         yield struct.pack("<d", label) + content
+
+
+def packed_id(value: object) -> bytes:
+    """An id as bytes, the same for a string or a whole number of whatever type: these say who is one person."""
+    return _packed("ids", value)
 
 
 def _is_number(value: object) -> bool:

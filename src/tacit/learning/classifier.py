@@ -39,7 +39,7 @@ from .held_out import ErrorEstimate, private_count, private_error
 from .labels import UNNAMED, named, numbered
 from .mechanisms import Mechanism
 from .overlap import ALLOWED, REMEDY, require_other_rows
-from .owners import order, owners, parts
+from .owners import digest, order, owners, parts
 from .proposals import Proposer
 from .queries import medoids
 from .rehearsal import made_up_answers, rehearsed
@@ -154,6 +154,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         X_public: Any = None,  # noqa: N803
         *,
         ids: Iterable[object] | None = None,
+        label_column: str | None = None,
+        ids_column: str | None = None,
         proposer: Any = None,
         folder: Path | str | None = None,
         trusted: Sequence[str] = (),
@@ -162,6 +164,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         advance: Callable[[str], None] = lambda _: None,
     ) -> PrivateClassifier:
         """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
+
+        `label_column` and `ids_column` name the columns that `y` and `ids` are of. The guarantee and the ledger's entry
+        repeat what of that matters: costs for different columns add up to no promise, and a ledger does not mix them.
 
         `proposer` is a fitted classifier that owes nothing to these records. "confirm" needs it, "auto" then considers
         it: it proposes labels of public records, the surest first, and students of what was confirmed go on.
@@ -196,7 +201,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if classes is not None:
             self.classes_, _ = named(y, classes)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
-        compared = neighbours(label_private=label_private, ids=ids is not None)
+        compared = neighbours(
+            label_private=label_private, ids=ids is not None, label_column=label_column, ids_column=ids_column
+        )
         with private_files.enclosed(place):
             run = interrupted.run(None if place is None else private_files.closed(place), self.key)
             key, ledger = run.key, interrupted.anchored(self.ledger, place)
@@ -238,13 +245,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             present = np.unique(y) if classes is None else self.classes_
             teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
             rehearse(self._stand_in(release, present, teachers, public, student, proposer, advance))
+            people = None if ids is None else whose
             if classes is None:
-                people = None if ids is None else whose
-                self.classes_ = self._found(y, people, release, costs[CLASSES], run, place, ledger)
+                self.classes_ = self._found(X, y, people, release, costs[CLASSES], run, place, ledger)
             numbers = numbered(y, self.classes_)
             taught &= numbers != UNNAMED
             if shares.counting:
-                teachers = math.isqrt(self._count(everyone, costs[COUNT], run, place, ledger))
+                teachers = math.isqrt(self._count(X, people, costs[COUNT], run, place, ledger))
             first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
             chosen = None if self.error_share else self._expected_choice(shares, teachers, len(public), student, first)
             if chosen is not None:
@@ -528,20 +535,29 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
 
     def _count(
-        self, count: int, cost: interrupted.Cost, run: interrupted.Run, folder: Path | None, ledger: Ledger | None
+        self,
+        records: NDArray[np.float64],
+        people: list[bytes] | None,
+        cost: interrupted.Cost,
+        run: interrupted.Run,
+        folder: Path | None,
+        ledger: Ledger | None,
     ) -> int:
-        """How many there are, with noise: paid for first, and drawn once for each folder."""
+        """How many records or people there are, with noise: paid for first, and drawn once for each folder."""
+        count = len(records) if people is None else len(set(people))
+        mark = _promise(records, people, cost, run)
         if ledger is not None:
             interrupted.paid(ledger, run.release, cost, task=COUNT, detail={})
 
         def drawn() -> dict[str, int]:
             return {"count": private_count(count, epsilon=float(cost.epsilon))}
 
-        found = drawn() if folder is None else kept.record(folder / "count.json", drawn, claimed=False)
+        found = drawn() if folder is None else kept.record(folder / "count.json", drawn, claimed=False, mark=mark)
         return checked.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
 
     def _found(
         self,
+        records: NDArray[np.float64],
         y: NDArray[Any],
         people: list[bytes] | None,
         release: _Release,
@@ -553,13 +569,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """The classes, where nobody named them: paid for first, and found once for each folder."""
         if ledger is not None:
             interrupted.paid(ledger, run.release, cost, task=CLASSES, detail={})
+        mark = _promise(records, people, cost, run)
         search = release.shares.search(label_private=release.label_private)
 
         def found() -> dict[str, Any]:
             return {"classes": search.labels(y, people)}
 
         return search.classes(
-            (found() if folder is None else kept.record(folder / "classes.json", found, claimed=False)).get("classes")
+            (found() if folder is None else kept.record(folder / "classes.json", found, claimed=False, mark=mark)).get(
+                "classes"
+            )
         )
 
     def _stand_in(
@@ -707,3 +726,15 @@ class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.student is not None
+
+
+def _promise(
+    records: NDArray[np.float64], people: list[bytes] | None, cost: interrupted.Cost, run: interrupted.Run
+) -> dict[str, object]:
+    """What a number was drawn for: with another ε, or other people, it would break the promise of a later run."""
+    return {
+        "epsilon": float(cost.epsilon),
+        "delta": float(cost.delta),
+        "neighbours": cost.neighbours,
+        "ids": None if people is None else digest(records, people, run.key),
+    }

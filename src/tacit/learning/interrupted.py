@@ -18,7 +18,7 @@ from .. import kept
 from ..errors import InputError
 from ..files import sync_folder
 from ..guarantee import Assumption
-from ..ledger import Entry, Ledger
+from ..ledger import Entry, Ledger, amounts
 from .chunks import KEY_BYTES
 from .mechanisms import Answer, Session
 
@@ -149,7 +149,7 @@ def require(ledger: Ledger, release: str, costs: Sequence[Cost]) -> None:
 
     All entries of a ledger must mean the same by ε: costs for other neighbours do not add up to anything.
     """
-    paid_before = [_entry(ledger, release, cost.what) is not None for cost in costs]
+    paid_before = [_entry(ledger, release, cost) is not None for cost in costs]
     left = [cost for cost, settled in zip(costs, paid_before, strict=True) if not settled]
     if left:
         others = {entry.neighbours for entry in ledger.entries()} - {cost.neighbours for cost in costs}
@@ -168,21 +168,32 @@ def require(ledger: Ledger, release: str, costs: Sequence[Cost]) -> None:
 
 def paid(ledger: Ledger, release: str, cost: Cost, *, task: str, detail: Mapping[str, object]) -> Notes:
     """The notes of the release's entry for this: one that is spent now, or that an earlier run spent on the task."""
-    earlier = _entry(ledger, release, cost.what)
+    earlier = _entry(ledger, release, cost)
     if earlier is None:
         detail = {"release": release, "task": task, "neighbours": cost.neighbours, **detail}
         return Notes(ledger, ledger.spend(cost.what, epsilon=cost.epsilon, delta=cost.delta, detail=detail))
     if earlier.detail.get("task") != task:
-        raise InputError(
-            "the ledger's entry for this folder",
-            earlier.what,
-            requirement="must have paid for the very task that goes on, budget and constants included",
-            remedy="choose another folder, and pay for it",
-        )
+        raise _other(earlier)
     return Notes.left(ledger, earlier)
 
 
-def _entry(ledger: Ledger, release: str, what: str) -> Entry | None:
-    """That under which a run has paid for this part of the release."""
-    matching = (entry for entry in ledger.entries() if entry.detail.get("release") == release and entry.what == what)
-    return next(matching, None)
+def _entry(ledger: Ledger, release: str, cost: Cost) -> Entry | None:
+    """That under which a run has paid for this part of the release; one that has paid another price is refused."""
+    for entry in ledger.entries():
+        if entry.detail.get("release") == release and entry.what == cost.what:
+            if (entry.epsilon, entry.delta, entry.neighbours) != (
+                *amounts.cost(cost.epsilon, cost.delta),
+                cost.neighbours,
+            ):
+                raise _other(entry)
+            return entry
+    return None
+
+
+def _other(entry: Entry) -> InputError:
+    return InputError(
+        "the ledger's entry for this folder",
+        entry.what,
+        requirement="must have paid for the very task that goes on, budget and constants included",
+        remedy="choose another folder, and pay for it",
+    )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .chunks import packed_id
 
 
 def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[bytes]:
@@ -16,21 +17,27 @@ def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[b
     if ids is None:
         return [row.tobytes() for row in np.ascontiguousarray(records + 0.0)]  # −0.0 becomes 0.0
     given = list(ids)
-    if len(given) != len(records) or not all(isinstance(value, str | bytes | int | np.integer) for value in given):
+    if len(given) != len(records):
         raise InputError(
             "ids",
             len(given),
-            requirement=f"must be {len(records)} strings or whole numbers",
+            requirement=f"must be {len(records)} strings, bytes or whole numbers",
             remedy="pass one a record",
         )
-    plain = [int(value) if isinstance(value, int | np.integer) else value for value in given]
-    return [value if isinstance(value, bytes) else repr(value).encode() for value in plain]
+    return [packed_id(value) for value in given]
 
 
 def parts(owners: list[bytes], key: bytes, purpose: bytes, n_parts: int) -> NDArray[np.int64]:
     """The part of each owner's records; for another purpose the parts are others."""
     digests = (hashlib.blake2b(owner, digest_size=16, key=key, person=purpose).digest() for owner in owners)
     return np.array([int.from_bytes(digest) % n_parts for digest in digests], dtype=np.int64)
+
+
+def digest(records: NDArray[np.float64], owners: list[bytes], key: bytes) -> str:
+    """What tells whose each record is from any other way to share them out, in whatever order they come."""
+    pairs = zip(np.ascontiguousarray(records + 0.0), owners, strict=True)
+    hashes = sorted(hashlib.blake2b(row.tobytes() + owner, digest_size=16, key=key).digest() for row, owner in pairs)
+    return hashlib.blake2b(b"".join(hashes), digest_size=16, key=key, person=b"tacit owners").hexdigest()
 
 
 def order(records: NDArray[np.float64], key: bytes) -> NDArray[np.int64]:

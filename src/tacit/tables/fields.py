@@ -34,6 +34,12 @@ def header(path: Path, name: str) -> list[str]:
     return names
 
 
+def require_clear_quotes(path: Path, name: str) -> None:
+    """Refuse a file in which a quote may take the lines of other records into its own."""
+    for _ in _parts(path, name):
+        pass
+
+
 def fields(path: Path, held: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
     """Columns, by their names as `header` gives them, and the share of the file that was read."""
     arrow = loaded_arrow()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError
 from ..files import arrays
-from .formats import suffix
+from .formats import loaded_arrow, suffix
 from .whole import _frame
 
 
@@ -32,5 +33,14 @@ def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
         count = len(next(iter(held.values())))
         return [" ".join(array[row].tobytes().hex() for array in kept) for row in range(count)]
     frame = _frame(path, kind, name)
-    columns = [frame[column].to_pylist() for column in sorted(frame.column_names) if column not in without]
+    columns = [_exact(frame[column]).to_pylist() for column in sorted(frame.column_names) if column not in without]
     return [repr(values) for values in zip(*columns, strict=True)] if columns else [""] * frame.num_rows
+
+
+def _exact(values: Any) -> Any:
+    """Floats and times by the bits that a copy writes: Python knows one nan, and no nanoseconds."""
+    arrow = loaded_arrow()
+    kind = values.type
+    if arrow.types.is_floating(kind) or (arrow.types.is_temporal(kind) and not arrow.types.is_interval(kind)):
+        return values.combine_chunks().view({16: arrow.int16(), 32: arrow.int32(), 64: arrow.int64()}[kind.bit_width])
+    return values

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..files import arrays, check_memory, write_whole
+from .fields import require_clear_quotes
 from .formats import Table, loaded_arrow, reading, suffix, unreadable
 
 
@@ -92,13 +93,27 @@ def _frame(path: Path, kind: str, name: str) -> Any:
             check_memory(8 * rows.num_rows * rows.num_columns, path, name)
             frame = arrow.parquet.read_table(path, page_checksum_verification=True)
             frame.validate(full=True)
+            frame = _decoded(frame)
         else:
-            with arrow.csv.open_csv(path) as beginning:
+            require_clear_quotes(path, name)
+            parse = arrow.csv.ParseOptions(newlines_in_values=True)
+            with arrow.csv.open_csv(path, parse_options=parse) as beginning:
                 texts = dict.fromkeys(beginning.schema.names, arrow.string())
-            frame = arrow.csv.read_csv(path, convert_options=arrow.csv.ConvertOptions(column_types=texts))
+            convert = arrow.csv.ConvertOptions(column_types=texts)
+            frame = arrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
             frame = frame.rename_columns([column.strip() for column in frame.column_names])
     if len(set(frame.column_names)) < len(frame.column_names):
         raise unreadable(name, path, "two columns of one name")
+    return frame
+
+
+def _decoded(frame: Any) -> Any:
+    """Values in the place of dictionaries, which stand in a file in the order in which its records came."""
+    arrow = loaded_arrow()
+    for place, field in enumerate(frame.schema):
+        while arrow.types.is_dictionary(field.type):
+            field = field.with_type(field.type.value_type)
+            frame = frame.set_column(place, field, frame.column(place).cast(field.type))
     return frame
 
 
