@@ -6,7 +6,6 @@ says how rarely.
 
 import copy
 import io
-import json
 import math
 import pickle
 from dataclasses import dataclass
@@ -323,7 +322,7 @@ def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
         (broken / "count.json").unlink(missing_ok=True)
         kept.record(broken / "count.json", lambda content=content: content, claimed=False)
         with pytest.raises(InputError, match=words):
-            PrivateClassifier(n_teachers="auto").fit(points, y, ELSEWHERE[:40], folder=broken)
+            PrivateClassifier(classes=[0, 1]).fit(points, y, ELSEWHERE[:40], folder=broken)
 
 
 @pytest.mark.parametrize("paying", [False, True])
