@@ -8,6 +8,7 @@ import copy
 import io
 import math
 import pickle
+import shutil
 from dataclasses import dataclass
 
 import numpy as np
@@ -325,23 +326,22 @@ def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
             PrivateClassifier(classes=[0, 1]).fit(points, y, ELSEWHERE[:40], folder=broken)
 
 
-@pytest.mark.parametrize("paying", [False, True])
-def test_a_count_serves_no_other_promise_than_the_one_it_was_drawn_for(tmp_path, paying):
-    """A run that fails once it has counted leaves its count in the folder: drawn at ε = 10, it tells a record."""
+def test_a_count_serves_no_other_promise_than_the_one_it_was_drawn_for(tmp_path):
+    """A run that is stopped once it has counted leaves its count in the folder: drawn at ε = 10, it tells a record."""
     points, y = blobs(400)
     people = [row % 40 for row in range(400)]
-    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=2000, delta=1e-3) if paying else None
-    failing = PrivateClassifier(epsilon=1000.0, mechanism="gate", classes=[0, 1], ledger=ledger)
-    with pytest.raises(InputError, match="epsilon must be a finite number"):
-        failing.fit(points, y, ELSEWHERE[:40], ids=people, folder=tmp_path / "private")
-    model = PrivateClassifier(mechanism="gnmax", queries=5, classes=[0, 1], ledger=ledger)
-    others = [(0.1, people), (1000.0, None), (1000.0, [*people[::-1][:399], 39])]
-    for epsilon, ids in others[: 2 if paying else 3]:
+    model = PrivateClassifier(epsilon=1000.0, mechanism="gnmax", queries=5, classes=[0, 1])
+    folder = tmp_path / "private"
+    model.fit(points, y, ELSEWHERE[:40], ids=people, folder=folder)
+    for left in folder.iterdir():
+        if left.name not in ("count.json", "release.json"):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    for epsilon, ids in ((0.1, people), (1000.0, None), (1000.0, [*people[::-1][:399], 39])):
         with pytest.raises(InputError, match="choose another folder"):
-            model.set_params(epsilon=epsilon).fit(points, y, ELSEWHERE[:40], ids=ids, folder=tmp_path / "private")
+            model.set_params(epsilon=epsilon).fit(points, y, ELSEWHERE[:40], ids=ids, folder=folder)
     order = np.random.default_rng(0).permutation(400)
     same = [people[row] for row in order]
-    model.set_params(epsilon=1000.0).fit(points[order], y[order], ELSEWHERE[:40], ids=same, folder=tmp_path / "private")
+    model.set_params(epsilon=1000.0).fit(points[order], y[order], ELSEWHERE[:40], ids=same, folder=folder)
     assert model.guarantee_.detail["n_teachers"] == 6
 
 
