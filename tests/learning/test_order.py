@@ -121,6 +121,23 @@ def test_a_label_inside_an_array_that_is_published_is_refused(tmp_path, here):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("numbers", [range(300), range(900, 0, -3)])
+def test_a_number_of_the_row_is_refused(tmp_path, here, numbers):
+    """In a file sorted by its label, the number that is published says on which side of a threshold a record lies."""
+    labels = np.sort(Y)
+    rows = [
+        [number, f"w{place % 7}", "ab"[label]]
+        for place, (number, label) in enumerate(zip(numbers, labels, strict=True))
+    ]
+    written(tmp_path / "private.csv", rows)
+    run = ("learn", "private.csv", "--label", "sort", "--epsilon", "30", "--delta", "1e-5", "--out", "out")
+    done = here(tmp_path, *run)
+    assert done.returncode == 2
+    assert "column 'size' of PRIVATE must not number the records" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
 def test_places_in_the_callers_array_stay_with_the_caller():
     model = PrivateClassifier(epsilon=50.0, key=KEY).fit(X, Y)
     assert len(model.public_) == len(model.labels_)

@@ -61,6 +61,34 @@ def test_tables_that_were_rid_of_equal_rows_may_share_a_few():
     assert refused(np.concatenate([second, first[:30]]), first)
 
 
+def test_copies_are_refused_however_often_and_among_however_many():
+    for times in (3, 4, 5, 10):
+        assert refused(np.repeat(X, times, axis=0), X)
+    assert refused(np.repeat(X, 3, axis=0), np.repeat(X, 3, axis=0))
+    assert refused(X[RNG.integers(0, 400, 4000)], X)
+    assert refused(np.concatenate([X, RNG.normal(size=(50_000, 3))]), X)
+
+
+def test_a_column_that_numbers_the_rows_or_names_the_file_hides_no_copy():
+    table = {name: X[:, place] for place, name in enumerate("abc")}
+    order = RNG.permutation(400)
+    shuffled = {name: column[order] for name, column in table.items()}
+    assert refused({**shuffled, "": np.arange(400)}, {**table, "": np.arange(400)})
+    splits = [np.array([name] * 400, dtype=object) for name in ("public", "private")]
+    assert refused({**shuffled, "split": splits[0]}, {**table, "split": splits[1]})
+    assert refused(np.column_stack([X[order], np.arange(400)]), np.column_stack([X, np.arange(400)]))
+
+
+def test_tables_of_few_categories_that_were_rid_of_equal_rows_are_not_refused():
+    """Equal rows are what such tables hold: 50 by 50 categories, some far more frequent than others."""
+    chances = 1 / np.arange(1, 2501)
+    for draw in range(20):
+        kinds = np.random.default_rng(draw).choice(2500, size=(2, 1000), p=chances / chances.sum())
+        drawn, other = (np.column_stack([kind // 50, kind % 50]).astype(float) for kind in kinds)
+        assert not refused(np.unique(drawn, axis=0), np.unique(other, axis=0))
+        assert not refused(drawn, np.unique(other, axis=0))
+
+
 def test_columns_by_another_name_are_recognised():
     words = np.array(["red", "green", "blue"], dtype=object)[RNG.integers(0, 3, 400)]
     private = {"size": X[:, 0], "weight": X[:, 1], "colour": words}

@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from .. import tables
 from ..errors import InputError
 from ..learning import Columns
-from ..learning.columns import texts
+from ..learning.columns import numbers, texts
 from ..learning.overlap import require_other_rows
 from .task import OTHERS, Task
 
 _MOST_CLASSES = 20
 """Beyond so many, a column with a label for every tenth record holds no classes."""
+
+_ORDERED = 10
+"""Steps in one direction that are no chance."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +50,8 @@ class Records:
 def read(task: Task) -> Records:
     """All tables of the task; the rule is read off the public one, or off the private one if there is none."""
     private = tables.read(task.private, name="PRIVATE")
+    if task.public is None:
+        _no_row_number(private, task)
     rows = _order(task, len(next(iter(private.values()))))
     private = {name: column[rows] for name, column in private.items()}
     labels = _labels(_taken(private, task.label, "--label"), "PRIVATE", task.label)
@@ -105,6 +110,22 @@ def read(task: Task) -> Records:
         unknown=columns.unknown(private),
         unused=tuple(unused),
     )
+
+
+def _no_row_number(private: tables.Table, task: Task) -> None:
+    """A column that counts up or down the file publishes its order, which may tell labels where these are private.
+
+    Of so many records, others are in such an order by chance once in ten million times.
+    """
+    for name, column in private.items():
+        steps = np.diff(numbers(column))
+        if name not in (task.label, task.ids) and len(steps) >= _ORDERED and ((steps > 0).all() or (steps < 0).all()):
+            raise InputError(
+                f"column {name!r} of PRIVATE",
+                "numbers in the order of the file",
+                requirement="must not number the records, as it is published, and the order of a file may tell labels",
+                remedy="leave it out; if it says nothing about labels, shuffle the records",
+            )
 
 
 def _order(task: Task, count: int) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,7 @@ def check(task: Task) -> None:
     if task.queries is not None and task.queries != "all" and not re.fullmatch(r"0*[1-9]\d{0,15}", task.queries):
         raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
     for name, path in (("--public", task.public), ("--test", task.test), ("--proposer", task.proposer)):
-        if path is not None and path.resolve() == task.private.resolve():
+        if path is not None and os.path.realpath(path) == os.path.realpath(task.private):  # of links in circles, too
             raise InputError(
                 name, str(path), requirement="must hold other records than PRIVATE", remedy=OTHERS.partition(";")[0]
             )

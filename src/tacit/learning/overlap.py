@@ -2,9 +2,10 @@
 
 Honest tables may share rows, as values are few or round. But were both drawn from one crowd, equal rows would lie in
 one table or in both as chance has it: k of them, of n + m rows in all, lie in both with probability
-1 − (C(n, k) + C(m, k)) / C(n + m, k). So pairs, triples and fours of equal rows are counted, and where far more lie in
-both than chance puts there, one table holds rows of the other. Tables that hold no row twice may have been rid of
-those: of them, less than a hundredth of the rows may be shared. What is found depends on private records: it is for
+1 − (C(n, k) + C(m, k)) / C(n + m, k). So groups of k equal rows are counted for every k, and where far more lie in both
+than chance puts there, one table holds rows of the other. Tables that hold no row twice may have been rid of those: of
+them, less than a hundredth of the rows of each may be shared, or any number where columns hold so few values that most
+rows that are possible occur. What is found depends on private records: it is for
 their owner, in an error, and goes nowhere else.
 """
 
@@ -12,13 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import gammaln
 
 from ..errors import InputError
 from ..guarantee import Assumption
@@ -28,8 +29,10 @@ _CHANCE = 1e-4
 """Tables drawn from one crowd are refused about as rarely as this."""
 _SHARE = 0.01
 """Of tables without a row that occurs twice: these may have been rid of such rows, which says nothing about chance."""
-_SIZES = (2, 3, 4)
-"""How many equal rows are looked at: more of them lie in both tables anyway."""
+_CELLS = 10
+"""Where columns allow fewer different rows than so many times those there are, tables without a row that occurs twice
+share some as a matter of course."""
+_Numbers = NDArray[np.uint64]
 
 REMEDY = "set some aside; allow_overlap=True takes them, and private records among them lose protection"
 """Of a function that takes public records."""
@@ -44,50 +47,99 @@ ALLOWED = Assumption(
 def require_other_rows(name: str, rows: Any, private: Any, *, called: str, remedy: str) -> None:
     """`InputError` where rows of `private` stand among `rows` beyond chance; both are arrays, or tables of columns.
 
-    Columns of tables are matched by their names and, in case these were exchanged, by their values alone; numbers are
-    compared as 32-bit floats, so that the format of a file makes no difference.
+    Columns of tables are matched by their names and, in case these were exchanged, by their values alone; then each
+    column is left out in turn, as one may number the rows or name the file. Numbers are compared as 32-bit floats, so
+    that the format of a file makes no difference.
     """
-    for theirs, ours in zip(_keys(rows), _keys(private), strict=True):
-        shared = _shared(theirs, ours)
-        if shared:
-            raise InputError(
-                name,
-                f"{shared} rows, of {len(theirs)}, that are private records",
-                requirement=f"must hold other records than {called}",
-                remedy=remedy,
-            )
+    columns, ours = _columns(rows), _columns(private)
+    places = range(len(columns))
+    whole = _sum(columns, places), _sum(ours, places)
+    deduplicated = [len(np.unique(table)) == len(table) for table in whole]
+
+    def compared(theirs: _Numbers, private: _Numbers, held: Iterable[int], tests: int = 1) -> None:
+        shared = _shared(theirs, private, deduplicated=deduplicated, tests=tests)
+        if not shared:
+            return
+        cells = math.prod(float(len(np.union1d(columns[place], ours[place]))) for place in held)
+        if any(deduplicated) and cells < _CELLS * (len(theirs) + len(private)):
+            return
+        raise InputError(
+            name,
+            f"{shared} rows, of {len(theirs)}, that are private records",
+            requirement=f"must hold other records than {called}",
+            remedy=remedy,
+        )
+
+    compared(*whole, places)
+    if isinstance(rows, Mapping):
+        compared(_sum(columns, [0] * len(places)), _sum(ours, [0] * len(places)), places)
+    for half, rest in ((places[::2], places[1::2]), (places[1::2], places[::2])):
+        # Rows that are equal but for a column of one half are equal in the other half: most often, there are none.
+        parts = [_sum([table[place] for place in rest], rest) for table in (columns, ours)] if rest else []
+        for place in half if parts and len(np.intersect1d(*parts)) else ():
+            left = [table - _mixed(held[place], place) for table, held in zip(whole, (columns, ours), strict=True)]
+            compared(*left, [other for other in places if other != place], tests=len(places))
 
 
-def _shared(rows: Sequence[bytes], private: Sequence[bytes]) -> int:
+def _sum(columns: Sequence[_Numbers], places: Iterable[int]) -> _Numbers:
+    """A number for each row: equal ones for rows with equal entries in equal places."""
+    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column, place in zip(columns, places, strict=True):
+        found += _mixed(column, place)
+    return found
+
+
+def _shared(rows: _Numbers, private: _Numbers, *, deduplicated: Sequence[bool], tests: int) -> int:
     """How many of `rows` stand among the private ones, or 0 where that may be chance."""
-    theirs, ours, m, n = Counter(rows), Counter(private), len(rows), len(private)
-    both = theirs.keys() & ours.keys()
-    shared = sum(theirs[row] for row in both)
-    if not shared or (len(theirs) == m and len(ours) == n and shared < _SHARE * m):
+    m, n = len(rows), len(private)
+    both = np.intersect1d(rows, private)
+    if not len(both):
         return 0
-    split = Counter(theirs[row] + ours[row] for row in both)
-    every = Counter((theirs + ours).values())
-    for size in _SIZES:
-        chance = 1 - (math.comb(n, size) + math.comb(m, size)) / math.comb(n + m, size)
-        if stats.binom.sf(split[size] - 1, every[size], chance) < _CHANCE / len(_SIZES):
-            return shared
-    return 0
+    found, places = np.unique(np.concatenate([rows, private]), return_inverse=True)
+    theirs, ours = (np.bincount(part, minlength=len(found)) for part in (places[:m], places[m:]))
+    split, every = (theirs > 0) & (ours > 0), theirs + ours
+    if all(deduplicated) and theirs[split].sum() < _SHARE * m and ours[split].sum() < _SHARE * n:
+        return 0
+    sizes, groups = np.unique(every[every > 1], return_counts=True)
+    divided = np.array([np.count_nonzero(split & (every == size)) for size in sizes])
+    chance = 1 - _ratio(n, n + m, sizes) - _ratio(m, n + m, sizes)
+    beyond = stats.binom.sf(divided - 1, groups, np.clip(chance, 0, 1)) < _CHANCE / (len(sizes) * tests)
+    return int(theirs[split].sum()) if beyond.any() else 0
 
 
-def _keys(rows: Any) -> list[list[bytes]]:
-    """A short digest of each row; of tables twice, by names and by values alone."""
+def _ratio(few: int, many: int, size: NDArray[np.int64]) -> NDArray[np.float64]:
+    """C(few, size) / C(many, size)."""
+    fits = size <= few
+    k = np.where(fits, size, 0)
+    logs = gammaln(few + 1) - gammaln(few - k + 1) - gammaln(many + 1) + gammaln(many - k + 1)
+    return np.where(fits, np.exp(logs), 0.0)
+
+
+def _columns(rows: Any) -> list[_Numbers]:
+    """A number for each entry of each column: equal ones for equal entries."""
     if not isinstance(rows, Mapping):
-        return [_digests(_plain(np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)), [])]
-    names = sorted(rows)
-    values = _plain(np.stack([numbers(rows[name]) for name in names], axis=1))
-    words = [(name, texts(rows[name])) for name in names if rows[name].dtype.kind not in "iuf"]
-    left: list[list[str]] = [[] for _ in values]
-    for name, said in words:
-        for row in np.flatnonzero(np.isnan(values[:, names.index(name)])).tolist():
-            if said[row] is not None:
-                left[row].append(f"{name}\0{said[row]}")
-    unnamed = [sorted(text.partition("\0")[2] for text in row) for row in left]
-    return [_digests(values, left), _digests(np.sort(values, axis=1), unnamed)]
+        values = np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)
+        return [_plain(column).view(np.uint32).astype(np.uint64) for column in values.T]
+    found = []
+    for name in sorted(rows):
+        values = _plain(numbers(rows[name]))
+        entries = values.view(np.uint32).astype(np.uint64)
+        if rows[name].dtype.kind not in "iuf":
+            said = texts(rows[name])
+            for row in np.flatnonzero(np.isnan(values)).tolist():
+                if said[row] is not None:
+                    word = str(said[row]).encode("utf-8", "surrogatepass")
+                    entries[row] = int.from_bytes(hashlib.blake2b(word, digest_size=8).digest())
+        found.append(entries)
+    return found
+
+
+def _mixed(entries: NDArray[Any], place: int) -> _Numbers:
+    """Spread over 64 bits, for each column otherwise, so that the sum over columns tells rows apart (splitmix64)."""
+    found: _Numbers = entries.astype(np.uint64) + np.uint64((place + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
+    return found ^ (found >> np.uint64(31))
 
 
 def _plain(values: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -96,10 +148,3 @@ def _plain(values: NDArray[np.float64]) -> NDArray[np.float32]:
         found = np.ascontiguousarray(values + 0.0, dtype=np.float32)
     found[np.isnan(found)] = np.nan
     return found
-
-
-def _digests(values: NDArray[np.float32], words: Sequence[Sequence[str]]) -> list[bytes]:
-    said = ["\1".join(row).encode("utf-8", "surrogatepass") for row in words] or [b""] * len(values)
-    return [
-        hashlib.blake2b(row.tobytes() + text, digest_size=16).digest() for row, text in zip(values, said, strict=True)
-    ]
