@@ -17,12 +17,12 @@ from scipy import stats
 from torch import Tensor, nn
 
 from .. import checked
-from ..errors import InputError
+from ..errors import InputError, NoTheoremError
 from ..guarantee import Adversary, Attack, Guarantee
 from ..theory.confidence import binomial_lower, binomial_upper, sampled_mean_lower, sampled_mean_upper
 from .anyone import GalleryRelease
 from .bayes import REMAINING
-from .noise import Noise, required_gaussian
+from .noise import Gaussian, Laplace, Noise, Quantized, Uniform, required_gaussian
 from .priors import Gallery, Mixture
 from .release import Release, as_array, derivatives, loaded, opened
 
@@ -83,19 +83,21 @@ def posterior_mean(
     No estimate has a smaller mean squared error; against `bayes_bound` for the gallery. With `held_out` inputs, or a
     prior of which `tries` are drawn, it rebuilds those as if they were the gallery's.
     """
-    gaussian = required_gaussian(noise, "the posterior mean")
+    unrounded = noise.noise if isinstance(noise, Quantized) else noise
+    if not isinstance(unrounded, Gaussian | Laplace | Uniform):
+        raise NoTheoremError(
+            f"the posterior mean must have Gaussian, Laplace or uniform noise, got {noise!r}; use linear_decoder"
+        )
     if not isinstance(prior, Gallery):
         raise InputError("prior", prior, requirement="must be a Gallery", remedy="write Gallery(inputs)")
     known, only_these = prior.as_given(prior.inputs), held_out is None
     release = opened(features, known, feature_error=feature_error, only_these=only_these, promised=False)
     trial = _held_out(release, prior if held_out is None else held_out, tries, seed)
-    clean, inputs = gaussian.whitened(release.features(release.inputs)), release.inputs.flatten(1)
+    clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
     log_weights = torch.tensor(prior.weights, device=clean.device).log()
 
     def decode(released: Tensor) -> Tensor:
-        likely = (
-            log_weights - torch.cdist(rows, clean).square() / 2 for rows in gaussian.whitened(released).split(256)
-        )
+        likely = (log_weights + unrounded.log_likelihood(rows, clean) for rows in released.split(256))
         return torch.cat([torch.softmax(rows, dim=1) @ inputs for rows in likely])
 
     method = f"mean of the {len(inputs)} inputs, weighted by how likely each is"
