@@ -156,15 +156,23 @@ def test_public_inputs_say_what_somebody_knows_who_does_not_hold_the_data(folder
     assert not rebuilt.contradicted
 
 
-@pytest.mark.parametrize(("held", "word"), [(slice(1000, None), "refuted"), (slice(0, 40), "in doubt")])
-def test_a_prior_that_real_inputs_refute_is_said_to_be_refuted_first(folder, run_here, held, word):
+@pytest.mark.parametrize(
+    ("held", "noise", "word"),
+    [
+        (slice(1000, None), "gaussian:0.02", "refuted"),
+        (slice(1000, None), "laplace:0.02", "refuted"),
+        (slice(1000, None), "uniform:0.2", "refuted"),
+        (slice(0, 40), "gaussian:0.02", "in doubt"),
+    ],
+)
+def test_a_prior_that_real_inputs_refute_is_said_to_be_refuted_first(folder, run_here, held, noise, word):
     """A hundred pictures, a little blurred: no Gaussian, and whoever holds some of the kind rebuilds the others."""
     rng = np.random.default_rng(3)
     kinds = rng.uniform(size=(100, 1, 10, 10))
     blurred = kinds[rng.integers(100, size=1900)] + 0.01 * rng.normal(size=(1900, 1, 10, 10))
     np.save(folder / "public.npy", blurred[:1000])
     np.save(folder / "kind.npy", blurred[held])
-    given = {"noise": "gaussian:0.02", "data": "kind.npy"}
+    given = {"noise": noise, "data": "kind.npy"}
     finished = run_here("--public", "public.npy", "--method", "bayes", "--json", "p.json", **given)
     said = " ".join(finished.stdout.split("=\n\n")[1].split())
     assert said.startswith(
@@ -174,6 +182,15 @@ def test_a_prior_that_real_inputs_refute_is_said_to_be_refuted_first(folder, run
     (rebuilt,) = (Comparison.from_dict(item) for item in data["comparisons"])
     assert rebuilt.contradicted == (word == "refuted") == (finished.returncode == 1)
     assert data["detail"]["on_data"]["value"] < 0.5 * rebuilt.guarantee.value
+
+
+def test_too_few_inputs_to_try_an_attack_on_are_said_to_be_too_few(folder, run_here):
+    rows = np.random.default_rng(1).uniform(size=(60, 1, 10, 10))
+    np.save(folder / "public.npy", rows[:40])
+    np.save(folder / "few.npy", rows[40:])
+    finished = run_here("--public", "public.npy", "--method", "bayes", data="few.npy")
+    assert finished.returncode == 0, finished.stderr
+    assert "No attack was tried on the inputs of --data: they are fewer than 30" in " ".join(finished.stdout.split())
 
 
 def test_equal_inputs_are_one_candidate_in_the_command_too(folder, run_here):

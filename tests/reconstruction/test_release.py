@@ -347,3 +347,38 @@ def test_models_without_derivatives_are_refused_where_these_are_needed(search, i
 def test_callables_that_are_no_basis_are_refused(basis, images):
     with pytest.raises(InputError, match="basis must"):
         hcr_bounds(nn.Flatten(), images, Gaussian(1.0), basis=basis)
+
+
+class Standardised(nn.Module):
+    """Each input by its own mean and spread, then a layer: of blank ones, rounding alone is left."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(49, 10, bias=False)
+
+    def forward(self, x):
+        x = x - x.mean(dim=1, keepdim=True)
+        return self.layer(x / (x.std(dim=1, keepdim=True) + 1e-5))
+
+
+def test_inputs_of_which_the_type_leaves_rounding_alone_are_refused_wherever_they_stand():
+    torch.manual_seed(0)
+    model, blank = Standardised().eval(), (255 * torch.rand(100, 1)).expand(-1, 49)
+    inputs = torch.cat([255 * torch.rand(16, 49), blank])
+    for some in (inputs, inputs.flip(0), blank):
+        with pytest.raises(InputError, match=r"the features of input \d+ must be more than the rounding of float32"):
+            opened(model, some, only_these=True)
+    assert opened(copy.deepcopy(model).double(), inputs, only_these=True).error < 1e-9
+
+
+def test_the_error_of_a_type_is_that_of_the_worst_input():
+    """Of nearly equal entries little is left, and float32 takes much of that."""
+    torch.manual_seed(0)
+    model, inputs = Standardised().eval(), 255 * torch.rand(40, 49)
+    inputs[30] = 200 + 0.01 * torch.rand(49)
+    exact = copy.deepcopy(model).double()(inputs.double()).detach()
+    apart = float((model(inputs).detach().double() - exact).norm(dim=1).div(exact.norm(dim=1)).max())
+    assert apart > 1e-5
+    assert opened(model, inputs).error >= 1.9 * apart
+    with pytest.raises(InputError, match="by which float32 moves features of this model"):
+        opened(model, inputs, feature_error=1e-6)

@@ -209,4 +209,4 @@ def error_of(model: Any, inputs: _Array, feature_error: float | None) -> float:
             remedy="change one of them; of a text model give the embeddings as --data, and a MODEL that returns "
             "torch.nn.Identity()",
         ) from None
-    return opened(model, some, feature_error=feature_error, only_these=True).error
+    return opened(model, torch.tensor(inputs), feature_error=feature_error, only_these=True).error

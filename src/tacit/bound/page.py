@@ -124,6 +124,8 @@ def _rebuilding_unseen(comparison: Comparison, on_data: Attack | None) -> str:
         value = safe_text(on_data.value, toward="nearest")
         tried = "" if comparison.contradicted else tried
         tried += f"On the inputs of --data, somebody with the public ones left {value}. "
+    else:
+        tried += "No attack was tried on the inputs of --data: they are fewer than 30, or all alike. "
     return (
         f"{_hardly(guarantee)}If inputs were drawn from a Gaussian with the mean and covariance of the public ones, "
         f"whoever knows no more than that would rebuild one with an error of {guarantee.bound_text} of its variance "

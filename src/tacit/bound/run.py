@@ -17,7 +17,7 @@ from ..report import Report
 from .batches import BATCH, bounds_per_input, claim_folder, reconstruction
 from .given import basis_of, check_noise, error_of, inputs_of, model_of, noise_of, prior_of
 from .page import figures_of, summary
-from .task import PER_INPUT, Data, Task, kind_of
+from .task import PER_INPUT, Data, Task
 
 _Array = NDArray[np.float64]
 
@@ -139,10 +139,10 @@ def _on_data(
     # Two are tried, so each is half as unsure.
     options: dict[str, Any] = {"confidence": 1 - (1 - _CONFIDENCE) / 2, "feature_error": task.feature_error}
     options["seed"] = task.seed
-    tried = [recon.linear_decoder(features, public, inputs, noise, **options)]
-    if kind_of(task.noise) == "gaussian":
-        gallery = recon.Gallery(public)
-        tried.append(recon.posterior_mean(features, gallery, noise, held_out=inputs, **options))
+    tried = [
+        recon.linear_decoder(features, public, inputs, noise, **options),
+        recon.posterior_mean(features, recon.Gallery(public), noise, held_out=inputs, **options),
+    ]
     best: Attack = min(tried, key=lambda attack: float(attack.high))
     share = variance / float(prior.variances.mean())
     return replace(

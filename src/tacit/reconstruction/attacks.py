@@ -17,12 +17,12 @@ from scipy import stats
 from torch import Tensor, nn
 
 from .. import checked
-from ..errors import InputError
+from ..errors import InputError, NoTheoremError
 from ..guarantee import Adversary, Attack, Guarantee
 from ..theory.confidence import binomial_lower, binomial_upper, sampled_mean_lower, sampled_mean_upper
 from .anyone import GalleryRelease
 from .bayes import REMAINING
-from .noise import Noise, required_gaussian
+from .noise import Gaussian, Laplace, Noise, Quantized, Uniform, required_gaussian
 from .priors import Gallery, Mixture
 from .release import Release, as_array, derivatives, loaded, opened
 
@@ -83,19 +83,21 @@ def posterior_mean(
     No estimate has a smaller mean squared error; against `bayes_bound` for the gallery. With `held_out` inputs, or a
     prior of which `tries` are drawn, it rebuilds those as if they were the gallery's.
     """
-    gaussian = required_gaussian(noise, "the posterior mean")
+    unrounded = noise.noise if isinstance(noise, Quantized) else noise
+    if not isinstance(unrounded, Gaussian | Laplace | Uniform):
+        raise NoTheoremError(
+            f"the posterior mean must have Gaussian, Laplace or uniform noise, got {noise!r}; use linear_decoder"
+        )
     if not isinstance(prior, Gallery):
         raise InputError("prior", prior, requirement="must be a Gallery", remedy="write Gallery(inputs)")
     known, only_these = prior.as_given(prior.inputs), held_out is None
-    release = opened(features, known, feature_error=feature_error, only_these=only_these)
+    release = opened(features, known, feature_error=feature_error, only_these=only_these, promised=False)
     trial = _held_out(release, prior if held_out is None else held_out, tries, seed)
-    clean, inputs = gaussian.whitened(release.features(release.inputs)), release.inputs.flatten(1)
+    clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
     log_weights = torch.tensor(prior.weights, device=clean.device).log()
 
     def decode(released: Tensor) -> Tensor:
-        likely = (
-            log_weights - torch.cdist(rows, clean).square() / 2 for rows in gaussian.whitened(released).split(256)
-        )
+        likely = (log_weights + unrounded.log_likelihood(rows, clean) for rows in released.split(256))
         return torch.cat([torch.softmax(rows, dim=1) @ inputs for rows in likely])
 
     method = f"mean of the {len(inputs)} inputs, weighted by how likely each is"
@@ -159,7 +161,7 @@ def trained_decoder(
     advance: Callable[[int], None] = lambda _: None,
 ) -> Callable[[Tensor], Tensor]:
     """The map of `learned_decoder` from released features, one a row, to rebuilt inputs."""
-    release = opened(features, known, feature_error=feature_error)
+    release = opened(features, known, feature_error=feature_error, promised=False)
     decode = _learned_map(release, noise, epochs, width, seed, advance)
     return lambda released: decode(released.to(release.inputs).flatten(1)).reshape(-1, *release.shape)
 
@@ -204,7 +206,7 @@ def gradient_inversion(
     if not isinstance(prior, Mixture):
         raise InputError("prior", prior, requirement="must be a Mixture", remedy="write Mixture.fitted(public)")
     steps = checked.whole("steps", steps, at_least=1, remedy="use 300")
-    release = opened(features, prior.sample(8, seed=seed), feature_error=feature_error)
+    release = opened(features, prior.sample(8, seed=seed), feature_error=feature_error, promised=False)
     trial = _held_out(release, held_out, tries, seed)
     start = prior.means.mean(dim=0).to(release.inputs)
     rate = 0.1 * math.sqrt(float(prior.variances.mean()))
@@ -251,7 +253,7 @@ def _both(
     seed: int,
     feature_error: float | None,
 ) -> tuple[Release, _Trial]:
-    release = opened(features, known, feature_error=feature_error)
+    release = opened(features, known, feature_error=feature_error, promised=False)
     if len(release.inputs) < 2:
         raise InputError("the rows of known", len(release.inputs), requirement="must be 2 or more", remedy="pass more")
     return release, _held_out(release, held_out, tries, seed)

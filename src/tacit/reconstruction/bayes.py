@@ -128,8 +128,8 @@ def bayes_bound(
     mode_draws = checked.whole("mode_draws", mode_draws, at_least=0, remedy="use 0, or 2000")
     failure = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
     seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
-    only_these, some = isinstance(prior, Gallery), prior.sample(8, seed=seed)
-    some = prior.as_given(some) if isinstance(prior, Gallery) else some
+    only_these = isinstance(prior, Gallery)
+    some = prior.as_given(prior.inputs) if isinstance(prior, Gallery) else prior.sample(8, seed=seed)
     release = opened(features, some, feature_error=feature_error, only_these=only_these)
     modes = basis_of(basis, prior.shape, release.inputs.device)
     share = failure / 2 if mode_draws else failure

@@ -183,6 +183,10 @@ class Gaussian:
         stretched = standard + ((standard @ q) * (self._stretch.to(standard) - 1)) @ q.T
         return stretched * self._root.to(standard)
 
+    def log_likelihood(self, released: Tensor, clean: Tensor) -> Tensor:
+        """Of each release (rows) from each of several features (columns), up to a constant a row; for attacks."""
+        return -torch.cdist(self.whitened(released), self.whitened(clean)).square() / 2
+
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
         return sample_of(self, features, generator)
 
@@ -267,6 +271,9 @@ class Laplace(NotGaussian):
         # −½, which 53 bits reach by chance, stands for what lies nearer to it than to the next number.
         return -self.scale * standard.sign() * torch.log1p(-2 * standard.abs()).clamp(min=-54 * math.log(2))
 
+    def log_likelihood(self, released: Tensor, clean: Tensor) -> Tensor:
+        return -torch.cdist(released, clean, p=1) / self.scale
+
     @property
     def size(self) -> float:
         return self.scale
@@ -293,6 +300,11 @@ class Uniform(NotGaussian):
 
     def shaped(self, standard: Tensor) -> Tensor:
         return self.width * standard
+
+    def log_likelihood(self, released: Tensor, clean: Tensor) -> Tensor:
+        """All that are possible alike; the others by how much they are not, should none of them be possible."""
+        beyond = torch.cdist(released, clean, p=math.inf) - self.width / 2
+        return -beyond.clamp(min=0) * (1e6 / self.width)
 
     @property
     def size(self) -> float:

@@ -31,9 +31,6 @@ is paid for."""
 _OF_FLOAT64 = 1e-9
 """Errors up to this say that float64 is released, whatever the module's own type."""
 
-_TRIED = 16
-"""Inputs on which a module's own type is compared with float64."""
-
 
 def type_error(kind: torch.dtype) -> float:
     """The share of their norm by which features that are computed in this type may differ from exact ones.
@@ -148,7 +145,7 @@ def derivatives() -> Iterator[None]:
 
 @contextlib.contextmanager
 def exact() -> Iterator[None]:
-    """No gradients, no TF32 or bfloat16 inside products, no autocast, plain attention: what is bounded, and what `Dithered` releases."""
+    """As bounds and `Dithered` compute: no gradients, no TF32 or bfloat16 in products, no autocast, plain attention."""
     with (
         torch.no_grad(),
         torch.autocast("cpu", enabled=False),
@@ -162,8 +159,9 @@ def exact() -> Iterator[None]:
 @contextlib.contextmanager
 def _full_products() -> Iterator[None]:
     """Products of float32 numbers in float32, where the caller has allowed TF32 or bfloat16 inside them."""
-    backends = torch.backends
-    name, full, parts = "allow_tf32", False, [backends.cuda.matmul, backends.cudnn]
+    backends: Any = torch.backends
+    name, parts = "allow_tf32", [backends.cuda.matmul, backends.cudnn]
+    full: object = False
     if hasattr(backends.cuda.matmul, "fp32_precision"):  # from torch 2.9 on, where the old names may raise
         name, full = "fp32_precision", "ieee"
         parts = [part for kind in (backends.cudnn, backends.mkldnn) for part in (kind.conv, kind.rnn)]
@@ -184,12 +182,13 @@ def opened(
     *,
     feature_error: float | None = None,
     only_these: bool = False,
+    promised: bool = True,
 ) -> Release:
     """What the bounds work with, once it is known to be fit for them.
 
-    Without `feature_error` the type that features are released in decides, or twice its error on the first inputs where
+    Without `feature_error` the type that features are released in decides, or twice its error on these inputs where
     that is larger. `only_these` says that the model will see no other inputs, and may know no others, as of categories
-    or texts.
+    or texts. Attacks, of which nothing is `promised`, do not measure that error.
     """
     if feature_error is not None:
         checked.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
@@ -222,7 +221,7 @@ def opened(
     if isinstance(features, nn.Module):
         if any(part.training for part in features.modules()):
             check_evaluation(_frozen_copy(features, torch.float64), double, release.inputs[:3])
-        if error > _OF_FLOAT64 and kind != torch.float64:
+        if promised and error > _OF_FLOAT64 and kind != torch.float64:
             own = _of_copies(single if kind == torch.float32 else _frozen_copy(features, kind).eval())
             moved = _moved_by_type(release, own)
             if feature_error is not None and moved > error:
@@ -259,21 +258,34 @@ def _named(kind: torch.dtype) -> str:
 
 
 def _moved_by_type(release: Release, own: Callable[[Tensor], Tensor]) -> float:
-    """How far the type that is released takes the features of the first inputs from float64 ones, relatively."""
-    some = release.inputs[:_TRIED]
+    """How far the type that is released takes features from float64 ones, as a share of these; over all inputs."""
+    exact_ones, kind = release.features(release.inputs), _named(release.type)
     try:
         with exact():
-            found = own(some.to(release.type))
+            parts = [own(some.to(release.type)).reshape(len(some), -1) for some in release.inputs.split(256)]
+    except torch.cuda.OutOfMemoryError:
+        raise
     except (RuntimeError, NotImplementedError):  # some devices lack operations of small types
         return 0.0
+    found = torch.cat(parts).to(torch.float64)
     if not found.isfinite().all():
         raise InputError(
             "features",
-            f"inf or nan in {_named(release.type)}",
+            f"inf or nan in {kind}",
             requirement="must be finite in the type that the model computes in",
             remedy="release what float32 computes: features.float()",
         )
-    return _difference(release.features(some), found.reshape(len(some), -1).to(torch.float64))
+    apart = (found - exact_ones).norm(dim=1)
+    shares = torch.where(apart == 0, 0.0, apart / exact_ones.norm(dim=1))
+    worst = int(shares.argmax())
+    if not float(shares[worst]) < 1:
+        raise InputError(
+            f"the features of input {worst}",
+            f"{float(found[worst].norm()):.2g} in {kind} and {float(exact_ones[worst].norm()):.2g} in float64, in norm",
+            requirement=f"must be more than the rounding of {kind}, or no bound holds",
+            remedy="leave out such inputs, as blank ones, or release what float64 computes: features.double()",
+        )
+    return float(shares[worst])
 
 
 def _frozen_copy(module: nn.Module, dtype: torch.dtype) -> nn.Module:
