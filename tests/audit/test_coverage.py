@@ -1,6 +1,8 @@
 """How often certificates are wrong, on laws made to hurt them. False alarms: below 1e-6 for each test."""
 
+import enum
 import math
+from collections import UserList, deque
 
 import numpy as np
 import pytest
@@ -351,3 +353,43 @@ def test_columns_with_noise_are_counted_in_parts_as_in_one():
         parts.merge(Tally(noise_added=1.0, rows=3_000).add(secret[rows], output[rows]))
     assert certify_tally(parts, delta=DELTA) == whole
     assert 2 * stats.norm.cdf(math.sqrt(2) / 2) - 1 <= whole.advantage < 0.75
+
+
+class Answer(str, enum.Enum):  # noqa: UP042 — as people have it, with its own way to be written
+    YES = "yes"
+    NO = "no"
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([Answer.YES, Answer.NO], "must hold entries of one type|must be"),
+        (deque([0.5, 2**53 + 1]), "2\\*\\*53"),
+        (UserList([True, 0.5]), "one type"),
+    ],
+    ids=["enumeration", "deque", "user list"],
+)
+def test_sequences_whose_entries_numpy_would_merge_are_refused(entries, words):
+    many = type(entries)(list(entries) * 50) if not isinstance(entries, list) else entries * 50
+    with pytest.raises(InputError, match=words):
+        certify(np.arange(100) % 2, many, delta=0.05)
+
+
+def test_a_column_that_holds_noise_is_counted_batch_by_batch():
+    rng = np.random.default_rng(0)
+    secret, output = np.arange(4000) % 2, rng.normal(size=4000)
+    whole = certify(secret, output, delta=0.05, noise_added=1.0)
+    tally = Tally(noise_added=1.0, rows=4000)
+    for part in np.split(np.arange(4000), 4):
+        tally.add(secret[part], output[part])
+    assert certify_tally(tally, delta=0.05).advantage == whole.advantage
+    with pytest.raises(InputError, match="must be numbers where noise"):
+        certify(secret, ["Alice Smith"] * 4000, delta=0.05, noise_added=1.0)
+
+
+def test_a_rounded_column_that_holds_its_noise_is_cautioned_against():
+    """Three decimals: `noise_added` refuses it, and `noise` says what it looks like. False alarm: about 0.01."""
+    rng = np.random.default_rng(1)
+    secret = np.arange(20_000) % 2
+    output = np.round(0.2 * secret + 0.1 * rng.normal(size=20_000), 3)
+    assert "noise" in certify(secret, output, delta=0.05, noise=0.1).caution

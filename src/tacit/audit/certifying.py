@@ -241,7 +241,7 @@ def _released(tally: Tally, method: str, output: str) -> str:
     if method == "noisy":
         return f"{output} with Gaussian noise of standard deviation {tally.noise!r} on top of what the table holds"
     if method == "noise added":
-        return f"{output}, which holds Gaussian noise of standard deviation {tally.noise_added!r},"
+        return f"{output}, which holds Gaussian noise of standard deviation {tally.noise_added!r}"
     return output
 
 
@@ -292,8 +292,9 @@ def _assumptions(
             0,
             _caller(
                 "the table holds the output as it is released, once a record, with fresh Gaussian noise of standard "
-                f"deviation {tally.noise_added!r} in each coordinate, rounded by at most "
-                f"{plug_in.ROUNDING * float(tally.noise or 0):.2g}"
+                f"deviation {tally.noise_added!r} in each coordinate, rounded by a rule that is the same for all "
+                "records and looks at the noisy number alone, by at most "
+                f"{plug_in.ROUNDING * float(tally.noise or 0):.2g}: neither low bits nor spelling tell more"
             ),
         )
     if method == "monotone":

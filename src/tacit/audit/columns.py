@@ -35,9 +35,9 @@ def column(name: str, value: object) -> _Array:
     if isinstance(value, str | bytes | Mapping) or value is None:
         raise InputError(name, what, requirement=requirement, remedy=_TYPES)
     try:
-        # Lists keep the types of their entries: NumPy would turn [1, "a"] into text.
-        listed = isinstance(value, list | tuple)
-        found = np.asarray(value, dtype=object) if listed else np.asarray(checked.detached(value))
+        # Plain sequences keep the types of their entries: NumPy would turn [1, "a"] into text.
+        plain = not any(hasattr(value, name) for name in ("dtype", "__array__", "__array_interface__", "to_numpy"))
+        found = np.asarray(list(cast("Any", value)), dtype=object) if plain else np.asarray(checked.detached(value))
         if found.dtype.kind == "U" and not isinstance(value, np.ndarray):
             # On the way to NumPy's own text, NULs at the end are lost.
             found = np.asarray(list(cast("Any", value)), dtype=object)
@@ -92,7 +92,8 @@ def _of_one_type(name: str, found: _Array) -> _Array:
 
 def _kind(entry: object) -> str:
     if isinstance(entry, str):
-        return "text"
+        # Others, such as enumerations, may be written as something else than they are.
+        return "text" if type(entry) in (str, np.str_) else type(entry).__name__
     if isinstance(entry, bool | np.bool_):
         return "boolean"
     if isinstance(entry, numbers.Integral):

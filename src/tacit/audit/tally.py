@@ -221,8 +221,8 @@ class Tally:
                 "too little spread, or few decimals",
                 requirement=f"must hold the Gaussian noise of standard deviation {self.noise_added!r} that noise_added "
                 "(--noise-added) states",
-                remedy="give noise (--noise) where the noise comes on top of the column (of columns that hold it, one "
-                f"in {1 / waves.FALSE_ALARM:g} is refused)",
+                remedy="keep more digits if it was rounded; give noise (--noise) only where all noise comes on top of "
+                f"the column (of columns that hold it unrounded, one in {1 / waves.FALSE_ALARM:g} is refused)",
             )
 
     def _room_for(self, rows: int, columns: int) -> None:
@@ -257,7 +257,7 @@ class Tally:
         return labels, np.array([labels.index(value) for value in values], dtype=np.int64)[places]
 
     def _kind_of(self, columns: list[_Array]) -> str:
-        if self.noise is not None or self.width is not None:
+        if self.noise is not None or self.noise_added is not None or self.width is not None:
             for one in columns:
                 if one.dtype.kind == "U":
                     raise InputError(

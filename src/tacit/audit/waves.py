@@ -66,22 +66,25 @@ class Waves:
         """Whether the numbers of a class cannot hold the noise; wrong with probability `FALSE_ALARM` at most."""
         share = FALSE_ALARM / self.sums.size
         return self._beyond(
+            self.sums.shape[1],
             lambda frequency, rows: characteristic_limit(
                 frequency, noise=self.noise, count=rows, failure_probability=share
-            )
+            ),
         )
 
     @property
     def likely(self) -> bool:
-        """Whether the numbers look as if they held the noise: a rule of thumb, three standard deviations wide."""
+        """Whether the numbers look as if they held the noise, rounded or not: a rule of thumb, by three deviations."""
         return not self._beyond(
-            lambda frequency, rows: math.exp(-((self.noise * frequency) ** 2) / 2) + 3 / math.sqrt(rows)
+            len(_FREQUENCIES),
+            lambda frequency, rows: math.exp(-((self.noise * frequency) ** 2) / 2) + 3 / math.sqrt(rows),
         )
 
-    def _beyond(self, limit: Any) -> bool:
+    def _beyond(self, count: int, limit: Any) -> bool:
+        """Whether a mean exceeds its limit at one of the first so many frequencies."""
         for label in (0, 1):
             rows = int(self.rows[label])
-            for place, frequency in enumerate(self.frequencies(self.noise).tolist()):
+            for place, frequency in enumerate(self.frequencies(self.noise)[:count].tolist()):
                 if rows and (np.abs(self.sums[:, place, label]) / rows > limit(frequency, rows)).any():
                     return True
         return False
