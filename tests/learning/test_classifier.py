@@ -389,7 +389,7 @@ def test_one_record_moves_the_sum_of_errors_by_a_hundred_at_most():
 def test_the_cost_is_spent_before_the_first_answer(tmp_path, monkeypatch):
     ledger = Ledger.open(tmp_path / "ledger.db", epsilon=3, delta=1e-4)
     points, y = blobs(300)
-    options = {"epsilon": 2.0, "mechanism": "gnmax", "queries": 20, "n_teachers": 17}
+    options = {"epsilon": 2.0, "mechanism": "gnmax", "queries": 20, "n_teachers": 17, "classes": [0, 1]}
     model = PrivateClassifier(**options, ledger=ledger, key=KEY)
     spent = []
     counts = Teachers.counts
@@ -412,7 +412,7 @@ def test_copies_spend_from_the_same_ledger(tmp_path):
     """Cross-validation clones, and may pickle: no copy may lose the ledger."""
     ledger = Ledger.open(tmp_path / "ledger.db", epsilon=100, delta=1e-3)
     points, y = blobs(200)
-    model = PrivateClassifier(epsilon=10.0, mechanism="gnmax", ledger=ledger)
+    model = PrivateClassifier(epsilon=10.0, mechanism="gnmax", ledger=ledger, classes=[0, 1])
     cross_val_score(pickle.loads(pickle.dumps(model)), points, y, cv=3)  # noqa: S301
     assert float(ledger.spent.epsilon) == 30
 
@@ -511,16 +511,19 @@ def test_the_choice_is_made_without_private_votes():
 def test_a_mechanism_may_be_given():
     points, y = blobs(300)
     mechanism = GNMax(epsilon=50.0, delta=1e-6, queries=15)
-    model = PrivateClassifier(epsilon=60.0, mechanism=mechanism, n_teachers=17).fit(points, y, ELSEWHERE[:60])
+    given = {"mechanism": mechanism, "classes": [0, 1]}
+    model = PrivateClassifier(epsilon=60.0, n_teachers=17, **given).fit(points, y, ELSEWHERE[:60])
     assert len(model.answered_) == 15
     assert model.guarantee_.value == 50
     assert model.guarantee_.quantity == "privacy loss ε at δ = 1e-06"
-    counted = PrivateClassifier(epsilon=60.0, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
+    counted = PrivateClassifier(epsilon=60.0, **given).fit(points, y, ELSEWHERE[:60])
     assert 50.6 <= counted.guarantee_.value < 50.6 * (1 + 1e-15)
     with pytest.raises(InputError, match="n_teachers must be a number, as this mechanism leaves nothing"):
-        PrivateClassifier(epsilon=50.1, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
+        PrivateClassifier(epsilon=50.1, **given).fit(points, y, ELSEWHERE[:60])
     with pytest.raises(InputError, match=r"mechanism\.epsilon must be a number ≤ epsilon"):
-        PrivateClassifier(epsilon=40.0, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
+        PrivateClassifier(epsilon=40.0, **given).fit(points, y, ELSEWHERE[:60])
+    found = PrivateClassifier(epsilon=60.0, n_teachers=17, mechanism=mechanism).fit(points, y, ELSEWHERE[:60])
+    assert 53 <= found.guarantee_.value < 53 * (1 + 1e-15)
 
 
 def test_an_id_is_one_person_whatever_type_it_has():
@@ -568,7 +571,7 @@ def test_options_that_cannot_be_used(options, words):
 
 def test_no_answer_is_an_error_that_says_so():
     points, y = blobs(100)
-    model = PrivateClassifier(epsilon=0.1, mechanism="svt", refusals=2)
+    model = PrivateClassifier(epsilon=0.1, mechanism="svt", refusals=2, classes=[0, 1])
     with pytest.raises(InputError, match="number of answers must be at least 1"):
         model.fit(points, y, ELSEWHERE[:20])
     assert (model.labels_ == -1).all()

@@ -383,7 +383,9 @@ def test_a_classifier_learns_through_the_gate():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 4000)
     points = labels[:, None] * 4.0 + rng.normal(size=(4000, 2))
-    learner = PrivateClassifier(epsilon=4.0, mechanism="gate", refusals=5, n_teachers=150, key=bytes(32))
+    learner = PrivateClassifier(
+        epsilon=4.0, mechanism="gate", refusals=5, n_teachers=150, key=bytes(32), classes=[0, 1]
+    )
     learner.fit(points[:3000], labels[:3000], X_public=points[3000:])
     assert learner.guarantee_.value == 4.0
     assert learner.guarantee_.detail["mechanism"] == "Gate"

@@ -105,7 +105,10 @@ def test_columns_by_another_name_are_recognised():
 
 @pytest.mark.parametrize(
     "model",
-    [PrivateClassifier(epsilon=50.0, n_teachers=10, mechanism="gnmax", classes=[0, 1]), MomentClassifier(epsilon=9.0)],
+    [
+        PrivateClassifier(epsilon=50.0, n_teachers=10, mechanism="gnmax", classes=[0, 1]),
+        MomentClassifier(epsilon=9.0, classes=[0, 1]),
+    ],
     ids=lambda model: type(model).__name__,
 )
 def test_private_records_are_refused_as_public_ones_unless_that_is_allowed(model):

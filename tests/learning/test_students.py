@@ -116,7 +116,7 @@ def test_features_are_fitted_to_public_points_and_seen_by_teachers_alone():
     private, public = X[:900], X[900:]
     model = PrivateClassifier(
         KernelRidgeClassifier(), epsilon=20.0, n_teachers=10, mechanism="gnmax", queries=60, features=PCA(12), key=KEY
-    )
+    ).set_params(classes=range(10))
     model.set_params(student=LogisticRegression(max_iter=500)).fit(private, Y[:900], public)
     np.testing.assert_allclose(model.features_.mean_, public.mean(axis=0))
     assert model.teachers_.votes(model.features_.transform(public[:5])).shape == (5, 10)
@@ -225,7 +225,7 @@ def test_a_record_that_its_features_cannot_bear_moves_nothing():
     """A square root of −1 is no number, and would be some huge whole one. The noise alone reaches 30 σ at most."""
     public = np.random.default_rng(0).random((200, 2))
     labels = np.arange(200) % 2
-    model = MomentClassifier(epsilon=1.0, features=FunctionTransformer(np.sqrt), ridge=1.0)
+    model = MomentClassifier(epsilon=1.0, features=FunctionTransformer(np.sqrt), ridge=1.0, classes=[0, 1])
     with np.errstate(invalid="ignore"):
         records = np.vstack([public, [[-1.0, 1e40]]])
         fitted = model.fit(records, np.append(labels, 1), public, allow_overlap=True)
@@ -250,7 +250,7 @@ def test_the_noise_of_moments_is_what_the_guarantee_says():
     """2100 entries: by Laurent and Massart their mean square is off σ² by 26 % with probability below 1e-7."""
     rng = np.random.default_rng(1)
     points, labels = rng.normal(size=(50, 209)), np.arange(50) % 10
-    model = MomentClassifier(epsilon=0.5, delta=1e-5, ridge=1.0)
+    model = MomentClassifier(epsilon=0.5, delta=1e-5, ridge=1.0, classes=range(10))
     model.fit(points, labels, points, allow_overlap=True)
     rows = model._rows(points)
     covariance = rows.T @ rows / len(rows)
@@ -274,5 +274,6 @@ def test_moments_refuse_labels_that_were_not_listed():
 @pytest.mark.parametrize("delta", [1e-5, 5e-324])
 def test_moments_refuse_a_budget_too_small_for_their_noise_and_take_the_least_that_is_not(delta):
     with pytest.raises(InputError, match=r"epsilon must be a finite number ≥ 1e-05 and .* use about 1"):
-        MomentClassifier(epsilon=9e-6, delta=delta).fit(X[:50], Y[:50], X[50:])
-    assert MomentClassifier(epsilon=1e-5, delta=delta).fit(X[:50], Y[:50], X[50:]).guarantee_.value == 1e-5
+        MomentClassifier(epsilon=9e-6, delta=delta, classes=range(10)).fit(X[:50], Y[:50], X[50:])
+    least = MomentClassifier(epsilon=1e-5, delta=delta, classes=range(10)).fit(X[:50], Y[:50], X[50:])
+    assert least.guarantee_.value == 1e-5

@@ -212,7 +212,9 @@ def _result(setting: Setting, data: Data, votes: _Array, name: str, epsilon: flo
         model: Any = clone(setting.student.final if isinstance(setting.student, Propagated) else setting.student)
         return {"accuracy": _accuracy(model.fit(data.private, data.labels), data)}
     if name == MOMENTS:
-        model = MomentClassifier(epsilon=epsilon, delta=DELTA, features=setting.linear, ridge=setting.ridge)
+        model = MomentClassifier(
+            epsilon=epsilon, delta=DELTA, features=setting.linear, ridge=setting.ridge, classes=range(data.classes)
+        )
         return {"accuracy": _accuracy(model.fit(data.private, data.labels, data.public), data)}
     release = kept.record(
         path.with_name(f"answers-{path.name}"), partial(_released, setting, data, votes, name, epsilon)
