@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import checked, entropy
-from ..guarantee import Adversary, Assumption, Guarantee
+from ..guarantee import Adversary, Assumption, Guarantee, text_above
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import numbered
@@ -85,7 +85,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.weights_ = np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
         spent = accounting.lattice_delta(self.epsilon, sigma=sigma, sensitivity=_LENGTH)
         self.guarantee_ = Guarantee(
-            quantity=f"privacy loss ε at δ = {self.delta:g}",
+            quantity=f"privacy loss ε at δ = {text_above(self.delta)}",
             side="at_most",
             value=float(self.epsilon),
             adversary=Adversary.ANY,
