@@ -146,8 +146,7 @@ report = Report(
     summary=(
         f"It learned from {len(private)} private records and is right on {right:.1%} of others.",
         f"A learner without privacy is right on {without:.1%}, always naming the commonest class on {most:.1%}.",
-        f"One record makes nothing that anyone sees more than {np.exp(epsilon):.1f} times as likely or unlikely.",
-        f"This may fail with probability {delta:g}.",
+        f"A record makes any conclusion at most {np.exp(epsilon) + 0.05:.1f} times as likely, plus {delta:g}.",
         *["There are far too few records here: get thousands."] * (len(private) < 2000),
     ),
     comparisons=(comparison,),

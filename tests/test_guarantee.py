@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, IncomparableError, InputError
-from tacit.guarantee import safe_text
+from tacit.guarantee import safe_text, text_above
 
 words = st.text(min_size=1).filter(str.strip)
 not_nan = st.floats(allow_nan=False)
@@ -260,3 +260,9 @@ def test_sentences():
         "mean squared error is at most 0.124 for anyone, by any method"
     )
     assert str(attack()) == "decoder: mean squared error of 2 (1.5 to 2.5 with 99 % confidence)"
+
+
+@pytest.mark.parametrize(("value", "text"), [(1e-5, "1e-05"), (0.1, "0.1"), (3.0, "3"), (1.2345649e-5, "1.23457e-5")])
+def test_what_is_printed_of_a_promise_is_never_less(value, text):
+    assert text_above(value) == text
+    assert float(text) >= value

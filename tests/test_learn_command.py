@@ -94,7 +94,7 @@ def loaded(folder, out="out"):
 
 
 def test_the_guarantee_comes_first_with_its_assumptions(folder, finished):
-    assert "any one private record makes nothing that they see more than" in " ".join(
+    assert "every conclusion that they draw has, with any one private record," in " ".join(
         finished.stdout.split("\n\n")[1].split()
     )
     (comparison,) = [Comparison.from_dict(item) for item in results(folder)["comparisons"]]
@@ -105,6 +105,12 @@ def test_the_guarantee_comes_first_with_its_assumptions(folder, finished):
     assert comparison.guarantee.detail["neighbours"] == "one record added or removed"
     said = " ".join(finished.stdout.split())
     assert "Protected: one record added or removed." in said
+    # e⁸ = 2980.96. That a likelihood ratio exceeds e^ε with probability δ at most is more than (ε, δ) says.
+    assert (
+        "every conclusion that they draw has, with any one private record, at most 2990 times the probability that it "
+        "would have without it (ε = 8), plus δ = 1e-05; and the other way round." in said
+    )
+    assert "except with probability" not in said
     assert "compares data in which one stands in the place of another, is promised less: ε = 16 and δ = 0.0299" in said
     assert "on average" not in said
     assert not {name for name in results(folder)["detail"] if "per_answer" in name}
@@ -357,6 +363,8 @@ def test_without_public_records_labels_alone_are_protected(folder, here):
     text = " ".join(done.stdout.split())
     compared = "all labels of one person changed (label column 'bought', people by column 'who')"
     assert f"Protected: {compared}." in text
+    assert "with the labels of any one person, at most 2990 times" in text
+    assert "would have with others in their place (ε = 8), plus δ = 1e-05" in text
     (entry,) = Ledger.open(folder / "labels" / "ledger.sqlite").entries()
     assert entry.neighbours == compared
     assert "features of all records are treated as public" in text

@@ -42,6 +42,12 @@ def safe_text(value: float, *, toward: Literal["down", "up", "nearest"], digits:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
+def text_above(value: float) -> str:
+    """`value` to six significant digits: as it was given if it has no more, else rounded up."""
+    text = f"{value:g}"
+    return text if float(text) >= value else safe_text(value, toward="up", digits=6)
+
+
 def chance_text(probability: float) -> str:
     """The words for a chance of being wrong, to three digits: as it was given if it has no more, else rounded up."""
     text = f"{probability:.3g}"

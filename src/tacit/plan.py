@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .errors import InputError
-from .guarantee import Adversary, Assumption, Comparison, Guarantee, decoded, safe_text
+from .guarantee import Adversary, Assumption, Comparison, Guarantee, decoded, safe_text, text_above
 from .learning.planning import NAMES, Plan, Row, plan
 from .report import Figure, Report, Table, figures
 
@@ -50,7 +50,7 @@ def report(
     )
     return Report(
         command="plan",
-        title=f"What ε = {made.epsilon:g}, δ = {made.delta:g} buys from {made.records} records",
+        title=f"What ε = {text_above(made.epsilon)}, δ = {text_above(made.delta)} buys from {made.records} records",
         summary=_summary(made),
         comparisons=(Comparison(guarantee=_guarantee(made)),),
         figures=_figures(made),
@@ -80,7 +80,7 @@ def _guarantee(made: Plan) -> Guarantee:
     known = {row.mechanism: row.delta_spent for row in made.rows if row.delta_spent is not None}
     spent = {mechanism: delta for mechanism, delta in known.items() if delta <= made.delta}
     return Guarantee(
-        quantity=f"privacy loss ε at δ = {made.delta:g} of any one row" + _without(made, spent),
+        quantity=f"privacy loss ε at δ = {text_above(made.delta)} of any one row" + _without(made, spent),
         side="at_most",
         value=made.epsilon,
         adversary=Adversary.ANY,

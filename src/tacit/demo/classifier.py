@@ -83,9 +83,9 @@ def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, 
         f"released with exact discrete Gaussian noise of {sigma:.1f} votes, and the classifier learned from them and "
         f"from {UNLABELLED} unlabelled public images. It reads {percent(right / trials)} of the test digits "
         f"({percent(low)} to {percent(high)} with 95 % confidence; {percent(plain)} without privacy).",
-        nobody="Whether a given digit was among the private ones: that makes nothing that anyone sees more than "
-        f"{factor} times as likely or unlikely (ε = {EPSILON:g}), except with probability δ = {DELTA:g}, whatever they "
-        "know and however often they use the classifier.",
+        nobody="Whether a given digit was among the private ones: every conclusion that anyone draws has at "
+        f"most {factor} times the probability that it would have otherwise (ε = {EPSILON:g}), plus δ = {DELTA:g}, "
+        "whatever they know and however often they use the classifier.",
         attacker=f"An attacker who knows all records but one, and all votes, and plays {QUERIES} queries "
         f"{2 * GAMES} times, shows a privacy loss of {attack.value:.2g}, with 99 % confidence at least "
         f"{safe_text(attack.low, toward='down')}. The rest of ε lies in events too rare to be seen in so few games.",

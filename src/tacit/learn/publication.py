@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import tables
 from ..files import write_whole
-from ..guarantee import Comparison, safe_text
+from ..guarantee import Comparison, safe_text, text_above
 from ..learning import PrivateClassifier, stored
 from ..learning.choice import margins
 from ..report import Figure, Report, Table, figures
@@ -68,16 +68,17 @@ def _summary(
     task: Task, data: Records, model: PrivateClassifier, accuracy: dict[str, float] | None, labelled: str
 ) -> tuple[str, ...]:
     whom = "label" if task.public is None else "record"
-    subject = f"any one private {whom} makes" if task.ids is None else f"the {whom}s of any one person make"
-    factor = (
-        safe_text(math.exp(task.epsilon), toward="up") if task.epsilon < _LARGEST_EXPONENT else f"e^{task.epsilon:g}"
-    )
+    subject = f"any one private {whom}" if task.ids is None else f"the {whom}s of any one person"
+    changed = "another in its place" if task.ids is None else "others in their place"
+    otherwise = f"with {changed}" if task.public is None else f"without {'it' if task.ids is None else 'them'}"
+    small = task.epsilon < _LARGEST_EXPONENT
+    factor = safe_text(math.exp(task.epsilon), toward="up") if small else f"e^{text_above(task.epsilon)}"
     asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
     proven = model.guarantee_.detail
     promise = (
-        f"Protected: {proven['neighbours']}. Whoever sees all of this, whatever else they know: {subject} nothing that "
-        f"they see more than {factor} times as likely or unlikely (ε = {task.epsilon:g}), except with probability δ = "
-        f"{task.delta:g}."
+        f"Protected: {proven['neighbours']}. Whoever sees all of this, whatever else they know: every conclusion that "
+        f"they draw has, with {subject}, at most {factor} times the probability that it would have {otherwise} "
+        f"(ε = {text_above(task.epsilon)}), plus δ = {text_above(task.delta)}; and the other way round."
     )
     said = [promise]
     if task.public is not None:
@@ -90,8 +91,9 @@ def _summary(
     if "epsilon_count" in proven:
         said.append(
             f"How many {'people' if task.ids else 'private records'} there are was read with noise, for "
-            f"ε = {proven['epsilon_count']:g} of this, to choose the number of teachers, {proven['n_teachers']}; "
-            "nothing else here depends on it."
+            f"ε = {text_above(proven['epsilon_count'])} of this, to choose the number of teachers, "
+            f"{proven['n_teachers']}; "
+            "the mechanism, its constants and the queries follow from that number and from what is public."
         )
     if "found_from" in proven:
         said.append(
@@ -111,7 +113,9 @@ def _summary(
             "order of the file have no say in."
         )
     if task.epsilon > 4:
-        said.append(f"That is a weak promise: at ε = {task.epsilon:g} a determined reader may learn a good deal.")
+        said.append(
+            f"That is a weak promise: at ε = {text_above(task.epsilon)} a determined reader may learn a good deal."
+        )
     said.append(
         f"{asked} of {points} public records were asked about; {len(model.answered_)} were answered, "
         f"{len(model.refused_)} refused. The budget paid for all answers together: what one of them tells alone is "

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from .. import checked, kept
 from ..errors import InputError
-from ..guarantee import Guarantee
+from ..guarantee import Guarantee, text_above
 from ..ledger import Ledger
 from ..numerics import down
 from ..theory.accounting import replacement_delta
@@ -672,7 +672,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         what = "privacy loss ε of one label" if release.label_private else "privacy loss ε"
         return dataclasses.replace(
             proven,
-            quantity=f"{what} at δ = {delta:g}",
+            quantity=f"{what} at δ = {text_above(delta)}",
             value=epsilon,
             assumptions=(*first, *proven.assumptions),
             detail=detail,

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import checked, entropy
 from ..errors import BudgetSpentError, InputError, NoTheoremError
-from ..guarantee import Adversary, Assumption, Guarantee
+from ..guarantee import Adversary, Assumption, Guarantee, text_above
 from ..theory import accounting
 from .votes import checked_counts
 
@@ -504,7 +504,7 @@ def loss_guarantee(
             f"at epsilon = {mechanism.epsilon:g}; use a smaller epsilon, or variant='tight'"
         )
     return Guarantee(
-        quantity=f"privacy loss ε at δ = {mechanism.delta:g}",
+        quantity=f"privacy loss ε at δ = {text_above(mechanism.delta)}",
         side="at_most",
         value=mechanism.epsilon,
         adversary=Adversary.ANY,

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import checked, entropy
-from ..guarantee import Adversary, Assumption, Guarantee
+from ..guarantee import Adversary, Assumption, Guarantee, text_above
 from ..numerics import up
 from ..theory import accounting
 from . import private_files
@@ -109,7 +109,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if finding:
             detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
         self.guarantee_ = Guarantee(
-            quantity=f"privacy loss ε at δ = {self.delta:g}",
+            quantity=f"privacy loss ε at δ = {text_above(self.delta)}",
             side="at_most",
             value=float(self.epsilon),
             adversary=Adversary.ANY,

@@ -75,15 +75,17 @@ def require_other_rows(name: str, rows: Any, private: Any, *, called: str, remed
         compared(_sum(columns, [0] * len(places)), _sum(ours, [0] * len(places)), places)
     for half, rest in ((places[::2], places[1::2]), (places[1::2], places[::2])):
         # Rows that are equal but for a column of one half are equal in the other half: most often, there are none.
-        parts = [_sum([table[place] for place in rest], rest) for table in (columns, ours)] if rest else []
-        for place in half if parts and len(np.intersect1d(*parts)) else ():
-            left = [table - _mixed(held[place], place) for table, held in zip(whole, (columns, ours), strict=True)]
-            compared(*left, [other for other in places if other != place], tests=len(places))
+        theirs, mine = (_sum([table[place] for place in rest], rest) for table in (columns, ours))
+        for place in half if rest and len(np.intersect1d(theirs, mine)) else ():
+            theirs, mine = (
+                sums - _mixed(table[place], place) for sums, table in zip(whole, (columns, ours), strict=True)
+            )
+            compared(theirs, mine, [other for other in places if other != place], tests=len(places))
 
 
 def _sum(columns: Sequence[_Numbers], places: Iterable[int]) -> _Numbers:
     """A number for each row: equal ones for rows with equal entries in equal places."""
-    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    found: _Numbers = np.zeros(len(columns[0]) if columns else 0, dtype=np.uint64)
     for column, place in zip(columns, places, strict=True):
         found += _mixed(column, place)
     return found
@@ -118,8 +120,8 @@ def _ratio(few: int, many: int, size: NDArray[np.int64]) -> NDArray[np.float64]:
 def _columns(rows: Any) -> list[_Numbers]:
     """A number for each entry of each column: equal ones for equal entries."""
     if not isinstance(rows, Mapping):
-        values = np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)
-        return [_plain(column).view(np.uint32).astype(np.uint64) for column in values.T]
+        flat = np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)
+        return [_plain(column).view(np.uint32).astype(np.uint64) for column in flat.T]
     found = []
     for name in sorted(rows):
         values = _plain(numbers(rows[name]))
