@@ -126,7 +126,7 @@ def _rehearse(task: Task, data: records.Records, stand_in: PrivateClassifier, fo
     except OSError as failure:
         raise InputError(
             "--out",
-            f"{folder}: {failure.strerror}",
+            f"{failure.strerror}, in {folder}",
             requirement="must be a folder with room for all that is to be written; nothing was spent",
             remedy="make room there, or choose another",
         ) from None
