@@ -78,6 +78,9 @@ FEW = "no one can be accurate and private at ε = 1 with 300 records"
 FIT_TWICE = dict.fromkeys(
     ("check_fit_idempotent", "check_classifier_data_not_an_array", "check_supervised_y_2d"), TWICE
 )
+TOO_FEW = {
+    "check_fit2d_1feature": "classes that nobody named are found with noise, and ten records are too few for that"
+}
 MARKED = {"check_classifiers_classes": "its labels are −1 and 1, and −1 means 'no label' here"}
 
 
@@ -85,7 +88,7 @@ def exceptions(estimator):
     """The checks that may fail, and why; docs/learning.md lists them."""
     if isinstance(estimator, Propagated):
         return MARKED
-    return FIT_TWICE if estimator.epsilon > 1 else {**FIT_TWICE, "check_classifiers_train": FEW}
+    return {**FIT_TWICE, **TOO_FEW} if estimator.epsilon > 1 else {**FIT_TWICE, "check_classifiers_train": FEW}
 
 
 @parametrize_with_checks(
