@@ -79,8 +79,6 @@ FIT_TWICE = dict.fromkeys(
     ("check_fit_idempotent", "check_classifier_data_not_an_array", "check_supervised_y_2d"), TWICE
 )
 TOO_FEW = {"check_fit2d_1feature": "classes are found with noise, and ten records are too few for that"}
-    "check_fit2d_1feature": "classes that nobody named are found with noise, and ten records are too few for that"
-}
 MARKED = {"check_classifiers_classes": "its labels are −1 and 1, and −1 means 'no label' here"}
 
 
