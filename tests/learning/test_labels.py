@@ -1,14 +1,12 @@
 """Classes that nobody named: found with noise, paid for, and never by a label that one record alone holds."""
 
-import json
-
 import numpy as np
 import pytest
 from noises import ScriptedNoise, SeededNoise
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from tacit import InputError
+from tacit import InputError, kept
 from tacit.learning import MomentClassifier, PrivateClassifier
 from tacit.learning.labels import Search, numbered
 from tacit.ledger import Ledger
@@ -72,9 +70,11 @@ def test_a_search_is_drawn_once_for_each_folder_even_if_it_found_too_little(tmp_
         with pytest.raises(InputError, match="the number of classes found among private labels must be two or more"):
             model.fit(points, labels, PUBLIC, folder=tmp_path / "kept")
     assert len(ledger.entries()) == 1
-    found = json.loads((tmp_path / "kept" / "classes.json").read_text())
-    (tmp_path / "kept" / "classes.json").write_text(json.dumps({"classes": ["ill", "well"]}))
-    assert found == {"classes": []}
+    path = tmp_path / "kept" / "classes.json"
+    found = kept.record(path, dict, claimed=False)
+    assert found["classes"] == []
+    path.unlink()
+    kept.record(path, lambda: {**found, "classes": ["ill", "well"]}, claimed=False)
     model.fit(points, labels, PUBLIC, folder=tmp_path / "kept")  # what the folder holds is taken, not drawn again
     assert [entry.what for entry in ledger.entries()][1:] == ["PrivateClassifier.fit"]
 

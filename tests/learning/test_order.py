@@ -101,7 +101,7 @@ def test_places_in_what_is_published_do_not_tell_labels(tmp_path, here):
     numbers, labels = rng.normal(size=1500).tolist(), np.sort(rng.integers(0, 2, 1500))
     written(tmp_path / "private.csv", [[repr(n), "w", "ab"[label]] for n, label in zip(numbers, labels, strict=True)])
     budget = ("--epsilon", "0.1", "--delta", "1e-5", "--teachers", "20", "--mechanism", "gnmax", "--queries", "all")
-    done = here(tmp_path, "learn", "private.csv", "--label", "sort", *budget, "--out", "out")
+    done = here(tmp_path, "learn", "private.csv", "--label", "sort", "--classes", "a,b", *budget, "--out", "out")
     assert done.returncode == 0, done.stderr
     truth = {repr(n): label for n, label in zip(numbers, labels, strict=True)}
     with (tmp_path / "out" / "publish" / "labelled.csv").open() as file:
