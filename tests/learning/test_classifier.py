@@ -225,7 +225,7 @@ def test_labels_alone_are_protected_without_public_points():
     assert not any("number of private records" in text for text in texts)  # it is counted with noise
     stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20).fit(points, y, ELSEWHERE[:50])
     compared, classes, *others = stated.guarantee_.assumptions
-    assert compared.text == "the guarantee compares data that differ by one record added or removed"
+    assert compared.text == "it is enough to compare data that differ by one record added or removed"
     assert classes.text.startswith("the classes that were named (by classes=…, --classes or a proposer) are public")
     assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
 
