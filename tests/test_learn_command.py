@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -118,6 +119,16 @@ def test_the_guarantee_comes_first_with_its_assumptions(folder, finished):
     page = Page((folder / "out" / "publish" / "report.html").read_text())
     assert page.tags.count("img") == 1
     assert "at most 8" in page.text
+
+
+def test_the_private_room_is_closed_to_others_and_the_other_one_is_not(folder, finished):  # noqa: ARG001
+    (folder / "plain").write_text("")
+    usual = stat.S_IMODE((folder / "plain").stat().st_mode)
+    private, public = (list((folder / "out" / name).rglob("*")) for name in ("private", "publish"))
+    assert {path.name for path in private} >= {"README.txt", "owner.html", "owner.json", "release.json", "teachers"}
+    for path in (folder / "out" / "private", *private):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    assert {stat.S_IMODE(path.stat().st_mode) for path in public} == {usual}
 
 
 def test_the_student_comes_back_and_predicts_what_was_measured(folder, finished):  # noqa: ARG001

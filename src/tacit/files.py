@@ -67,8 +67,8 @@ def sync_folder(folder: Path) -> None:
 def _written(path: Path, content: bytes) -> Iterator[Path]:
     """A file beside the path with this content, on the disk; gone in the end unless it was renamed."""
     partial = path.parent / f".{path.name[:50]}-{secrets.token_hex(8)}"
-    # As readable as any new file, but never more than its folder: it may be moved or copied from there.
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & path.parent.stat().st_mode
+    # Made with the mode that it is to have: as readable as any new file, or as the one that it replaces.
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666
     binary = getattr(os, "O_BINARY", 0)
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | binary, mode & 0o666)
     try:

@@ -84,7 +84,7 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         advance("writing the owner's page")
         with private_files.enclosed(folder / "private"):
             lead, plain = owner.true_leads(task, data, classifier), owner.unprotected_accuracy(task, data)
-        owner.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
+            owner.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
 
 
@@ -198,7 +198,8 @@ def _folder(task: Task) -> Path:
     try:
         (folder / "publish").mkdir(parents=True, exist_ok=True)
         private_files.closed(private, name="--out")
-        write_whole(private / "README.txt", owner.README.encode())
+        with private_files.enclosed(private):
+            write_whole(private / "README.txt", owner.README.encode())
     except OSError as failure:
         raise InputError(
             "--out",

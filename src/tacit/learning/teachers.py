@@ -98,52 +98,8 @@ class Teachers:
         if place is not None:
             stored.needed()
             private_files.closed(place)
-        key = self._key(place)
-        rows, digest = chunks(records, labels, ids=names, key=key, n_chunks=self.n_teachers)
-        present = [np.unique(labels[chunk]) for chunk in rows]
-        taught = [number for number, found in enumerate(present) if len(found) > 1]
-        trained: dict[int, Any] = {}
-        if place is not None:
-            kept.claim(place, self._mark(key, digest), resume=True, name="folder")
-            paths = {number: place / f"teacher-{number:05d}.skops" for number in taught}
-            trained = {
-                number: stored.read(path, type(self.estimator), trusted=self.trusted)
-                for number, path in paths.items()
-                if path.exists()
-            }
-
-        # Workers of this machine share one map of the records' memory; to others, each chunk is sent.
-        shared = engine == "local" and records.dtype != object
-
-        def job(number: int) -> tuple[Any, ...]:
-            chunk = rows[number]
-            found = np.searchsorted(present[number], labels[chunk])
-            # In a tuple, which Dask sends with the job; on their own, arrays would die with the worker that holds them.
-            return self._untrained(key, number), (records, chunk, found) if shared else (records[chunk], None, found)
-
-        left = [number for number in taught if number not in trained]
-        done = self.n_teachers - len(left)  # a chunk with one class, or empty, needs no training
-        if left:
-            with (
-                private_files.enclosed(place),
-                workers.opened(engine) as crowd,
-                contextlib.closing(crowd.outcomes(_fitted, left, job)) as outcomes,
-            ):
-                for number, outcome in outcomes:
-                    if isinstance(outcome, workers.Failure):
-                        raise InputError(
-                            f"the training of teacher {number}",
-                            outcome.kind,
-                            requirement="must succeed on its chunk",
-                            remedy="fit the estimator on some records to see why; its words are kept back, "
-                            "as they may quote records",
-                        )
-                    if place is not None:
-                        stored.write(paths[number], outcome, trusted=self.trusted)
-                    trained[number] = outcome
-                    done += 1
-                    advance(f"{done} of {self.n_teachers} teachers trained")
-        self._teachers = [(found, trained.get(number)) for number, found in enumerate(present)]
+        with private_files.enclosed(place):
+            self._teachers = self._trained(records, labels, names, place, engine=engine, advance=advance)
         self._shape, self._place = records.shape[1:], place
         return self
 
@@ -209,6 +165,63 @@ class Teachers:
         parts = range(0, max(1, len(votes)), _QUERIES_AT_ONCE)
         counted = [vote_counts(votes[start : start + _QUERIES_AT_ONCE], classes=len(self.classes)) for start in parts]
         return np.concatenate(counted)
+
+    def _trained(
+        self,
+        records: NDArray[Any],
+        labels: NDArray[np.int64],
+        names: list[object] | None,
+        place: Path | None,
+        *,
+        engine: str,
+        advance: Callable[[str], None],
+    ) -> list[Teacher]:
+        """One teacher for each chunk: those that the folder holds, and the others."""
+        key = self._key(place)
+        rows, digest = chunks(records, labels, ids=names, key=key, n_chunks=self.n_teachers)
+        present = [np.unique(labels[chunk]) for chunk in rows]
+        taught = [number for number, found in enumerate(present) if len(found) > 1]
+        trained: dict[int, Any] = {}
+        if place is not None:
+            kept.claim(place, self._mark(key, digest), resume=True, name="folder")
+            paths = {number: place / f"teacher-{number:05d}.skops" for number in taught}
+            trained = {
+                number: stored.read(path, type(self.estimator), trusted=self.trusted)
+                for number, path in paths.items()
+                if path.exists()
+            }
+
+        # Workers of this machine share one map of the records' memory; to others, each chunk is sent.
+        shared = engine == "local" and records.dtype != object
+
+        def job(number: int) -> tuple[Any, ...]:
+            chunk = rows[number]
+            found = np.searchsorted(present[number], labels[chunk])
+            # In a tuple, which Dask sends with the job; on their own, arrays would die with the worker that holds them.
+            return self._untrained(key, number), (records, chunk, found) if shared else (records[chunk], None, found)
+
+        left = [number for number in taught if number not in trained]
+        done = self.n_teachers - len(left)  # a chunk with one class, or empty, needs no training
+        if left:
+            with (
+                workers.opened(engine) as crowd,
+                contextlib.closing(crowd.outcomes(_fitted, left, job)) as outcomes,
+            ):
+                for number, outcome in outcomes:
+                    if isinstance(outcome, workers.Failure):
+                        raise InputError(
+                            f"the training of teacher {number}",
+                            outcome.kind,
+                            requirement="must succeed on its chunk",
+                            remedy="fit the estimator on some records to see why; its words are kept back, "
+                            "as they may quote records",
+                        )
+                    if place is not None:
+                        stored.write(paths[number], outcome, trusted=self.trusted)
+                    trained[number] = outcome
+                    done += 1
+                    advance(f"{done} of {self.n_teachers} teachers trained")
+        return [(found, trained.get(number)) for number, found in enumerate(present)]
 
     def _labels(self, y: Iterable[object]) -> NDArray[np.int64]:
         found = np.asarray(checked.detached(y)).tolist() if hasattr(y, "__array__") else list(y)
