@@ -221,14 +221,14 @@ def opened(
     if isinstance(features, nn.Module):
         if any(part.training for part in features.modules()):
             check_evaluation(_frozen_copy(features, torch.float64), double, release.inputs[:3])
-        if promised and error > _OF_FLOAT64 and kind != torch.float64:
-            own = _of_copies(single if kind == torch.float32 else _frozen_copy(features, kind).eval())
+        if promised and error > _OF_FLOAT64 and seen != torch.float64:
+            own = _of_copies(single if seen == torch.float32 else _frozen_copy(features, seen).eval())
             moved = _moved_by_type(release, own)
             if feature_error is not None and moved > error:
                 raise InputError(
                     "feature_error",
                     error,
-                    requirement=f"must be {moved:.2g} or more, by which {_named(kind)} moves features of this model",
+                    requirement=f"must be {moved:.2g} or more, by which {_named(seen)} moves features of this model",
                     remedy="raise it well above, or release what float64 computes and say 1e-13",
                 )
             error = max(error, 2 * moved if feature_error is None else 0.0)
@@ -258,11 +258,11 @@ def _named(kind: torch.dtype) -> str:
 
 
 def _moved_by_type(release: Release, own: Callable[[Tensor], Tensor]) -> float:
-    """How far the type that is released takes features from float64 ones, as a share of these; over all inputs."""
-    exact_ones, kind = release.features(release.inputs), _named(release.type)
+    """How far the type a model computes in takes features from float64 ones, as a share of these; over all inputs."""
+    exact_ones, kind = release.features(release.inputs), _named(release.seen)
     try:
         with exact():
-            parts = [own(some.to(release.type)).reshape(len(some), -1) for some in release.inputs.split(256)]
+            parts = [own(some.to(release.seen)).reshape(len(some), -1) for some in release.inputs.split(256)]
     except torch.cuda.OutOfMemoryError:
         raise
     except (RuntimeError, NotImplementedError):  # some devices lack operations of small types
