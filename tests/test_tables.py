@@ -256,6 +256,12 @@ def test_what_is_unclear_in_a_csv_is_refused(tmp_path, content, match):
         list(tables.batches(tmp_path / "a.csv", ["s", "o"], name="TABLE"))
 
 
+def test_a_column_has_one_name(tmp_path):
+    path = written(tmp_path / "a.csv", "s,o\n1,2\n")
+    with pytest.raises(InputError, match="must be named once, in one spelling"):
+        list(tables.batches(path, ["s", "o", " o"], name="TABLE"))
+
+
 def test_two_texts_of_one_number_are_refused_where_they_must_stay_apart(tmp_path, monkeypatch):
     monkeypatch.setattr(tables.fields, "_BYTES_AT_ONCE", 2)  # the two come in different parts
     for one, other in (("1", "1.0"), ("0", "1e-400"), ("9007199254740992", "9007199254740993"), ('"2"', "2")):

@@ -372,6 +372,12 @@ def test_verdicts_begin_with_what_no_table_can_show():
         assert f"most likely that {condition[3:20]}" in beyond.verdict
 
 
+def test_where_noise_is_stated_a_contradiction_names_it():
+    noisy = certify(SECRET, OUTPUT, delta=0.05, noise=20.0)
+    beyond = Audit(certificate=noisy, attacks=(attack(noisy, 0.9),))
+    assert "most likely that the noise is fresh, and as strong as stated, or that rows are inde" in beyond.verdict
+
+
 def test_an_attack_beyond_the_certificate_is_a_contradiction():
     """Every row fifty times over: they are not independent, and what is no leak looks like a proof of little."""
     certificate = certify(np.tile(SECRET, 50), np.tile(OUTPUT, 50), delta=0.05)

@@ -86,6 +86,8 @@ class Audit:
         low, high = safe_text(self.low, toward="down"), safe_text(self.high, toward="up")
         condition = self.certificate.condition
         if self.contradicted:
+            if self.certificate.method in ("noisy", "noise added"):
+                condition = "the noise is fresh, and as strong as stated"
             wrong = f"that {condition}, or that rows are independent" if condition else "that rows are independent"
             return (
                 f"Contradicted: an attack reached {low} by {name} where the certificate allows {high}; an assumption "

@@ -400,7 +400,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     raise InputError(
                         f"mechanism.{name}",
                         cost,
-                        requirement=f"must be a number ≤ {name} = {getattr(self, name):g}",
+                        requirement=f"must be a number ≤ {name} = {getattr(self, name):.10g}",
                         remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
                     )
             epsilon, delta = shares.left

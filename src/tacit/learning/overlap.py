@@ -26,7 +26,7 @@ from ..guarantee import Assumption
 from .columns import numbers, texts
 
 _CHANCE = 1e-4
-"""Tables drawn from one crowd are refused about as rarely as this."""
+"""Tables drawn from one crowd are refused with at most this probability by each of three comparisons."""
 _SHARE = 0.01
 """Of tables without a row that occurs twice: these may have been rid of such rows, which says nothing about chance."""
 _CELLS = 10

@@ -147,7 +147,7 @@ class Plan:
             f"mechanism without a mark at an ε can promise nothing there.{estimates}",
             alternative="The larger ε, the fewer teachers: "
             + "; ".join(
-                f"{name} {values[here] or 'no number'} at ε = {self.epsilon:g}" for name, values in needed.items()
+                f"{name} {values[here] or 'no number'} at ε = {self.epsilon:.10g}" for name, values in needed.items()
             ),
             svg=figures.ranges(
                 epsilons,
@@ -160,7 +160,7 @@ class Plan:
         )
 
     def _repr_html_(self) -> str:
-        budget = f"{self.records} records, {self.queries} queries, ε = {self.epsilon:g}, δ = {self.delta:g}"
+        budget = f"{self.records} records, {self.queries} queries, ε = {self.epsilon:.10g}, δ = {self.delta:.10g}"
         return card(budget, [(NAMES[row.mechanism], row.verdict) for row in self.rows])
 
 

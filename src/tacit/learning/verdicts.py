@@ -26,7 +26,7 @@ def verdict(name: str, run: Run, needed: int | None, expected: tuple[float, floa
                 f"An estimate, no promise: about {promise}, {condition}; a table for this budget is not stored but "
                 "searched for when it is run, within a minute, and proven then."
             )
-        return f"Feasible: {promise}, except with probability {setting.beta:g}, {condition}."
+        return f"Feasible: {promise}, except with probability {setting.beta:.10g}, {condition}."
     if 3 * run.error >= 1:
         why = f"of teachers with {size} records no error below {wrong} is known, and a third is too much"
     elif name in TABLES and (doubtful := _doubtful(name, setting)):
@@ -51,7 +51,7 @@ def verdict(name: str, run: Run, needed: int | None, expected: tuple[float, floa
 def _doubtful(name: str, setting: Setting) -> str:
     """Why no table can be enough, however many the teachers; empty if that is not why."""
     if setting.share / setting.queries < RAREST_REFUSAL:
-        return f"no table refuses as rarely as beta = {setting.beta:g} asks for on {setting.queries} queries"
+        return f"no table refuses as rarely as beta = {setting.beta:.10g} asks for on {setting.queries} queries"
     error = setting.error(setting.teachers or 1)
     teachers = 2 if setting.teachers else 3  # of whom none may be wrong: half at most, a third for `needed_teachers`
     least = setting.hard_queries(name, error, teachers=teachers, outvoted=0)

@@ -142,6 +142,13 @@ def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
                 requirement="must be there" if not matching else "must be there once",
                 remedy="check the spelling" if not matching else "rename one of them",
             )
+        if matching[0] in found:
+            raise InputError(
+                f"column {column!r} of {name}",
+                "a second name of a column",
+                requirement="must be named once, in one spelling",
+                remedy="leave one of the two out",
+            )
         found += matching
     return found
 
