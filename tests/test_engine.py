@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from certificates import two_authorities
 from distributed import Client, LocalCluster, Security
 from safetensors.torch import save_file
 from torch import nn
@@ -214,27 +215,11 @@ def test_without_dask_the_extra_is_named(run_here, monkeypatch):
     assert_one_line(run_here("--engine", "dask://127.0.0.1:1"), "pip install 'tacit[dask]'")
 
 
-def certificate(folder, name, authority=None):
-    """A key and a certificate, signed by an authority or by itself."""
-    key, request, signed = (folder / f"{name}.{suffix}" for suffix in ("key", "csr", "pem"))
-    openssl = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key]
-    if authority is None:
-        subprocess.run([*openssl, "-x509", "-days", "2", "-out", signed], check=True, capture_output=True)
-    else:
-        subprocess.run([*openssl, "-out", request], check=True, capture_output=True)
-        by = ["-CA", folder / f"{authority}.pem", "-CAkey", folder / f"{authority}.key", "-CAcreateserial"]
-        sign = ["openssl", "x509", "-req", "-days", "2", "-in", request, *by, "-out", signed]
-        subprocess.run(sign, check=True, capture_output=True)
-    return signed, key
-
-
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory):
     """A scheduler and a worker that speak TLS alone, and a folder with ours.pem and theirs.pem, of two authorities."""
     folder = tmp_path_factory.mktemp("certificates")
-    for authority, name in (("ours-ca", "ours"), ("theirs-ca", "theirs")):
-        certificate(folder, authority)
-        certificate(folder, name, authority)
+    two_authorities(folder)
     roles = {
         f"tls_{role}_{part}": str(folder / f"ours.{suffix}")
         for role in ("scheduler", "worker", "client")

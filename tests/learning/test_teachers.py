@@ -17,6 +17,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from certificates import two_authorities
 from distributed import LocalCluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,18 +64,28 @@ def dask():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def ray_variables():
+def ray_variables(tmp_path_factory):
     """Set before Ray is imported. Without a token of its own, Ray leaves one in the home directory."""
+    folder = tmp_path_factory.mktemp("certificates")
+    two_authorities(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        yield
+        for name, value in ray_over_tls(folder, "ours").items():
+            patch.setenv(name, value)
+        yield folder
+
+
+def ray_over_tls(folder, name):
+    """Ray's variables of a cluster behind TLS, and of who connects to it."""
+    files = {"SERVER_CERT": f"{name}.pem", "SERVER_KEY": f"{name}.key", "CA_CERT": f"{name}-ca.pem"}
+    return {"RAY_USE_TLS": "1"} | {f"RAY_TLS_{key}": str(folder / file) for key, file in files.items()}
 
 
 @pytest.fixture(scope="module")
 def ray():
-    """A head with two cores."""
+    """A head with two cores, behind TLS."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     # gRPC's handlers may kill what Ray's client server forks. Ray's workers would yield to all other processes: on a
@@ -483,6 +494,17 @@ def test_ray_gives_the_same_votes_and_its_workers_may_die(ray, alone, tmp_path):
     )
 
 
+def test_ray_behind_tls_talks_to_none_but_its_own(ray, ray_variables):
+    """Who has no certificate of its authority, or none at all."""
+    start = [sys.executable, "-c", f"from tacit.learning.workers import opened\nwith opened({ray!r}): pass"]
+    others = [
+        subprocess.Popen(start, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
+        for variables in (ray_over_tls(ray_variables, "theirs"), {"RAY_USE_TLS": "0"})
+    ]
+    for other in others:
+        assert "InputError: engine must name the client server of a Ray cluster" in other.communicate()[1]
+
+
 def test_a_worker_may_die_with_many_queries_in_its_memory(dask, tmp_path):
     many = np.random.default_rng(3).normal(size=(20000, 3))
     teachers = Teachers(Mortal(fatal_predict=str(tmp_path / "once")), 12, KEY, classes=range(3))
@@ -507,6 +529,7 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 def test_ray_elsewhere_must_be_encrypted(monkeypatch):
     """Before anything is imported or sent."""
     monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delenv("RAY_USE_TLS")
     with pytest.raises(InputError, match="engine must be encrypted where it leaves this machine"), opened("ray://h:1"):
         pass
     with pytest.raises(MissingExtraError), opened("insecure+ray://h:1"):
