@@ -23,6 +23,7 @@ from tacit.learning import (
 from tacit.learning.columns import numbers, texts
 from tacit.learning.images import distorted, small_convolutional
 from tacit.learning.moments import _LENGTH, _whole
+from tacit.learning.students import fitted, spread_chances
 from tacit.theory.accounting import lattice_sigma
 
 X, Y = load_digits(return_X_y=True)
@@ -121,6 +122,27 @@ def test_features_are_fitted_to_public_points_and_seen_by_teachers_alone():
     np.testing.assert_allclose(model.features_.mean_, public.mean(axis=0))
     assert model.teachers_.votes(model.features_.transform(public[:5])).shape == (5, 10)
     assert model.student_.n_features_in_ == 64
+
+
+class Strict(LogisticRegression):
+    """As gradient boosting of other packages is: classes must be 0, 1, 2 and so on."""
+
+    def fit(self, X, y):  # noqa: N803
+        assert (np.unique(y) == np.arange(len(np.unique(y)))).all()
+        return super().fit(X, y)
+
+
+def test_a_class_that_no_answer_names_leaves_no_gap_for_the_student():
+    """Class 1 of three is never answered, and some records have no answer at all."""
+    points, labels = make_blobs(300, centers=3, random_state=0)
+    answers = np.where(labels == 1, -1, labels)
+    student = fitted(Strict(), points, answers)
+    known = answers >= 0
+    assert (student.predict(points[known]) == labels[known]).mean() > 0.9
+    assert student.classes_.tolist() == [0, 2]
+    chances = spread_chances(student, points, classes=3)
+    assert (chances[:, 1] == 0).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
 
 
 def test_kernel_ridge_is_the_solution_of_its_system():
