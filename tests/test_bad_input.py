@@ -24,9 +24,10 @@ import tacit.theory.gate
 import tacit.theory.leakage
 import tacit.theory.learnability
 import tacit.theory.quantized
-from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo, entropy
-from tacit.learning import gate_design
+from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo
+from tacit.learning.mechanisms import gate_design
 from tacit.report import Figure, Report, Table
+from tacit.runtime import entropy
 
 
 class Unprintable:

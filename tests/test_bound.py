@@ -16,8 +16,9 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from tacit import Comparison, InputError, kept
-from tacit.bound.given import inputs_of
+from tacit import Comparison, InputError
+from tacit.reconstruction.study.inputs import inputs_of
+from tacit.runtime import run_folder
 
 MODEL = """
 import torch
@@ -360,7 +361,7 @@ def test_finished_batches_are_not_repeated(folder, run_here):
     marked = folder / "out" / "multi-point-00001.npy"
     buffer = io.BytesIO()
     np.save(buffer, np.full((4, 1, 10, 10), 123.0))
-    kept.write(marked, buffer.getvalue())
+    run_folder.write(marked, buffer.getvalue())
     finished = run_here("--method", "multi-point", "--resume")
     assert finished.returncode == 0
     assert np.load(marked).max() == 123.0

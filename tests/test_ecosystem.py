@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from transformers import ViTConfig, ViTModel
 
 from tacit.audit import attempts, audit, certify, membership
-from tacit.errors import InputError
+from tacit.core.errors import InputError
 from tacit.learning import Columns, MomentClassifier, PrivateClassifier, Teachers
 from tacit.reconstruction import (
     Dithered,

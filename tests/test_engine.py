@@ -19,8 +19,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from tacit import InputError
-from tacit.bound import Task, bound
-from tacit.engine import opened
+from tacit.reconstruction.study import Task, bound
+from tacit.runtime.clusters import opened
 
 # A class of the file's own, which workers cannot import, and slow enough to be killed in the middle.
 MODEL = """

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit import entropy
+from tacit.runtime import entropy
 
 FALSE_ALARM = 1e-7
 DRAWS = 40_000

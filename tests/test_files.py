@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tacit import InputError
-from tacit.files import array, arrays, write_new, write_whole
+from tacit.runtime.files import array, arrays, write_new, write_whole
 
 
 def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, IncomparableError, InputError
-from tacit.guarantee import safe_text, text_above
+from tacit.core.guarantee import safe_text, text_above
 
 words = st.text(min_size=1).filter(str.strip)
 not_nan = st.floats(allow_nan=False)

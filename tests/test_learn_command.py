@@ -28,10 +28,11 @@ from sklearn.tree import DecisionTreeClassifier
 from test_cli import assert_one_line_error
 from test_report import Page
 
-from tacit import Comparison, InputError, kept, tables
-from tacit.learn.learners import proposer
-from tacit.learning.rehearsal import rehearsal, vouched
+from tacit import Comparison, InputError
+from tacit.learning.dry_run import rehearsal, vouched
+from tacit.learning.study.learners import proposer
 from tacit.ledger import Ledger
+from tacit.runtime import run_folder, tables
 
 PLACE = "Ytterby"  # a place that one private record alone names
 BUDGET = ("--epsilon", "8", "--delta", "1e-5")
@@ -171,7 +172,7 @@ def published(place):
 
 
 def test_nothing_private_is_published(folder, finished):
-    key = kept.record(folder / "out" / "private" / "release.json", dict, claimed=False)["key"]
+    key = run_folder.record(folder / "out" / "private" / "release.json", dict, claimed=False)["key"]
     owner = json.loads((folder / "out" / "private" / "owner.json").read_text())["detail"]
     assert len(owner["leads"]) == 30
     assert owner["test_unprotected"]["accuracy"] > 0.9

@@ -30,8 +30,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import BudgetSpentError, InputError
-from tacit.files import write_new, write_whole
 from tacit.ledger import Amount, Ledger, anchor, database, records, statement
+from tacit.runtime.files import write_new, write_whole
 
 PROCESSES, SPENDS, KILLS = 8, 50, 18
 

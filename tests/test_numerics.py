@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from tacit import NoTheoremError
-from tacit.numerics import LIBRARY, LOG_NDTR, SPECIAL, down, last_true, up
+from tacit.core.rounding import LIBRARY, LOG_NDTR, SPECIAL, down, last_true, up
 
 mp.mp.dps = 50
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -8,7 +8,7 @@ from test_cli import assert_one_line_error, run
 from test_report import Page
 
 from tacit import InputError
-from tacit.plan import report
+from tacit.learning.study.plan import report
 
 SMALL = ("plan", "--records", "60000", "--queries", "1000", "--epsilon", "2", "--delta", "1e-5")
 

@@ -14,9 +14,9 @@ from test_reproduction import write_adult, write_digits
 
 from tacit import cli
 from tacit.audit import certify
-from tacit.reproduction import audit_mnist, audits, gather
-from tacit.reproduction.data import adult_tables
-from tacit.reproduction.finite import DELTA, MEANS, Mixture
+from tacit.reproduce import audit_mnist, audits, gather
+from tacit.reproduce.data import adult_tables
+from tacit.reproduce.finite import DELTA, MEANS, Mixture
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.1, 0.7])

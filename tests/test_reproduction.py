@@ -14,13 +14,14 @@ import torch
 from PIL import Image
 from torch import nn
 
-from tacit import cli, kept
-from tacit.errors import InputError
+from tacit import cli
+from tacit.core.errors import InputError
 from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds
-from tacit.reproduction import collect, hcr, networks
-from tacit.reproduction.data import Data, data_of
-from tacit.reproduction.hcr import reproduce, steps
-from tacit.reproduction.hcr_task import SETTINGS, Run, Task
+from tacit.reproduce import collect, hcr, networks
+from tacit.reproduce.data import Data, data_of
+from tacit.reproduce.hcr import reproduce, steps
+from tacit.reproduce.hcr_task import SETTINGS, Run, Task
+from tacit.runtime import run_folder
 
 DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 KNOWN, TESTED = 320, 40
@@ -199,7 +200,7 @@ def test_a_decoder_rebuilds_digits_that_it_never_saw(digits, tmp_path):
         noise=Gaussian(0.1),
         feature_error=1e-6,
     )
-    kept.claim(tmp_path, {}, resume=True)
+    run_folder.claim(tmp_path, {}, resume=True)
     found = hcr._rebuilding(run)
     assert found.images == TESTED
     assert 0 < found.attack.value < 1

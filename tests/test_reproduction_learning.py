@@ -7,8 +7,8 @@ import pytest
 from test_reproduction import write_adult, write_digits
 
 from tacit import cli
-from tacit.reproduction import gather, mechanisms
-from tacit.reproduction.mapl import MECHANISMS, SPLITS, Task, reproduce, steps
+from tacit.reproduce import gather, mechanisms
+from tacit.reproduce.mapl import MECHANISMS, SPLITS, Task, reproduce, steps
 
 PRIVATE, TEST = 3000, 900
 

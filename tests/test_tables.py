@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tacit import InputError, tables
+from tacit import InputError
 from tacit.learning import Columns
+from tacit.runtime import tables
 
 
 def written(path, text):

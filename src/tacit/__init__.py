@@ -2,8 +2,8 @@
 
 from importlib.metadata import version
 
-from .errors import BudgetSpentError, IncomparableError, InputError, MissingExtraError, NoTheoremError, TacitError
-from .guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
+from .core.errors import BudgetSpentError, IncomparableError, InputError, MissingExtraError, NoTheoremError, TacitError
+from .core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
 
 __version__ = version("tacit")
 

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from tacit import InputError
 from tacit.audit import Tally, certify, certify_network, certify_slices, certify_tally, privacy_curve
-from tacit.reproduction.finite import Mixture
+from tacit.reproduce.finite import Mixture
 from tacit.theory.certificates import tanh_barron
 
 DELTA = 0.1

@@ -28,7 +28,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tacit import BudgetSpentError, Comparison, InputError, kept
+from tacit import BudgetSpentError, Comparison, InputError
 from tacit.learning import (
     GNMax,
     PrivateClassifier,
@@ -43,8 +43,9 @@ from tacit.learning import (
 )
 from tacit.learning.choice import choice, margins
 from tacit.learning.owners import owners
-from tacit.learning.students import takes_unlabelled
+from tacit.learning.students.fitting import takes_unlabelled
 from tacit.ledger import Ledger
+from tacit.runtime import run_folder
 from tacit.theory.learnability import printed_refusals
 
 KEY = bytes(range(32))
@@ -321,7 +322,7 @@ def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
         ({"count": 300}, "must belong to the same task, which differs in delta, epsilon, neighbours"),
     ):
         (broken / "count.json").unlink(missing_ok=True)
-        kept.record(broken / "count.json", lambda content=content: content, claimed=False)
+        run_folder.record(broken / "count.json", lambda content=content: content, claimed=False)
         with pytest.raises(InputError, match=words):
             PrivateClassifier(classes=[0, 1]).fit(points, y, ELSEWHERE[:40], folder=broken)
 

@@ -18,14 +18,13 @@ from tacit.learning import (
     Gate,
     PrivateClassifier,
     distinguishing_attack,
-    expectations,
-    gate_design,
     vote_counts,
     votes_to_flip,
     winners,
     worst_case,
 )
 from tacit.learning.choice import choice
+from tacit.learning.mechanisms import expectations, gate_design
 from tacit.learning.worst_case import worst_case_attack
 from tacit.theory.confidence import binomial_lower, binomial_upper
 from tacit.theory.gate import ONE, confirm_delta, gate_delta

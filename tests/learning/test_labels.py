@@ -6,10 +6,11 @@ from noises import ScriptedNoise, SeededNoise
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from tacit import InputError, kept
+from tacit import InputError
 from tacit.learning import MomentClassifier, PrivateClassifier
 from tacit.learning.labels import Search, numbered
 from tacit.ledger import Ledger
+from tacit.runtime import run_folder
 
 LONE = "Ytterby syndrome"
 
@@ -71,10 +72,10 @@ def test_a_search_is_drawn_once_for_each_folder_even_if_it_found_too_little(tmp_
             model.fit(points, labels, PUBLIC, folder=tmp_path / "kept")
     assert len(ledger.entries()) == 1
     path = tmp_path / "kept" / "classes.json"
-    found = kept.record(path, dict, claimed=False)
+    found = run_folder.record(path, dict, claimed=False)
     assert found["classes"] == []
     path.unlink()
-    kept.record(path, lambda: {**found, "classes": ["ill", "well"]}, claimed=False)
+    run_folder.record(path, lambda: {**found, "classes": ["ill", "well"]}, claimed=False)
     model.fit(points, labels, PUBLIC, folder=tmp_path / "kept")  # what the folder holds is taken, not drawn again
     assert [entry.what for entry in ledger.entries()][1:] == ["PrivateClassifier.fit"]
 

@@ -22,7 +22,7 @@ KEY = bytes(range(32))
 X, Y = load_digits(return_X_y=True)
 X = X / 16
 TRAIN, TEST = slice(0, 1200), slice(1200, None)
-TRUSTED = ["tacit.learning.network.NetworkClassifier", "networks.perceptron"]
+TRUSTED = ["tacit.learning.students.network.NetworkClassifier", "networks.perceptron"]
 
 
 def small(**options):

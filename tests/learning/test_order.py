@@ -12,9 +12,9 @@ from noises import SeededNoise
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading
 
-from tacit import kept
-from tacit.learning import KernelRidgeClassifier, PrivateClassifier, Propagated, mechanisms, stored
+from tacit.learning import KernelRidgeClassifier, PrivateClassifier, Propagated, stored
 from tacit.ledger import Ledger
+from tacit.runtime import run_folder
 
 KEY = bytes(range(32))
 GENERATOR = np.random.default_rng(5)
@@ -31,7 +31,7 @@ ORDERS = {
 
 @pytest.fixture
 def seeded(monkeypatch):
-    monkeypatch.setattr(mechanisms, "SystemNoise", lambda: SeededNoise(0))
+    monkeypatch.setattr(session, "SystemNoise", lambda: SeededNoise(0))
 
 
 @pytest.mark.usefixtures("seeded")
@@ -81,7 +81,7 @@ def test_the_command_publishes_the_same_bytes_whatever_the_order_of_the_file(tmp
         folder = tmp_path / str(place)
         (folder / "out" / "private").mkdir(parents=True)
         release = {"key": KEY.hex(), "release": "0" * 32}
-        kept.record(folder / "out" / "private" / "release.json", lambda release=release: release, claimed=False)
+        run_folder.record(folder / "out" / "private" / "release.json", lambda release=release: release, claimed=False)
         written(folder / "private.csv", [rows[row] for row in order])
         budget = ("--epsilon", "30", "--delta", "1e-5", "--mechanism", "gnmax", "--queries", "30")
         nearest = ("--student", "sklearn.neighbors:KNeighborsClassifier")

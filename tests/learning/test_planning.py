@@ -10,8 +10,9 @@ import pytest
 from noises import SeededNoise
 
 from tacit import InputError
-from tacit.learning import ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease, gate_design
+from tacit.learning import ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease
 from tacit.learning.choice import choice, margins
+from tacit.learning.mechanisms import gate_design
 from tacit.learning.planning import MECHANISMS, Plan, plan
 from tacit.theory import accounting, learnability
 

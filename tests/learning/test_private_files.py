@@ -15,7 +15,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from tacit import InputError
-from tacit.learning import PrivateClassifier, Teachers, private_files
+from tacit.learning import PrivateClassifier, Teachers
+from tacit.runtime import private_files
 
 MARK = 4711.08154711
 """A number of private records that is nowhere else."""

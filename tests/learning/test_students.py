@@ -21,9 +21,9 @@ from tacit.learning import (
     VoteRegression,
 )
 from tacit.learning.columns import numbers, texts
-from tacit.learning.images import distorted, small_convolutional
 from tacit.learning.moments import _LENGTH, _whole
-from tacit.learning.students import fitted, spread_chances
+from tacit.learning.students.fitting import fitted, spread_chances
+from tacit.learning.students.images import distorted, small_convolutional
 from tacit.theory.accounting import lattice_sigma
 
 X, Y = load_digits(return_X_y=True)

@@ -31,10 +31,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from tacit import InputError, MissingExtraError, kept
+from tacit import InputError, MissingExtraError
 from tacit.learning import ABSTAIN, Teachers, vote_counts, winners
 from tacit.learning.chunks import chunks
-from tacit.learning.workers import opened
+from tacit.runtime import run_folder
+from tacit.runtime.workers import opened
 
 KEY = bytes(range(32))
 HERE = Path(__file__).resolve().parent
@@ -496,7 +497,7 @@ def test_ray_gives_the_same_votes_and_its_workers_may_die(ray, alone, tmp_path):
 
 def test_ray_behind_tls_talks_to_none_but_its_own(ray, ray_variables):
     """Who has no certificate of its authority, or none at all."""
-    start = [sys.executable, "-c", f"from tacit.learning.workers import opened\nwith opened({ray!r}): pass"]
+    start = [sys.executable, "-c", f"from tacit.runtime.workers import opened\nwith opened({ray!r}): pass"]
     others = [
         subprocess.Popen(start, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
         for variables in (ray_over_tls(ray_variables, "theirs"), {"RAY_USE_TLS": "0"})
@@ -620,10 +621,10 @@ def test_poisoned_files_are_refused_and_run_nothing(tmp_path):
         victim.write_bytes(content)
         with pytest.raises(InputError, match="must be a GaussianNB that skops stored"):
             teachers.fit(*data(), folder=folder)
-    kept.write(victim, skops.io.dumps(LogisticRegression()))
+    run_folder.write(victim, skops.io.dumps(LogisticRegression()))
     with pytest.raises(InputError, match="must be a GaussianNB that skops stored"):
         teachers.fit(*data(), folder=folder)
-    kept.write(victim, skops.io.dumps(Stray()))  # by someone who can make seals
+    run_folder.write(victim, skops.io.dumps(Stray()))  # by someone who can make seals
     with pytest.raises(InputError, match=r"which holds test_teachers\.Stray, must hold no types but"):
         teachers.fit(*data(), folder=folder)
     assert not mark.exists()

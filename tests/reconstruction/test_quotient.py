@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.reconstruction.quotient import multipoint_variance, two_sided_variance
+from tacit.theory.multipoint import multipoint_variance, two_sided_variance
 
 
 def bound(shifts, backwards=None, *, step=1e-3, feature_error=0.0, input_error=0.0, regularisation=1e-8):

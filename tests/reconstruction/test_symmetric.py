@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tacit.reconstruction.symmetric import gram, inverse, quadratic
+from tacit.theory.symmetric import gram, inverse, quadratic
 
 
 def drawn(*shape):

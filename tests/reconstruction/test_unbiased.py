@@ -21,8 +21,8 @@ from tacit.reconstruction import (
     single_mode_bounds,
     two_point_bounds,
 )
-from tacit.reconstruction.quotient import multipoint_variance
 from tacit.reconstruction.release import opened, plain_attention
+from tacit.theory.multipoint import multipoint_variance
 
 NOISE = Gaussian(0.5)
 

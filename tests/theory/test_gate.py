@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit import InputError, NoTheoremError
-from tacit.learning import gate_design
+from tacit.learning.mechanisms import gate_design
 from tacit.theory.gate import ONE, Certificate, confirm_delta, gate_delta
 
 COST = {True: gate_delta, False: confirm_delta}

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from .. import checked
-from ..errors import InputError
-from ..guarantee import Attack
-from ..numerics import down, up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.guarantee import Attack
+from ..core.rounding import down, up
 from ..theory.confidence import binomial_lower, binomial_upper
 from .certificate import Certificate
 from .columns import column, output_columns, spelled_numbers
@@ -144,8 +144,8 @@ def attempts(
     too, each kind on its own. `noise` is what the certificate was made with: it is drawn afresh and added, since the
     adversary sees the sum. Without `methods` all are tried that fit, the network where torch is installed.
     """
-    failure = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.005")
-    checked.whole("seed", seed, at_least=0, remedy="use 0")
+    failure = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.005")
+    validate.whole("seed", seed, at_least=0, remedy="use 0")
     if not isinstance(certificate, Certificate):
         raise InputError("certificate", certificate, requirement="must be a Certificate", remedy="call certify first")
     if (noise is not None) != (certificate.method == "noisy"):
@@ -175,14 +175,14 @@ def attempts(
             )
     rng = np.random.default_rng([seed, _OWN_STREAM])
     if noise is not None:
-        scale = checked.number("noise", noise, above=0, remedy="use None for no noise")
+        scale = validate.number("noise", noise, above=0, remedy="use None for no noise")
         columns = [one + scale * rng.standard_normal(len(one)) for one in columns]
     # Who sees text that spells numbers sees the numbers as well.
     spelled = [spelled_numbers(one) for one in columns if one.dtype.kind == "U"]
     columns += [one for one in spelled if one is not None]
     chosen = fitting(columns) if methods is None else tuple(methods)
     for method in chosen:
-        checked.choice("method", method, tuple(METHODS), remedy="leave methods out for all that fit")
+        validate.choice("method", method, tuple(METHODS), remedy="leave methods out for all that fit")
     parts = _parts(labels, rng)
     found = [
         _attempt(method, columns, labels, parts, certificate, failure / max(1, len(chosen)), seed) for method in chosen

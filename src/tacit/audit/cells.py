@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..core.errors import InputError
 from .columns import EXACT
 
 STEPS = {1: 64, 2: 16, 3: 8}

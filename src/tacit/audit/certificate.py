@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import checked
-from ..cards import card
-from ..guarantee import Adversary, Assumption, Guarantee, safe_text
-from ..numerics import down, up
+from ..core import validate
+from ..core.display import card
+from ..core.guarantee import Adversary, Assumption, Guarantee, safe_text
+from ..core.rounding import down, up
 from ..theory import leakage
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Certificate:
 
     def hockey_stick(self, epsilon: ArrayLike) -> float | NDArray[np.float64]:
         """δ(ε): with it the two classes' outputs are (ε, δ)-indistinguishable, both ways, on average over records."""
-        epsilons = checked.array("epsilon", epsilon, at_least=0, at_most=700, remedy="give the privacy loss, e.g. 1.0")
+        epsilons = validate.array("epsilon", epsilon, at_least=0, at_most=700, remedy="give the privacy loss, e.g. 1.0")
         found = [
             leakage.hockey_stick_upper(float(one), squared=self.squared, advantage=self.variation)
             for one in epsilons.ravel()
@@ -141,7 +141,7 @@ class Certificate:
 
     def accuracy(self, prior: float) -> float:
         """At most this share of guesses is right where the positive secret has the prior probability given."""
-        p = checked.probability("prior", prior, remedy="give the share of the positive class")
+        p = validate.probability("prior", prior, remedy="give the share of the positive class")
         rare = min(p, 1 - p)
         # δ(ε) falls: at 700, the largest ε that it is computed for, it is no smaller than beyond.
         epsilon = min(700.0, max(0.0, down(math.log((1 - rare) / rare), relative=1e-14)))
@@ -154,7 +154,7 @@ class Certificate:
 
     def guarantee_of(self, reading: str) -> Guarantee:
         """One of `READINGS` as a guarantee, with all assumptions and the scope."""
-        checked.choice("reading", reading, tuple(READINGS), remedy="use 'advantage' for the headline")
+        validate.choice("reading", reading, tuple(READINGS), remedy="use 'advantage' for the headline")
         value = float(getattr(self, reading.replace(" ", "_")))
         return Guarantee(
             quantity=self.quantity(reading),
@@ -211,5 +211,5 @@ class Certificate:
 
     def meets(self, *, advantage: float) -> bool:
         """Whether the certificate keeps every adversary's advantage at or below a ceiling."""
-        ceiling = checked.number("advantage", advantage, at_least=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
+        ceiling = validate.number("advantage", advantage, at_least=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
         return self.advantage <= ceiling

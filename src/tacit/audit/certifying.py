@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import checked
-from ..errors import InputError, NoTheoremError
-from ..guarantee import Assumption
-from ..numerics import up
+from ..core import validate
+from ..core.errors import InputError, NoTheoremError
+from ..core.guarantee import Assumption
+from ..core.rounding import up
 from ..theory import certificates
 from . import limits, plug_in
 from .cells import STEPS
@@ -104,10 +104,10 @@ def certify_tally(
     delta, lipschitz = chosen["delta"], chosen["lipschitz"]
     if not isinstance(tally, Tally):
         raise InputError("tally", tally, requirement="must be a Tally", remedy="use certify for columns")
-    output = checked.text("name", name, remedy="name what the adversary sees")
-    checked.whole("seed", seed, at_least=0, remedy="use 0")
+    output = validate.text("name", name, remedy="name what the adversary sees")
+    validate.whole("seed", seed, at_least=0, remedy="use 0")
     if alphabet is not None:
-        alphabet = checked.whole("alphabet", alphabet, at_least=1, remedy="count the values that are possible")
+        alphabet = validate.whole("alphabet", alphabet, at_least=1, remedy="count the values that are possible")
     paired = sampling == "pairs"
     if paired and not fair(tally.positives, tally.negatives):
         raise InputError(
@@ -182,15 +182,15 @@ def _choices(
     delta: object, loss: object, method: object, form: object, sampling: object, lipschitz: object
 ) -> dict[str, Any]:
     chosen = {
-        "delta": checked.probability("delta", delta, remedy="use a small probability such as 0.05"),
-        "loss": checked.choice("loss", loss, LOSSES, remedy="use 'squared' unless another is read"),
-        "method": checked.choice("method", method, METHODS, remedy="use 'auto'"),
-        "form": checked.choice("form", form, FORMS, remedy="use 'sharp'"),
-        "sampling": checked.choice("sampling", sampling, SAMPLINGS, remedy="use 'by class'"),
+        "delta": validate.probability("delta", delta, remedy="use a small probability such as 0.05"),
+        "loss": validate.choice("loss", loss, LOSSES, remedy="use 'squared' unless another is read"),
+        "method": validate.choice("method", method, METHODS, remedy="use 'auto'"),
+        "form": validate.choice("form", form, FORMS, remedy="use 'sharp'"),
+        "sampling": validate.choice("sampling", sampling, SAMPLINGS, remedy="use 'by class'"),
         "lipschitz": lipschitz,
     }
     if lipschitz is not None:
-        chosen["lipschitz"] = checked.number(
+        chosen["lipschitz"] = validate.number(
             "lipschitz", lipschitz, at_least=0, remedy="give the Lipschitz constant of E[S|T]"
         )
     if (lipschitz is not None) != (method == "lipschitz"):

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 
 EXACT = 2**53
 """Up to here float64 holds every whole number."""
@@ -37,7 +37,7 @@ def column(name: str, value: object) -> _Array:
     try:
         # Plain sequences keep the types of their entries: NumPy would turn [1, "a"] into text.
         plain = not any(hasattr(value, name) for name in ("dtype", "__array__", "__array_interface__", "to_numpy"))
-        found = np.asarray(list(cast("Any", value)), dtype=object) if plain else np.asarray(checked.detached(value))
+        found = np.asarray(list(cast("Any", value)), dtype=object) if plain else np.asarray(validate.detached(value))
         if found.dtype.kind == "U" and not isinstance(value, np.ndarray):
             # On the way to NumPy's own text, NULs at the end are lost.
             found = np.asarray(list(cast("Any", value)), dtype=object)
@@ -60,8 +60,8 @@ def column(name: str, value: object) -> _Array:
         return found.astype(np.int64, copy=False)
     if found.dtype.kind not in "bU":
         raise InputError(name, str(found.dtype), requirement=requirement, remedy=_TYPES)
-    if found.dtype.kind == "U" and found.dtype.itemsize > 4 * checked.LONGEST_TEXT:
-        checked.texts(name, found.tolist())
+    if found.dtype.kind == "U" and found.dtype.itemsize > 4 * validate.LONGEST_TEXT:
+        validate.texts(name, found.tolist())
     return found
 
 
@@ -78,7 +78,7 @@ def _of_one_type(name: str, found: _Array) -> _Array:
                 )
         kinds = {"float"}
     if kinds == {"text"}:
-        checked.texts(name, found.tolist())
+        validate.texts(name, found.tolist())
     if len(kinds) > 1 or not kinds <= {"text", "boolean", "whole", "float"}:
         raise InputError(
             name, ", ".join(sorted(kinds)), requirement="must hold entries of one type", remedy="convert the column"
@@ -118,11 +118,11 @@ def spelled_numbers(texts: _Array) -> NDArray[np.float64] | None:
 
 def output_columns(output: object, *, rows: int) -> list[_Array]:
     """The columns that the adversary sees, each with as many rows as the secret has."""
-    named = checked.table("output", output)
+    named = validate.table("output", output)
     if named is not None:
         columns = [column(f"output {name!r}", value) for name, value in named.items()]
     elif getattr(output, "ndim", 1) == 2 and not isinstance(output, np.ma.MaskedArray):
-        seen = np.asarray(checked.detached(output))
+        seen = np.asarray(validate.detached(output))
         columns = [column(f"column {index} of output", seen[:, index]) for index in range(seen.shape[1])]
     else:
         columns = [column("output", output)]

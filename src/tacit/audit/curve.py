@@ -9,9 +9,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import checked
-from ..errors import InputError
-from ..numerics import up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.rounding import up
 from ..theory import certificates, leakage
 from . import plug_in
 from .cells import STEPS
@@ -36,7 +36,7 @@ class PrivacyCurve:
 
     def hockey_stick(self, epsilon: ArrayLike) -> float | NDArray[np.float64]:
         """δ(ε) at any ε from the first on: on chords in e^ε between the points, as δ is convex and falls in e^ε."""
-        wanted = checked.array(
+        wanted = validate.array(
             "epsilon", epsilon, at_least=self.epsilons[0], at_most=700, remedy="start where the curve starts"
         )
         ratios = np.exp(np.array(self.epsilons))
@@ -50,7 +50,7 @@ def privacy_curve(tally: Tally, *, delta: float, epsilons: tuple[float, ...] = E
     Rows are independent draws of their class. The choice of `epsilons` comes before the data. For large ε the limits
     are wide: then `Certificate.hockey_stick` is the smaller one.
     """
-    failure = checked.probability("delta", delta, remedy="use a small probability such as 0.05")
+    failure = validate.probability("delta", delta, remedy="use a small probability such as 0.05")
     if not isinstance(tally, Tally) or tally.width is not None or (tally.noise and tally.columns not in STEPS):
         raise InputError(
             "tally",
@@ -59,7 +59,7 @@ def privacy_curve(tally: Tally, *, delta: float, epsilons: tuple[float, ...] = E
             remedy="use Certificate.hockey_stick",
         )
     tally.check_noise()
-    points = checked.array(
+    points = validate.array(
         "epsilons", epsilons, at_least=0, at_most=300, dimensions=1, remedy="use a few, e.g. 0, 1, 2"
     )
     if (np.diff(points) <= 0).any():

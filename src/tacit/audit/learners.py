@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, MissingExtraError
+from ..core.errors import InputError, MissingExtraError
 
 _NEURONS, _RESTARTS, _STEPS, _BATCH = 64, 8, 400, 1024
 _MOST_BINS = 64  # of a column of numbers in a histogram

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ..errors import InputError, NoTheoremError
-from ..numerics import down, up
+from ..core.errors import InputError, NoTheoremError
+from ..core.rounding import down, up
 from ..theory import certificates, leakage
 from .plug_in import ROUNDING, PlugIns
 from .tally import Tally

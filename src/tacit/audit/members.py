@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 
 MOST_LOSS = 50.0
 """Losses are cut off here: a model that gives no chance at all to a label has an infinite one."""
@@ -61,7 +61,7 @@ def membership(
 
     The adversary of a certificate sees the score alone; who computes "lira" holds the record and shadow models too.
     """
-    checked.whole("seed", seed, at_least=0, remedy="use 0")
+    validate.whole("seed", seed, at_least=0, remedy="use 0")
     rng = np.random.default_rng(seed)
     inside, outside = _records("members", members), _records("non_members", non_members)
     inputs, labels = (np.concatenate([one, other]) for one, other in zip(inside, outside, strict=True))
@@ -75,10 +75,10 @@ def membership(
         "correct": chances.argmax(axis=1) == places,
     }
     if factory is not None:
-        count = checked.whole("shadows", shadows, at_least=4, remedy="train 16 or more")
+        count = validate.whole("shadows", shadows, at_least=4, remedy="train 16 or more")
         scores["lira"] = _lira(_logit(own), inputs, labels, factory, count, rng)
     if draws is not None:
-        rows = checked.whole("draws", draws, at_least=1, remedy="draw some thousands")
+        rows = validate.whole("draws", draws, at_least=1, remedy="draw some thousands")
         picked = np.concatenate([rng.choice(np.flatnonzero(member == kind), rows) for kind in (True, False)])
         member, scores = member[picked], {name: one[picked] for name, one in scores.items()}
     return Membership(member=member, scores=MappingProxyType(scores))
@@ -86,10 +86,10 @@ def membership(
 
 def _records(name: str, pair: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     requirement = "must be (X, y), as many inputs as labels and at least one"
-    if checked.is_loader(pair):
-        pair = checked.gathered(name, pair)
+    if validate.is_loader(pair):
+        pair = validate.gathered(name, pair)
     try:
-        inputs, labels = (np.asarray(checked.detached(one), order="C") for one in pair)
+        inputs, labels = (np.asarray(validate.detached(one), order="C") for one in pair)
     except Exception:  # foreign __array__ methods raise what they like
         raise InputError(name, pair, requirement=requirement, remedy="pass arrays") from None
     if inputs.ndim < 2 or labels.ndim != 1 or len(inputs) != len(labels) or not len(labels):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .. import checked
-from ..errors import InputError
-from ..guarantee import Assumption
-from ..numerics import up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.guarantee import Assumption
+from ..core.rounding import up
 from ..theory import certificates
 from .certificate import Certificate
 from .certifying import fair
@@ -28,7 +28,7 @@ def certify_network(
     Only as good as its assumption that training reached the global minimum; `certify` needs no such thing.
     """
     for label, rows in (("positives", positives), ("negatives", negatives)):
-        checked.whole(label, rows, at_least=1, remedy="count the rows of the class")
+        validate.whole(label, rows, at_least=1, remedy="count the rows of the class")
     if not fair(positives, negatives):
         raise InputError(
             "negatives",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from ..theory import certificates
 
 _MOST_HALF = 10**9
@@ -19,11 +19,11 @@ def rows_needed(advantage: float, *, delta: float, loss: str = "squared", leaked
     chance; with values=1 nothing is added, and fewer rows cannot do (in pairs, of which there may be an odd number,
     no more than one fewer).
     """
-    target = checked.number("advantage", advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
-    delta = checked.probability("delta", delta, remedy="use a small probability such as 0.05")
-    checked.choice("loss", loss, ("squared", "zero-one"), remedy="use 'squared', which 'log' is close to")
-    v = checked.number("leaked", leaked, at_least=0, at_most=1, remedy="use 0 where nothing leaks")
-    d = checked.whole("values", values, at_least=1, remedy="count the output's values")
+    target = validate.number("advantage", advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
+    delta = validate.probability("delta", delta, remedy="use a small probability such as 0.05")
+    validate.choice("loss", loss, ("squared", "zero-one"), remedy="use 'squared', which 'log' is close to")
+    v = validate.number("leaked", leaked, at_least=0, at_most=1, remedy="use 0 where nothing leaks")
+    d = validate.whole("values", values, at_least=1, remedy="count the output's values")
     if v >= target**2:
         raise InputError(
             "leaked",

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ..errors import InputError
-from ..numerics import up
+from ..core.errors import InputError
+from ..core.rounding import up
 from ..theory.certificates import binning_root, smoothing_variation
 from ..theory.confidence import bounded_mean_upper
 from .cells import FRACTION_BITS, STEPS, unpacked

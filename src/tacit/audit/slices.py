@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from .certificate import Certificate
 from .certifying import certify_tally, ordered
 from .columns import column, multiplicities, output_columns, two_labels
@@ -50,7 +50,7 @@ def certify_slices(
 
 def certify_tallies(tallies: Mapping[Any, Tally], *, delta: float, **options: Any) -> dict[Any, Certificate]:
     """`certify_slices` from one tally for each slice; options are those of `certify_tally`."""
-    delta = checked.probability("delta", delta, remedy="use a small probability such as 0.05")
+    delta = validate.probability("delta", delta, remedy="use a small probability such as 0.05")
     if not isinstance(tallies, Mapping) or not tallies:
         raise InputError(
             "tallies", tallies, requirement="must be a mapping of slices to tallies", remedy="make one for each slice"

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from . import cells, waves
 from .columns import EXACT, column, multiplicities, output_columns, spelled_numbers, two_labels
 
@@ -55,7 +55,7 @@ class Tally:
         self.noise = None if noise is None else _divisor("noise", noise)
         self.width = None if width is None else _divisor("width", width)
         self.noise_added = None if noise_added is None else _divisor("noise_added", noise_added)
-        self.expected = 0 if rows is None else checked.whole("rows", rows, at_least=1, remedy="say how many come")
+        self.expected = 0 if rows is None else validate.whole("rows", rows, at_least=1, remedy="say how many come")
         self.waves: waves.Waves | None = None  # of the numbers, where noise is in or on them
         self.labels: list[Any] = []  # the two secrets, in the order seen
         self.rows = [0, 0]  # of each of them
@@ -280,7 +280,7 @@ def smoothing(noise_added: float, *, rows: int, dimensions: int) -> float:
 
 
 def _divisor(name: str, value: object) -> float:
-    return checked.number(name, value, at_least=_LEAST, remedy=f"use None for no {name}")
+    return validate.number(name, value, at_least=_LEAST, remedy=f"use None for no {name}")
 
 
 def _factors(values: _Array) -> tuple[list[Any], NDArray[np.int64]]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import checked
-from ..cards import card
-from ..errors import InputError
-from ..guarantee import Attack, Comparison, chance_text, safe_text
+from ..core import validate
+from ..core.display import card
+from ..core.errors import InputError
+from ..core.guarantee import Attack, Comparison, chance_text, safe_text
 from .certificate import Certificate
 from .certifying import certify
 from .planning import rows_needed
@@ -31,7 +31,7 @@ class Audit:
             if not isinstance(attack, Attack):
                 raise InputError("attacks", attack, requirement="must be Attacks", remedy="build an Attack from each")
         if self.require_advantage is not None:
-            checked.number(
+            validate.number(
                 "require_advantage", self.require_advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1"
             )
         _ = self.comparisons  # refuses attacks on another output, or measured in another quantity

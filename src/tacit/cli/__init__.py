@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..errors import TacitError, shown
+from ..core.errors import TacitError, shown
 from .commands import audit, bound, demo, learn, ledger, plan
 from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
 from .printing import say

@@ -65,7 +65,7 @@ def bound(
 ) -> None:
     """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
     with delivery(json, report, quiet=quiet) as deliver:
-        from .. import bound as study
+        from ..reconstruction import study as study
 
         task = study.Task(
             model=model,
@@ -161,7 +161,7 @@ def learn(
 ) -> None:
     """Learn from private records a classifier that may be published, with (ε, δ)-differential privacy."""
     with delivery(json, report, quiet=quiet) as deliver:
-        from .. import learn as study
+        from ..learning import study as study
 
         task = study.Task(
             private=private,
@@ -246,7 +246,7 @@ def plan(
 ) -> None:
     """Say what a privacy budget buys before any private record is touched, and when it is hopeless."""
     with delivery(json, report, quiet=quiet) as deliver:
-        from ..plan import report as planned
+        from ..learning.study.plan import report as planned
 
         deliver(
             planned(
@@ -308,7 +308,7 @@ def audit(
 ) -> None:
     """Certify from a table what nobody can learn about a secret from an output, and attack it."""
     with delivery(json, report, quiet=quiet) as deliver:
-        from .. import audited as study
+        from ..audit import study as study
 
         task = study.Task(
             table=table,

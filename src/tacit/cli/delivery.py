@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..errors import InputError
-from ..files import write_whole
+from ..core.errors import InputError
+from ..runtime.files import write_whole
 from .printing import say
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError, MissingExtraError
+from ..core.errors import InputError, MissingExtraError
 from .delivery import delivery
 from .options import Insecure, JsonPath, Quiet, ReportPath, Resume, engine_of
 from .progress import progress
@@ -207,7 +207,7 @@ def _reproduced(study: ModuleType, task: Any, *, quiet: bool) -> Report:
 
 def _study(name: str) -> ModuleType:
     try:
-        from ..reproduction import audits, finite, hcr, mapl, mechanisms
+        from ..reproduce import audits, finite, hcr, mapl, mechanisms
     except ModuleNotFoundError:
         raise MissingExtraError(
             "tacit reproduce must have torch, got no such package; pip install 'tacit[learning,torch]'"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import learning
-from ..guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison, safe_text
 from ..report import Chapter, Figure, Table, figures
 from ..theory.confidence import binomial_lower, binomial_upper
 from .digits import PRIVATE, UNLABELLED, Digits

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import readings
-from ..guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison, safe_text
+from ..reconstruction import median_bounds
 from ..report import Chapter, Figure, Slider, Step, figures
 from .digits import Digits
 from .wording import percent, percent_down, percent_up
@@ -79,10 +79,10 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
     twins = recon.twins(network, squares[:SHOWN], chosen.noise, box=(0.0, 1.0), seed=seed)
     told = max(twins.guarantee(index).value for index in range(SHOWN))
     bounds = {"unbiased estimates": unbiased.std, "anyone, on the worse of two": anyone.rmse}
-    spread = readings.prior_std(images)
+    spread = median_bounds.prior_std(images)
     medians = [
         Comparison(
-            guarantee=readings.median_guarantee(
+            guarantee=median_bounds.median_guarantee(
                 method, values, spread=spread, noise=chosen.noise, feature_error=unbiased.feature_error
             )
         )
@@ -118,7 +118,9 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
                     {
                         "original": list(images[:SHOWN].reshape(-1, 8, 8)),
                         "moved by the bound for unbiased estimates": _squares(
-                            readings.moved_by(unbiased.std[:SHOWN], np.asarray(squares[:SHOWN]), basis="dct", seed=seed)
+                            median_bounds.moved_by(
+                                unbiased.std[:SHOWN], np.asarray(squares[:SHOWN]), basis="dct", seed=seed
+                            )
                         ),
                         "twin: its release differs by less than the noise": _squares(twins.inputs),
                     }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import audit
-from ..guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison, safe_text
 from ..report import Chapter, Figure, Table, figures
 from .digits import PRIVATE, Digits
 from .wording import percent, up

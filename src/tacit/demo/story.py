@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 
-from .. import checked
-from ..errors import MissingExtraError
+from ..core import validate
+from ..core.errors import MissingExtraError
 from ..report import Report
 from . import classifier, features, scores
 from .digits import PRIVATE, drawn
@@ -21,7 +21,7 @@ def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> R
     """
     from threadpoolctl import threadpool_limits
 
-    seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
+    seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
     _require_extras()
     digits = drawn(seed)
     with threadpool_limits(1):  # everything is small: more threads would only wait for one another

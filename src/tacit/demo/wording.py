@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..guarantee import safe_text
+from ..core.guarantee import safe_text
 
 
 def up(value: float) -> str:

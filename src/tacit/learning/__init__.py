@@ -4,17 +4,23 @@ from .attack import Game, distinguishing_attack, games
 from .classifier import PrivateClassifier, PublishedClassifier
 from .columns import Columns
 from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
-from .gate import Confirm, ConfirmSession, Gate
 from .held_out import ErrorEstimate, private_count, private_error
-from .images import OrientedGradients
-from .kernels import KernelRidgeClassifier
-from .mechanisms import ConfidentGNMax, GNMax, Mechanism, Session, SparseVector, StableRelease
+from .mechanisms import (
+    ConfidentGNMax,
+    Confirm,
+    ConfirmSession,
+    Gate,
+    GNMax,
+    Mechanism,
+    Session,
+    SparseVector,
+    StableRelease,
+)
 from .membership import membership_attack
 from .moments import MomentClassifier
-from .network import NetworkClassifier
 from .planning import Plan, plan
 from .queries import medoids
-from .students import Propagated, VoteRegression
+from .students import KernelRidgeClassifier, NetworkClassifier, OrientedGradients, Propagated, VoteRegression
 from .teachers import Teachers
 from .votes import ABSTAIN, vote_counts, votes_to_flip, winners
 

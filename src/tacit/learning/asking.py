@@ -7,12 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from . import students
-from .gate import ConfirmSession
+from ..core.errors import InputError
 from .interrupted import Answers, Notes
-from .mechanisms import Mechanism
+from .mechanisms import ConfirmSession, Mechanism
 from .proposals import Proposer, confirmed
+from .students import fitting
 from .teachers import Teachers
 
 _BLOCK = 500
@@ -74,7 +73,7 @@ def answers(
 
 def labels_and_counts(found: Answers, *, points: int) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
     """A class number for every public record or −1, and the noisy counts, if released."""
-    labels = np.full(points, students.UNLABELLED, dtype=np.int64)
+    labels = np.full(points, fitting.UNLABELLED, dtype=np.int64)
     released: NDArray[np.int64] | None = None
     for point, answer in found:
         if isinstance(answer, tuple):

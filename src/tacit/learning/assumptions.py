@@ -1,6 +1,6 @@
 """What who fits a classifier vouches for, beyond what its mechanism takes for granted."""
 
-from ..guarantee import Assumption
+from ..core.guarantee import Assumption
 
 LABELS_ALONE = Assumption(
     text="features of all records are treated as public: labels alone are protected",

@@ -16,12 +16,12 @@ from fractions import Fraction
 import numpy as np
 from scipy import special
 
-from .. import checked, entropy
-from ..errors import InputError
-from ..guarantee import Adversary, Attack
+from ..core import validate
+from ..core.errors import InputError
+from ..core.guarantee import Adversary, Attack
+from ..runtime import entropy
 from ..theory.confidence import binomial_lower, binomial_upper
-from .gate import Confirm, Gate
-from .mechanisms import Mechanism, Noise
+from .mechanisms import Confirm, Gate, Mechanism, Noise
 from .votes import checked_counts
 from .worst_case import worst_case_attack
 
@@ -72,7 +72,7 @@ class Game:
     right: Sequence[Row]
 
     def __post_init__(self) -> None:
-        checked.text("name", self.name, remedy="say what the game tries")
+        validate.text("name", self.name, remedy="say what the game tries")
         left, right = checked_counts(self.left), checked_counts(self.right)
         if left.shape != right.shape:
             raise InputError(
@@ -92,8 +92,8 @@ class Game:
 
 def games(mechanism: Mechanism, *, length: int, seed: int) -> list[Game]:
     """Games of at most `length` queries between refusals: known worst cases, and one at random."""
-    length = checked.whole("length", length, at_least=2, remedy="say how many queries a game may ask in a row")
-    checked.whole("seed", seed, at_least=0, remedy="use any whole number")
+    length = validate.whole("length", length, at_least=2, remedy="say how many queries a game may ask in a row")
+    validate.whole("seed", seed, at_least=0, remedy="use any whole number")
     top, second = mechanism.undecided
     found = [_flips(top + second, length)]
     wide = max(1, round(mechanism.spread))
@@ -162,8 +162,8 @@ def distinguishing_attack(
     tests; attacks on what will be released leave it out. Against tables of chances the worst adversary that their
     certificates know is played as well (`worst_case`), and what shows more is returned.
     """
-    runs = checked.whole("runs", runs, at_least=100, remedy="run at least a few thousand")
-    alpha = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
+    runs = validate.whole("runs", runs, at_least=100, remedy="run at least a few thousand")
+    alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
     worst = None
     if tried is None and isinstance(mechanism, Gate | Confirm):
         alpha /= 2

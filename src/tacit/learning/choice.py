@@ -16,14 +16,22 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from ..theory import accounting
-from . import expectations, gate_design
-from .constants import TABLES
-from .expectations import CONFIDENT, RATIO
-from .gate import Confirm, Gate
-from .mechanisms import ConfidentGNMax, GNMax, Mechanism, SparseVector, StableRelease
+from .mechanisms import (
+    ConfidentGNMax,
+    Confirm,
+    Gate,
+    GNMax,
+    Mechanism,
+    SparseVector,
+    StableRelease,
+    expectations,
+    gate_design,
+)
+from .mechanisms.constants import TABLES
+from .mechanisms.expectations import CONFIDENT, RATIO
 from .votes import checked_counts, leads
 
 NAMES = ("svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm")
@@ -71,7 +79,7 @@ def margins(expected: object) -> Margins:
     if np.ndim(expected) == 2:  # type: ignore[arg-type]  # whatever it is, it is checked next
         counts = checked_counts(expected)  # type: ignore[arg-type]
         return tuple((leads(counts) / np.maximum(1, counts.sum(axis=1))).tolist())
-    share = checked.number(
+    share = validate.number(
         "expected", expected, above=0.5, at_most=1, remedy="give the share of teachers that are right, or public counts"
     )
     return tuple(np.abs(1 - 2 * expectations.wrong_shares(1 - share)).tolist())
@@ -96,7 +104,7 @@ def choice(
 
     Confirmations are compared where `proposer_error`, the share of wrong proposals expected, says that there are any.
     """
-    names = [checked.choice("mechanism", name, NAMES, remedy="use 'auto'")] if name != "auto" else list(COMPARED)
+    names = [validate.choice("mechanism", name, NAMES, remedy="use 'auto'")] if name != "auto" else list(COMPARED)
     if name == "auto" and not gate_design.manageable(epsilon, delta):
         names = [kind for kind in names if kind not in TABLES]
     elif name == "auto" and proposer_error is None:

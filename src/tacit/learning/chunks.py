@@ -13,8 +13,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 
 KEY_BYTES = 32
 
@@ -42,7 +42,7 @@ def features(name: str, values: object) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(name, values, requirement=_FEATURES, remedy="fill in or leave out what is masked")
     try:
-        found: NDArray[Any] = np.asarray(checked.detached(values), order="C")  # of data frames, too, row after row
+        found: NDArray[Any] = np.asarray(validate.detached(values), order="C")  # of data frames, too, row after row
         if found.dtype.kind in "US":
             found = np.asarray(values, dtype=object)
     except Exception:  # ragged lists and foreign __array__ methods raise what they like

@@ -22,28 +22,29 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from .. import checked, kept
-from ..errors import InputError
-from ..guarantee import Guarantee, text_above
+from ..core import validate
+from ..core.errors import InputError
+from ..core.guarantee import Guarantee, text_above
+from ..core.rounding import down
 from ..ledger import Ledger
-from ..numerics import down
+from ..runtime import private_files, run_folder
 from ..theory.accounting import replacement_delta
 from ..theory.learnability import printed_refusals
-from . import interrupted, private_files, students
+from . import interrupted
 from .asking import answers, labels_and_counts
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing, neighbours
 from .choice import NAMES, Choice, choice, given, margins
 from .chunks import checked_key
-from .gate import Confirm, Gate
+from .dry_run import made_up_answers, rehearsed
 from .held_out import ErrorEstimate, private_count, private_error
 from .labels import UNNAMED, named, numbered
-from .mechanisms import Mechanism
+from .mechanisms import Confirm, Gate, Mechanism
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .owners import digest, order, owners, parts
 from .proposals import Proposer
 from .queries import medoids
-from .rehearsal import made_up_answers, rehearsed
 from .shares import ANSWERS, CLASSES, COUNT, LEAST, Shares
+from .students import fitting
 from .teachers import Teachers
 
 _HELD_OUT = 5
@@ -258,9 +259,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 _prove(chosen, advance)
             mark = self._mark(chosen, teachers, public, release)
             if first is not None:
-                mark["proposals"] = kept.digest(first.labels.tobytes())
+                mark["proposals"] = run_folder.digest(first.labels.tobytes())
             if place is not None:
-                kept.claim(place, mark, resume=True, name="folder")
+                run_folder.claim(place, mark, resume=True, name="folder")
             self.features_ = None if self.features is None else clone(self.features).fit(public)
             seen = self._seen(public)
             asked = None if chosen is None else self._asked(chosen, seen, key)
@@ -304,7 +305,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     requirement="must be at least 1 for a student to learn from; the budget is spent",
                     remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
                 )
-            self.student_ = students.fitted(student, public, labels, counts)
+            self.student_ = fitting.fitted(student, public, labels, counts)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -317,7 +318,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The student's chances, a column for each of `classes_`."""
         check_is_fitted(self, "student_")
-        return students.spread_chances(self.student_, self._checked(X, reset=False), classes=len(self.classes_))
+        return fitting.spread_chances(self.student_, self._checked(X, reset=False), classes=len(self.classes_))
 
     def published(self) -> PublishedClassifier:
         """What may leave: the student, the classes and the guarantee; `skops.io.dump` stores it."""
@@ -362,17 +363,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         least, remedy = 1e-9, "use about 1"
         if shares.counting or shares.finding:
             least, remedy = LEAST, "use about 1, or say n_teachers and classes"
-        checked.number("epsilon", self.epsilon, at_least=least, at_most=1e4, remedy=remedy)
-        checked.probability("delta", self.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+        validate.number("epsilon", self.epsilon, at_least=least, at_most=1e4, remedy=remedy)
+        validate.probability("delta", self.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
         most = shares.left[0] / self.epsilon
-        share = checked.number("error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none")
+        share = validate.number(
+            "error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none"
+        )
         margins(self.expected)
         if isinstance(self.mechanism, str):
-            checked.choice("mechanism", self.mechanism, ("auto", *NAMES), remedy="use 'auto'")
+            validate.choice("mechanism", self.mechanism, ("auto", *NAMES), remedy="use 'auto'")
         if self.queries not in (None, "all"):
-            checked.whole("queries", self.queries, at_least=1, remedy="use 'all', a number, or None")
+            validate.whole("queries", self.queries, at_least=1, remedy="use 'all', a number, or None")
         if self.refusals is not None:
-            checked.whole("refusals", self.refusals, at_least=1, remedy="leave it out to have it chosen")
+            validate.whole("refusals", self.refusals, at_least=1, remedy="leave it out to have it chosen")
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
             raise InputError(
                 "ledger", self.ledger, requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
@@ -424,7 +427,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if self.n_teachers == "auto":
             return max(1, math.isqrt(everyone if counting else private))
         remedy = "use 'auto' for about the root of the number of records"
-        return checked.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
+        return validate.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
 
     def _choice(
         self,
@@ -521,7 +524,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "neighbours": release.compared,
             "features": repr(self.features),
             "ledger": None if self.ledger is None else self.ledger.origin,
-            "public": kept.digest(np.ascontiguousarray(public).tobytes()),
+            "public": run_folder.digest(np.ascontiguousarray(public).tobytes()),
         }
 
     def _asked(self, chosen: Choice, seen: NDArray[Any], key: bytes) -> NDArray[np.int64]:
@@ -552,8 +555,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         def drawn() -> dict[str, int]:
             return {"count": private_count(count, epsilon=float(cost.epsilon))}
 
-        found = drawn() if folder is None else kept.record(folder / "count.json", drawn, claimed=False, mark=mark)
-        return checked.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
+        found = drawn() if folder is None else run_folder.record(folder / "count.json", drawn, claimed=False, mark=mark)
+        return validate.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
 
     def _found(
         self,
@@ -576,9 +579,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return {"classes": search.labels(y, people)}
 
         return search.classes(
-            (found() if folder is None else kept.record(folder / "classes.json", found, claimed=False, mark=mark)).get(
-                "classes"
-            )
+            (
+                found()
+                if folder is None
+                else run_folder.record(folder / "classes.json", found, claimed=False, mark=mark)
+            ).get("classes")
         )
 
     def _stand_in(
@@ -620,7 +625,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _answered(self, labels: NDArray[np.int64], counts: NDArray[np.int64] | None, asked: Sequence[int]) -> None:
         """What was released, by the places of the public records."""
         self.labels_ = labels
-        self.answered_ = np.flatnonzero(labels != students.UNLABELLED)
+        self.answered_ = np.flatnonzero(labels != fitting.UNLABELLED)
         self.refused_ = np.setdiff1d(asked, self.answered_).astype(np.int64)
         self.noisy_counts_ = counts
 
@@ -630,7 +635,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """The cost of the answers in the ledger, once for each release; then the notes of its entry."""
         if ledger is None:
             return interrupted.Notes()
-        task = kept.digest(json.dumps(mark, sort_keys=True).encode())
+        task = run_folder.digest(json.dumps(mark, sort_keys=True).encode())
         detail = {
             "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
             "error_share": self.error_share,
@@ -722,7 +727,7 @@ class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @available_if(lambda self: hasattr(self.student, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The student's chances, a column for each of `classes_`."""
-        return students.spread_chances(self.student, np.asarray(X, dtype=np.float64), classes=len(self.classes_))
+        return fitting.spread_chances(self.student, np.asarray(X, dtype=np.float64), classes=len(self.classes_))
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.student is not None

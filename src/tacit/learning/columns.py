@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null"})
 
@@ -112,7 +112,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
 
 def _columns(table: Any) -> Mapping[str, Any]:
-    found = checked.table("the table", table)
+    found = validate.table("the table", table)
     if found is None:
         requirement = "must be a dict of columns or a data frame"
         raise InputError("the table", type(table).__name__, requirement=requirement, remedy="name its columns")

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from .. import checked
-from ..errors import NoTheoremError
+from ..core import validate
+from ..core.errors import NoTheoremError
 from .votes import checked_counts, winners
 
 _ORDERS = np.concatenate([np.arange(1.5, 12, 0.5), np.arange(12.0, 64), 2.0 ** np.arange(6, 12)])
@@ -64,8 +64,8 @@ def data_dependent_epsilon(counts: ArrayLike, *, sigma: float, delta: float) -> 
     Their Theorem 6 with their Proposition 7 and the orders they suggest, for continuous noise, in plain floating point.
     """
     found = checked_counts(counts)
-    sigma = checked.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
-    delta = checked.probability("delta", delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+    sigma = validate.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
+    delta = validate.probability("delta", delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
     rows, best = np.arange(len(found)), winners(found)
     gaps = (found[rows, best][:, None] - found).astype(np.float64)
     wrong = special.erfc(gaps / (2 * sigma)) / 2

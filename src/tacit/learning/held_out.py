@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from ..theory.accounting import laplace_scale
 from .mechanisms import Noise, SystemNoise
 from .votes import checked_counts
@@ -31,7 +31,7 @@ class ErrorEstimate:
 
 def private_count(count: int, *, epsilon: float, noise: Noise | None = None) -> int:
     """How many records or people there are, at least 1, (ε, 0)-DP where neighbours have one more or one less."""
-    count = checked.whole("count", count, at_least=0, remedy="count records, or people")
+    count = validate.whole("count", count, at_least=0, remedy="count records, or people")
     source = SystemNoise() if noise is None else noise
     return max(1, count + source.laplace(laplace_scale(epsilon, sensitivity=1)))
 
@@ -42,7 +42,7 @@ def private_error(wrong: ArrayLike, tested: ArrayLike, *, epsilon: float, noise:
     Each teacher's error is cut to whole percents, and is 50 where it had no record. One record trains one teacher or
     tests one, so it moves one teacher's percents, by at most 100: the sum gets discrete Laplace noise of scale 100/ε.
     """
-    epsilon = checked.number("epsilon", epsilon, at_least=1e-9, at_most=1e4, remedy="use a tenth of the budget")
+    epsilon = validate.number("epsilon", epsilon, at_least=1e-9, at_most=1e4, remedy="use a tenth of the budget")
     mistakes, tests = checked_counts(wrong, dimensions=1), checked_counts(tested, dimensions=1)
     if mistakes.shape != tests.shape or (mistakes > tests).any():
         raise InputError(

@@ -14,11 +14,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from .. import kept
-from ..errors import InputError
-from ..files import sync_folder
-from ..guarantee import Assumption
+from ..core.errors import InputError
+from ..core.guarantee import Assumption
 from ..ledger import Entry, Ledger, amounts
+from ..runtime import run_folder
+from ..runtime.files import sync_folder
 from .chunks import KEY_BYTES
 from .mechanisms import Answer, Session
 
@@ -48,7 +48,7 @@ def run(folder: Path | None, key: bytes | None) -> Run:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(folder.parent)
-        found = kept.record(path, lambda: {"key": fresh.key.hex(), "release": fresh.release}, claimed=False)
+        found = run_folder.record(path, lambda: {"key": fresh.key.hex(), "release": fresh.release}, claimed=False)
         known = Run(bytes.fromhex(found["key"]), str(found["release"]))
     except (KeyError, OSError, TypeError, ValueError):
         known = Run(b"", "")
@@ -70,7 +70,7 @@ def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
     if ledger is None or folder is None:
         return ledger
     path = folder / "anchor.json"
-    if kept.claimed(folder) and not path.exists():
+    if run_folder.claimed(folder) and not path.exists():
         raise InputError(
             "folder",
             f"no {path.name} in {folder}",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..theory.accounting import label_threshold, laplace_scale
 from .mechanisms import Noise, SystemNoise
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from .. import checked
-from ..errors import InputError
-from ..guarantee import Adversary, Attack
+from ..core import validate
+from ..core.errors import InputError
+from ..core.guarantee import Adversary, Attack
 from .attack import shown_loss
 from .classifier import PrivateClassifier
 
@@ -33,9 +33,9 @@ def membership_attack(
     student gives to the canary's label. Half of the runs choose the threshold and the direction, the others measure.
     Every fit spends the budget of the guarantee afresh: attack records that may be spent, never with a ledger.
     """
-    runs = checked.whole("runs", runs, at_least=20, remedy="run about a hundred")
-    alpha = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
-    checked.whole("seed", seed, at_least=0, remedy="use any whole number")
+    runs = validate.whole("runs", runs, at_least=20, remedy="run about a hundred")
+    alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
+    validate.whole("seed", seed, at_least=0, remedy="use any whole number")
     if classifier.ledger is not None or classifier.classes is None:
         raise InputError(
             "classifier",

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .. import checked, entropy
-from ..guarantee import Adversary, Assumption, Guarantee, text_above
-from ..numerics import up
+from ..core import validate
+from ..core.guarantee import Adversary, Assumption, Guarantee, text_above
+from ..core.rounding import up
+from ..runtime import entropy, private_files
 from ..theory import accounting
-from . import private_files
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import UNNAMED, named, numbered
 from .overlap import ALLOWED, REMEDY, require_other_rows
@@ -72,8 +72,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def fit(self, X: Any, y: Any, X_public: Any, *, allow_overlap: bool = False) -> MomentClassifier:  # noqa: N803 — scikit-learn's name
         """Spend the budget once; private records among public ones as for `PrivateClassifier`."""
-        ridge = checked.number("ridge", self.ridge, above=0, remedy="use about 0.1")
-        checked.number("epsilon", self.epsilon, at_least=_LEAST_EPSILON, at_most=1e4, remedy="use about 1")
+        ridge = validate.number("ridge", self.ridge, above=0, remedy="use about 0.1")
+        validate.number("epsilon", self.epsilon, at_least=_LEAST_EPSILON, at_most=1e4, remedy="use about 1")
         finding = self.classes is None
         shares = Shares(epsilon=self.epsilon, delta=self.delta, finding=finding)
         epsilon, delta = shares.left

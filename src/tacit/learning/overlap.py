@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import gammaln
 
-from ..errors import InputError
-from ..guarantee import Assumption
+from ..core.errors import InputError
+from ..core.guarantee import Assumption
 from .columns import numbers, texts
 
 _CHANCE = 1e-4

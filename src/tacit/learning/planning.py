@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .. import checked
-from ..cards import card
-from ..errors import InputError
-from ..guarantee import SCHEMA, encoded
+from ..core import validate
+from ..core.display import card
+from ..core.errors import InputError
+from ..core.guarantee import SCHEMA, encoded
 from ..theory import learnability
-from . import gate_design
-from .constants import TABLES
-from .promises import Setting, expected, hoped, many_teachers, needed_teachers, promised
+from .mechanisms import gate_design
+from .mechanisms.constants import TABLES
+from .mechanisms.promises import Setting, expected, hoped, many_teachers, needed_teachers, promised
 from .verdicts import verdict
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Plan:
     def row(self, mechanism: str) -> Row:
         """The row of a mechanism by its name."""
         names = [row.mechanism for row in self.rows]
-        name = checked.choice("mechanism", mechanism, names, remedy="confirm needs proposer_error")
+        name = validate.choice("mechanism", mechanism, names, remedy="confirm needs proposer_error")
         return self.rows[names.index(name)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Plan:
     def expected_right(self, mechanism: str, *, teachers: int) -> float | None:
         """The share of queries answered rightly with so many teachers, by the vote model; None without an error."""
         name = _mechanism(mechanism)
-        checked.whole("teachers", teachers, at_least=1, remedy="say how many teachers vote")
+        validate.whole("teachers", teachers, at_least=1, remedy="say how many teachers vote")
         setting = replace(_setting(self), rough=True)
         found = expected(name, promised(name, teachers, setting) or hoped(name, teachers, setting), setting)
         return None if found is None else found[1] / self.queries
@@ -188,11 +188,11 @@ def plan(
     With `proposer_error`, the share of queries for which a wrong label is proposed, there is a row for confirmations.
     """
     made = Plan(
-        records=checked.whole("records", records, at_least=1, remedy="say how many private records there are"),
+        records=validate.whole("records", records, at_least=1, remedy="say how many private records there are"),
         queries=_queries(queries),
         epsilon=_epsilon(epsilon),
-        delta=checked.number("delta", delta, at_least=1e-25, below=1, remedy="use about 1/n², e.g. 1e-10 for 1e5"),
-        beta=checked.number("beta", beta, at_least=1e-12, below=1, remedy="use a small probability such as 0.05"),
+        delta=validate.number("delta", delta, at_least=1e-25, below=1, remedy="use about 1/n², e.g. 1e-10 for 1e5"),
+        beta=validate.number("beta", beta, at_least=1e-12, below=1, remedy="use a small probability such as 0.05"),
         error=_error(error),
         vc_dimension=_dimension(vc_dimension, error, classes),
         best_error=_best(best_error, vc_dimension),
@@ -276,15 +276,15 @@ def _setting(made: Plan) -> Setting:
 
 
 def _mechanism(value: object) -> str:
-    return checked.choice("mechanism", value, MECHANISMS, remedy="see tacit.learning.planning.MECHANISMS")
+    return validate.choice("mechanism", value, MECHANISMS, remedy="see tacit.learning.planning.MECHANISMS")
 
 
 def _epsilon(value: object) -> float:
-    return checked.number("epsilon", value, at_least=1e-3, at_most=100, remedy="use about 1")
+    return validate.number("epsilon", value, at_least=1e-3, at_most=100, remedy="use about 1")
 
 
 def _queries(value: object) -> int:
-    queries = checked.whole("queries", value, at_least=1, remedy="say how many queries are asked")
+    queries = validate.whole("queries", value, at_least=1, remedy="say how many queries are asked")
     if queries > 10**6:
         raise InputError("queries", queries, requirement="must be at most 1e6", remedy="label fewer, train a student")
     return queries
@@ -295,11 +295,11 @@ def _error(value: object) -> float | dict[int, float] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        return checked.number("error", value, at_least=0, at_most=1, remedy=remedy)
+        return validate.number("error", value, at_least=0, at_most=1, remedy=remedy)
     if not value:
         raise InputError("error", value, requirement="must not be empty", remedy=remedy)
     return {
-        checked.whole("a size in error", size, at_least=1, remedy=remedy): checked.number(
+        validate.whole("a size in error", size, at_least=1, remedy=remedy): validate.number(
             f"the error at {size} records", error, at_least=0, at_most=1, remedy=remedy
         )
         for size, error in value.items()
@@ -309,7 +309,7 @@ def _error(value: object) -> float | dict[int, float] | None:
 def _dimension(value: object, error: object, classes: object) -> int | None:
     if value is None:
         return None
-    dimension = checked.whole(
+    dimension = validate.whole(
         "vc_dimension", value, at_least=1, remedy="use d + 1 for linear classifiers in d dimensions"
     )
     if error is not None:
@@ -324,7 +324,7 @@ def _dimension(value: object, error: object, classes: object) -> int | None:
 
 
 def _best(value: object, vc_dimension: object) -> float:
-    best = checked.number("best_error", value, at_least=0, below=1, remedy="use 0 if some classifier is always right")
+    best = validate.number("best_error", value, at_least=0, below=1, remedy="use 0 if some classifier is always right")
     if best and vc_dimension is None:
         raise InputError(
             "best_error", value, requirement="must go with vc_dimension", remedy="give the whole error as error"
@@ -333,7 +333,7 @@ def _best(value: object, vc_dimension: object) -> float:
 
 
 def _classes(value: object, records: int) -> int:
-    classes = checked.whole("classes", value, at_least=2, remedy="say how many classes there are")
+    classes = validate.whole("classes", value, at_least=2, remedy="say how many classes there are")
     if classes > records:
         raise InputError("classes", value, requirement="must not exceed records", remedy="use fewer classes")
     return classes
@@ -342,13 +342,13 @@ def _classes(value: object, records: int) -> int:
 def _proposer_error(value: object) -> float | None:
     if value is None:
         return None
-    return checked.number("proposer_error", value, at_least=0, below=1, remedy="give a share such as 0.05")
+    return validate.number("proposer_error", value, at_least=0, below=1, remedy="give a share such as 0.05")
 
 
 def _teachers(value: object, records: int) -> int | None:
     if value is None:
         return None
-    teachers = checked.whole("teachers", value, at_least=1, remedy="leave it out to have it chosen")
+    teachers = validate.whole("teachers", value, at_least=1, remedy="leave it out to have it chosen")
     if teachers > records:
         raise InputError(
             "teachers", teachers, requirement=f"must not exceed records = {records}", remedy="each needs a record"

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..errors import InputError
-from . import students
-from .gate import ConfirmSession
+from ..core.errors import InputError
 from .interrupted import Answers
+from .mechanisms import ConfirmSession
+from .students import fitting
 
 _FIRST_ROUND = 32
 """Questions before the first student takes over; every further round asks as many as there were before."""
@@ -53,8 +53,8 @@ class Proposer:
             return self.labels, self._sure
         known = self.labels.copy()
         for point, answer in done:
-            known[point] = students.UNLABELLED if answer is None else answer
-        student = students.fitted(clone(self._student), self._public, known)
+            known[point] = fitting.UNLABELLED if answer is None else answer
+        student = fitting.fitted(clone(self._student), self._public, known)
         labels, chances = _opinion("the student", student, self._public)
         if not np.isin(labels, np.arange(self._classes)).all():
             # Before the round: a query that fails within it would tell that those before it had not ended the session.

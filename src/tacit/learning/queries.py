@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from .. import checked
+from ..core import validate
 
 
 def medoids(X: NDArray[Any], *, clusters: int, random_state: Any = None) -> NDArray[np.int64]:  # noqa: N803
@@ -18,7 +18,7 @@ def medoids(X: NDArray[Any], *, clusters: int, random_state: Any = None) -> NDAr
 
     Answers about them reach furthest in a graph of neighbours, so a student that propagates needs few.
     """
-    clusters = checked.whole("clusters", clusters, at_least=1, remedy="say how many queries may be asked")
+    clusters = validate.whole("clusters", clusters, at_least=1, remedy="say how many queries may be asked")
     if clusters >= len(X):
         return np.arange(len(X), dtype=np.int64)
     with warnings.catch_warnings():

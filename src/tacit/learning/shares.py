@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from ..numerics import down, up
+from ..core.rounding import down, up
 from .interrupted import Cost
 from .labels import Search
 from .mechanisms import Mechanism

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import kept
-from ..errors import InputError, MissingExtraError
-from ..files import write_whole
+from ..core.errors import InputError, MissingExtraError
+from ..runtime import run_folder
+from ..runtime.files import write_whole
 
 _SCHEMA = "schema.json"
 
@@ -42,14 +42,14 @@ def write(path: Path, estimator: Any, *, trusted: Sequence[str]) -> None:
         ) from None
     if unknown:
         raise _untrusted("the estimator", unknown)
-    kept.write(path, content)
+    run_folder.write(path, content)
 
 
 def read(path: Path, kind: type, *, trusted: Sequence[str]) -> Any:
     """What `write` stored, of exactly this type."""
     skops = needed()
     try:
-        content = kept.read(path)
+        content = run_folder.read(path)
         unknown = sorted(set(skops.get_untrusted_types(data=content)) - set(trusted))
         estimator = None if unknown else skops.loads(content, trusted=list(trusted))
     except Exception:  # whatever a file that is not ours makes skops raise

@@ -13,9 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import checked, kept
-from ..errors import InputError
-from . import private_files, stored, workers
+from ..core import validate
+from ..core.errors import InputError
+from ..runtime import private_files, run_folder, workers
+from . import stored
 from .chunks import KEY_BYTES, checked_key, chunks, features, mark, seed, used
 from .votes import ABSTAIN, vote_counts
 
@@ -55,7 +56,7 @@ class Teachers:
         trusted: Sequence[str] = (),
     ) -> None:
         self.estimator = _estimator(estimator)
-        self.n_teachers = checked.whole("n_teachers", n_teachers, at_least=1, remedy="say how many chunks")
+        self.n_teachers = validate.whole("n_teachers", n_teachers, at_least=1, remedy="say how many chunks")
         self.key = checked_key(key)
         self.classes = _classes(classes)
         self._numbers = {label: number for number, label in enumerate(self.classes)}
@@ -183,7 +184,7 @@ class Teachers:
         taught = [number for number, found in enumerate(present) if len(found) > 1]
         trained: dict[int, Any] = {}
         if place is not None:
-            kept.claim(place, self._mark(key, digest), resume=True, name="folder")
+            run_folder.claim(place, self._mark(key, digest), resume=True, name="folder")
             paths = {number: place / f"teacher-{number:05d}.skops" for number in taught}
             trained = {
                 number: stored.read(path, type(self.estimator), trusted=self.trusted)
@@ -224,7 +225,7 @@ class Teachers:
         return [(found, trained.get(number)) for number, found in enumerate(present)]
 
     def _labels(self, y: Iterable[object]) -> NDArray[np.int64]:
-        found = np.asarray(checked.detached(y)).tolist() if hasattr(y, "__array__") else list(y)
+        found = np.asarray(validate.detached(y)).tolist() if hasattr(y, "__array__") else list(y)
         try:
             numbers = [self._numbers.get(label, -1) for label in found]
         except TypeError:
@@ -251,7 +252,9 @@ class Teachers:
         if (folder / "task.json").exists() and not path.exists():
             return secrets.token_bytes(KEY_BYTES)  # the folder belongs to a task with a key of its own
         try:
-            key = bytes.fromhex(kept.record(path, lambda: {"key": secrets.token_hex(KEY_BYTES)}, claimed=False)["key"])
+            key = bytes.fromhex(
+                run_folder.record(path, lambda: {"key": secrets.token_hex(KEY_BYTES)}, claimed=False)["key"]
+            )
         except (KeyError, OSError, TypeError, ValueError):
             key = b""
         if len(key) != KEY_BYTES:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from . import gate_design
-from .constants import RAREST_REFUSAL, TABLES
-from .promises import Run, Setting, needed_teachers, promised
+from .mechanisms import gate_design
+from .mechanisms.constants import RAREST_REFUSAL, TABLES
+from .mechanisms.promises import Run, Setting, needed_teachers, promised
 
 
 def verdict(name: str, run: Run, needed: int | None, expected: tuple[float, float] | None, setting: Setting) -> str:

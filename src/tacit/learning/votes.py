@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..core.errors import InputError
 
 _LARGEST_COUNT = 2**40
 """Beyond this, a count with noise might not fit into 64 bits."""

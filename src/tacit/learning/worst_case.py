@@ -24,13 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checked
-from ..errors import NoTheoremError
-from ..guarantee import Adversary, Attack
+from ..core import validate
+from ..core.errors import NoTheoremError
+from ..core.guarantee import Adversary, Attack
 from ..theory.confidence import sampled_mean_lower
 from ..theory.gate import ONE
-from .gate import Confirm, Gate
-from .mechanisms import Answer, Session
+from .mechanisms import Answer, Confirm, Gate, Session
 
 _CHANCE = 0.12
 """About that of refusals where it asks. Rarer ones gain a little more by far more queries."""
@@ -50,8 +49,8 @@ def worst_case_attack(
     mechanism: Gate | Confirm, *, runs: int = 100, failure_probability: float = 1e-3, seed: int = 0
 ) -> Attack:
     """The privacy loss that the worst adversary's games show, with a lower confidence limit."""
-    runs = checked.whole("runs", runs, at_least=10, remedy="play some hundred games")
-    alpha = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
+    runs = validate.whole("runs", runs, at_least=10, remedy="play some hundred games")
+    alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
     adversary = _Adversary(mechanism, np.random.default_rng(seed))
     kept = sampled_mean_lower(np.full(runs, 1 / _ROOM), failure_probability=alpha) * _ROOM  # by a limit, of the mean
     losses = [share * mechanism.epsilon for share in _SHARES]

@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..errors import InputError
+from ..core.errors import InputError
 
 PLACES = 60
 """Decimal places of an amount."""

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import InputError
-from ..files import write_whole
+from ..core.errors import InputError
+from ..runtime.files import write_whole
 
 
 class Mark(NamedTuple):

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, MissingExtraError
-from ..files import sync_folder
+from ..core.errors import InputError, MissingExtraError
+from ..runtime.files import sync_folder
 from . import postgresql
 from .amounts import NOTHING, STORED, Amount
 from .records import SCHEMA, as_columns, canonical, now, opening

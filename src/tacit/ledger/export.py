@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..files import write_whole
+from ..core.errors import InputError
+from ..runtime.files import write_whole
 from .database import column_names
 from .records import canonical
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import checked
-from ..errors import BudgetSpentError, InputError
-from ..guarantee import Adversary, Assumption, Guarantee
+from ..core import validate
+from ..core.errors import BudgetSpentError, InputError
+from ..core.guarantee import Adversary, Assumption, Guarantee
 from . import amounts, anchor, database, records
 from .amounts import Amount, Number
 from .anchor import Mark
@@ -115,9 +115,9 @@ class Ledger:
         A number is taken once: who is refused must not answer. Without one, the note takes the next.
         """
         place = entry.id if isinstance(entry, Entry) else entry
-        place = checked.whole("entry", place, at_least=1, remedy="pass what spend() returned, or its id")
+        place = validate.whole("entry", place, at_least=1, remedy="pass what spend() returned, or its id")
         if number is not None:
-            number = checked.whole("number", number, at_least=1, remedy="count the answers from 1")
+            number = validate.whole("number", number, at_least=1, remedy="count the answers from 1")
         detail = records.checked_detail(detail)
         return records.note_of(self._appended(place, number, what="note", cost=amounts.NOTHING, detail=detail))
 

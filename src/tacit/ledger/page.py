@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
-from ..guarantee import Comparison, decoded
+from ..core.errors import InputError
+from ..core.guarantee import Comparison, decoded
 from .amounts import NOTHING
 from .anchor import remembered
 from .database import name_of

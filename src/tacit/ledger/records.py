@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from .. import checked
-from ..errors import InputError
-from ..guarantee import decoded, encoded, frozen
+from ..core import validate
+from ..core.errors import InputError
+from ..core.guarantee import decoded, encoded, frozen
 from .amounts import NOTHING, Amount, stored
 
 SCHEMA = 2
@@ -138,7 +138,7 @@ def by_neighbours(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[
 
 def checked_what(value: object) -> str:
     """What is released, in one line."""
-    found = checked.text("what", value, remedy="say what is released, e.g. 'GNMax, 500 answers'")
+    found = validate.text("what", value, remedy="say what is released, e.g. 'GNMax, 500 answers'")
     if not found.isprintable():
         raise InputError("what", value, requirement="must be one printable line", remedy="put the rest into detail")
     return found

@@ -1,7 +1,6 @@
 """How well can anyone rebuild an input from its noisy features? The only room that imports torch."""
 
 from .algorithm1 import perturbation
-from .anyone import TwoPointBounds, identification_bound, two_point_bounds
 from .attacks import (
     gradient_inversion,
     learned_decoder,
@@ -14,11 +13,13 @@ from .attacks import (
 from .bayes import BayesBounds, bayes_bound
 from .calibration import Calibration, calibrate
 from .dithered import Dithered
+from .identification import identification_bound
 from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform
 from .other_noise import Density, Sampled
 from .priors import Gallery, Mixture, Prior
 from .twin_search import Twins, twins
+from .two_point import TwoPointBounds, two_point_bounds
 from .unbiased import (
     UnbiasedBounds,
     hcr_bounds,

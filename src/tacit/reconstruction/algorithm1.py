@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from .lsqr import Product, Products, minimum_norm_solutions
 from .release import derivatives
 
@@ -38,7 +38,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
     is made once, with its pseudo-inverse: the solution is then the one that LSQR converges to. Elsewhere LSQR runs on
     derivatives of the model.
     """
-    checked.whole("repetitions", repetitions, at_least=1, remedy="use 10")
+    validate.whole("repetitions", repetitions, at_least=1, remedy="use 10")
     if start.ndim not in (2, 3) or len(start) != len(inputs):
         raise InputError(
             "the shape of start",

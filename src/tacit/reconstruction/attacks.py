@@ -16,12 +16,12 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
-from .. import checked
-from ..errors import InputError, NoTheoremError
-from ..guarantee import Adversary, Attack, Guarantee
+from ..core import validate
+from ..core.errors import InputError, NoTheoremError
+from ..core.guarantee import Adversary, Attack, Guarantee
 from ..theory.confidence import binomial_lower, binomial_upper, sampled_mean_lower, sampled_mean_upper
-from .anyone import GalleryRelease
 from .bayes import REMAINING
+from .identification import GalleryRelease
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform, required_gaussian
 from .priors import Gallery, Mixture
 from .release import Release, as_array, derivatives, loaded, opened
@@ -54,7 +54,7 @@ def nearest_candidate(
     for first in range(0, len(noisy), 1024):
         guesses = (handicap - 2 * noisy[first : first + 1024] @ clean.T).argmin(dim=1)
         hits += int((guesses == truth[first : first + 1024]).sum())
-    unsure = 1 - checked.probability("confidence", confidence, remedy=_CONFIDENCE)
+    unsure = 1 - validate.probability("confidence", confidence, remedy=_CONFIDENCE)
     return Attack(
         quantity=guarantee.quantity,
         value=hits / draws,
@@ -205,7 +205,7 @@ def gradient_inversion(
     gaussian = required_gaussian(noise, "gradient inversion")
     if not isinstance(prior, Mixture):
         raise InputError("prior", prior, requirement="must be a Mixture", remedy="write Mixture.fitted(public)")
-    steps = checked.whole("steps", steps, at_least=1, remedy="use 300")
+    steps = validate.whole("steps", steps, at_least=1, remedy="use 300")
     release = opened(features, prior.sample(8, seed=seed), feature_error=feature_error, promised=False)
     trial = _held_out(release, held_out, tries, seed)
     start = prior.means.mean(dim=0).to(release.inputs)
@@ -265,10 +265,10 @@ def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Tri
     values, variance, quantity = held_out, None, _SHARE_OF_THEIRS
     if isinstance(held_out, Gallery | Mixture):
         # Another stream than the bound's, and than that of the noise below.
-        drawn = held_out.sample(checked.whole("tries", tries, at_least=30, remedy="use 2000"), seed=seed + 3)
+        drawn = held_out.sample(validate.whole("tries", tries, at_least=30, remedy="use 2000"), seed=seed + 3)
         values, variance, quantity = drawn, float(held_out.variances.mean()), REMAINING
         adversary = Adversary.PRIOR.scoped(held_out.description)
-    array = checked.array("held_out", loaded("held_out", values), remedy=remedy)
+    array = validate.array("held_out", loaded("held_out", values), remedy=remedy)
     if array.shape[1:] != release.shape or len(array) < 30:
         raise InputError(
             "the shape of held_out", array.shape, requirement=f"must be (30 or more, *{release.shape})", remedy=remedy
@@ -297,8 +297,8 @@ def _learned_map(
     release: Release, noise: Noise, epochs: int, width: int, seed: int, advance: Callable[[int], None]
 ) -> Callable[[Tensor], Tensor]:
     """The linear map plus a network that learns what it leaves over, with fresh noise in every epoch."""
-    epochs = checked.whole("epochs", epochs, at_least=1, remedy="use 30")
-    width = checked.whole("width", width, at_least=1, remedy="use 1024")
+    epochs = validate.whole("epochs", epochs, at_least=1, remedy="use 30")
+    width = validate.whole("width", width, at_least=1, remedy="use 1024")
     linear = _linear_map(release, noise, seed)
     clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
     generator = _generator(seed + 1, clean.device)
@@ -353,7 +353,7 @@ def _rebuilding(
     Guesses are cut off at the range of the inputs that the release was opened with. Where the held-out inputs lie
     inside it, so do all errors, and the interval is exact; elsewhere it is Student's, which is approximate.
     """
-    sure = checked.probability("confidence", confidence, remedy=_CONFIDENCE)
+    sure = validate.probability("confidence", confidence, remedy=_CONFIDENCE)
     truth, known = trial.inputs.flatten(1), release.inputs.flatten(1)
     low, high = known.amin(dim=0), known.amax(dim=0)
     clean = release.features(trial.inputs)
@@ -381,12 +381,12 @@ def _rebuilding(
 
 
 def _generator(seed: object, device: torch.device | str = "cpu") -> torch.Generator:
-    return torch.Generator(device).manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    return torch.Generator(device).manual_seed(validate.whole("seed", seed, at_least=0, remedy="use 0"))
 
 
 def _draws(clean: Tensor, prior: Gallery, noise: Noise, draws: object, seed: object) -> tuple[Tensor, Tensor, Tensor]:
     """Which candidate, its noisy release, and all clean features."""
-    count = checked.whole("draws", draws, at_least=1, remedy="use 20000")
+    count = validate.whole("draws", draws, at_least=1, remedy="use 20000")
     generator = _generator(seed)
     truth = prior.drawn(count, generator).to(clean.device)
     chosen = clean[truth]

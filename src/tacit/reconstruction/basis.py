@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 
 ROUNDING = 1e-12
 """How far a basis may be from orthonormal; the bounds pay for it."""
@@ -42,7 +42,9 @@ class Basis:
 def basis_of(basis: BasisLike, shape: tuple[int, ...], device: torch.device) -> Basis:
     """The basis that the caller named, for inputs of this shape."""
     if isinstance(basis, str):
-        checked.choice("basis", basis, ("pixel", "dct"), remedy="or pass an orthonormal matrix, or a pair of callables")
+        validate.choice(
+            "basis", basis, ("pixel", "dct"), remedy="or pass an orthonormal matrix, or a pair of callables"
+        )
         return _pixel(shape) if basis == "pixel" else _cosine(shape, device)
     if isinstance(basis, tuple) and len(basis) == 2 and all(callable(part) for part in basis):
         found = Basis(name="given", to_modes=basis[0], from_modes=basis[1], shape=shape)
@@ -59,7 +61,7 @@ def basis_of(basis: BasisLike, shape: tuple[int, ...], device: torch.device) -> 
             ) from None
         return found
     matrix = torch.tensor(
-        checked.array("basis", basis, dimensions=2, remedy="pass one mode a row"),
+        validate.array("basis", basis, dimensions=2, remedy="pass one mode a row"),
         dtype=torch.float64,
         device=device,
     )

@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .. import checked
-from ..cards import Carded, Rows
-from ..errors import InputError
-from ..guarantee import Adversary, Assumption, Guarantee
-from ..numerics import at_least, down
+from ..core import validate
+from ..core.display import Carded, Rows
+from ..core.errors import InputError
+from ..core.guarantee import Adversary, Assumption, Guarantee
+from ..core.rounding import at_least, down
 from ..theory.confidence import sampled_mean_lower
 from ..theory.estimation import gallery_coordinate_mse, gallery_mse, two_point_bayes_error, two_point_error
-from .anyone import GalleryRelease
 from .basis import Basis, BasisLike, basis_of
+from .identification import GalleryRelease
 from .noise import Noise, checked_noise, gaussian_of
 from .priors import Gallery, Mixture, Prior
 from .release import Release, as_array, opened
@@ -66,7 +66,7 @@ class BayesBounds(Carded):
         """The bound for one mode, as a statement."""
         if self.rmse is None:
             raise InputError("rmse", None, requirement="must have been asked for", remedy="pass mode_draws=2000")
-        where = checked.place("mode", mode, self.rmse.shape, remedy="give a number for each axis, from 0")
+        where = validate.place("mode", mode, self.rmse.shape, remedy="give a number for each axis, from 0")
         quantity = f"root mean squared error of an estimate of {self.basis} mode {where}"
         return self._statement(quantity, float(self.rmse[where]))
 
@@ -124,10 +124,10 @@ def bayes_bound(
             "prior", prior, requirement="must be a Gallery or a Mixture", remedy="write Mixture.fitted(public)"
         )
     checked_noise(noise)
-    draws = checked.whole("draws", draws, at_least=100, remedy="use 20000")
-    mode_draws = checked.whole("mode_draws", mode_draws, at_least=0, remedy="use 0, or 2000")
-    failure = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
-    seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
+    draws = validate.whole("draws", draws, at_least=100, remedy="use 20000")
+    mode_draws = validate.whole("mode_draws", mode_draws, at_least=0, remedy="use 0, or 2000")
+    failure = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
+    seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
     only_these = isinstance(prior, Gallery)
     some = prior.as_given(prior.inputs) if isinstance(prior, Gallery) else prior.sample(8, seed=seed)
     release = opened(features, some, feature_error=feature_error, only_these=only_these)

@@ -15,12 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .. import checked
-from ..cards import Carded, Rows
-from ..errors import InputError
-from ..guarantee import Guarantee
-from .anyone import identification_bound
+from ..core import validate
+from ..core.display import Carded, Rows
+from ..core.errors import InputError
+from ..core.guarantee import Guarantee
 from .bayes import bayes_bound
+from .identification import identification_bound
 from .noise import Gaussian
 from .priors import Gallery
 from .release import as_array, exact, opened
@@ -116,8 +116,8 @@ def calibrate(
     not the luck of the choice.
     """
     goal, value = _goal(target)
-    failure = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
-    seed = checked.whole("seed", seed, at_least=0, remedy="use 0")
+    failure = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
+    seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
     release = opened(features, inputs, feature_error=feature_error, only_these=True)
     clean = release.features(release.inputs)
     truth = _labels(labels, clean)
@@ -125,7 +125,7 @@ def calibrate(
     if sigmas is None:
         size = float(clean.square().mean().sqrt())
         sigmas = (size * np.geomspace(1 / 16, 16, 16)).tolist()
-    grid = [checked.number("each of sigmas", sigma, above=0, remedy="use 1.0") for sigma in sigmas]
+    grid = [validate.number("each of sigmas", sigma, above=0, remedy="use 1.0") for sigma in sigmas]
     if not grid:
         raise InputError("sigmas", sigmas, requirement="must not be empty", remedy="leave it out")
     scores, candidates = _in_float64(head), Gallery(inputs)
@@ -231,12 +231,12 @@ def _goal(target: object) -> tuple[str, float]:
     if not isinstance(target, Mapping) or len(target) != 1:
         raise InputError("target", target, requirement=f"must hold one of {', '.join(GOALS)}", remedy=remedy)
     [(goal, value)] = target.items()
-    goal = checked.choice("the name of target", goal, GOALS, remedy=remedy)
-    return goal, checked.probability(goal, value, remedy="use a share such as 0.9")
+    goal = validate.choice("the name of target", goal, GOALS, remedy=remedy)
+    return goal, validate.probability(goal, value, remedy="use a share such as 0.9")
 
 
 def _labels(labels: Any, clean: Tensor) -> Tensor:
-    found = np.asarray(checked.detached(labels))
+    found = np.asarray(validate.detached(labels))
     if found.shape != (len(clean),) or found.dtype.kind not in "iu":
         raise InputError(
             "labels",

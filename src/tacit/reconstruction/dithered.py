@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from .noise import Noise
 from .release import check_evaluation, check_modes, exact, opened
 
@@ -75,8 +75,8 @@ class _Projected(nn.Module):
     ) -> None:
         super().__init__()
         self.features = features
-        self.keep = None if keep is None else checked.whole("keep", keep, at_least=1, remedy="use fewer than features")
-        self.seed = checked.whole("projection_seed", seed, at_least=0, remedy="use 0")
+        self.keep = None if keep is None else validate.whole("keep", keep, at_least=1, remedy="use fewer than features")
+        self.seed = validate.whole("projection_seed", seed, at_least=0, remedy="use 0")
         if public is not None and self.keep is None:
             raise InputError("keep", None, requirement="must be given with public", remedy="say how many to release")
         learned = None if public is None or self.keep is None else _principal(features, public, self.keep)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .. import checked
+from ..core import validate
 from .basis import Basis, BasisLike, basis_of
 from .noise import Noise, checked_noise
 from .release import Release, as_array, derivatives, opened
@@ -49,7 +49,7 @@ def local_limit(
     checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
-    rtol = checked.probability("rtol", rtol, remedy="use 1e-8")
+    rtol = validate.probability("rtol", rtol, remedy="use 1e-8")
     ranks, null, identifiable = [], [], []
     for point in release.inputs:
         jacobian = noise.whitened(_jacobian_rows(release, point, modes))  # one mode a row

@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .. import checked
-from ..errors import InputError, NoTheoremError
-from ..numerics import up
+from ..core import validate
+from ..core.errors import InputError, NoTheoremError
+from ..core.rounding import up
 from ..theory import divergences, quantized
 from .release import as_array
 
@@ -99,7 +99,7 @@ class Gaussian:
         self.sigma = None
         self.rounding = 1e-15
         if sigma is not None:
-            self.sigma = checked.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
+            self.sigma = validate.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
         elif isinstance(covariance, tuple):
             if len(covariance) != 2:
                 raise InputError(
@@ -110,15 +110,15 @@ class Gaussian:
                 )
             self._set_factor(*covariance)
         else:
-            values = checked.array("covariance", covariance, remedy="pass the diagonal, or the whole matrix")
+            values = validate.array("covariance", covariance, remedy="pass the diagonal, or the whole matrix")
             if values.ndim == 1:
                 self._set_factor(np.zeros((len(values), 1)), values)
             else:
                 self._set_matrix(values)
 
     def _set_factor(self, factor: Any, diagonal: Any) -> None:
-        loads = checked.array("the factor of covariance", factor, dimensions=2, remedy="pass one feature a row")
-        variances = checked.array("the diagonal of covariance", diagonal, dimensions=1, remedy="pass variances")
+        loads = validate.array("the factor of covariance", factor, dimensions=2, remedy="pass one feature a row")
+        variances = validate.array("the diagonal of covariance", diagonal, dimensions=1, remedy="pass variances")
         if len(loads) != len(variances) or not np.all(variances > 0):
             raise InputError(
                 "covariance",
@@ -256,7 +256,7 @@ class Laplace(NotGaussian):
     """Independent Laplace noise, density exp(−|x|/scale)/(2·scale), in every feature."""
 
     def __init__(self, scale: float) -> None:
-        self.scale = checked.number("scale", scale, above=0, remedy="give the scale of the noise")
+        self.scale = validate.number("scale", scale, above=0, remedy="give the scale of the noise")
 
     def __repr__(self) -> str:
         return f"Laplace({self.scale:g})"
@@ -286,7 +286,7 @@ class Uniform(NotGaussian):
     """
 
     def __init__(self, width: float) -> None:
-        self.width = checked.number("width", width, above=0, remedy="give the width of the noise")
+        self.width = validate.number("width", width, above=0, remedy="give the width of the noise")
 
     def __repr__(self) -> str:
         return f"Uniform({self.width:g})"
@@ -325,7 +325,7 @@ class Quantized:
             )
         self.noise = noise
         remedy = "give the step that the release is rounded to; low bits leak through a finer one"
-        self.step = checked.number("step", step, at_least=noise.grid, remedy=remedy)
+        self.step = validate.number("step", step, at_least=noise.grid, remedy=remedy)
         self.rounding = noise.rounding
         self.standard = noise.standard
         self.failure_probability = noise.failure_probability

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .. import checked
-from ..errors import InputError, NoTheoremError
-from ..numerics import up
+from ..core import validate
+from ..core.errors import InputError, NoTheoremError
+from ..core.rounding import up
 from ..theory.densities import (
     Cells,
     DensityTable,
@@ -106,11 +106,11 @@ class Sampled(NotGaussian):
             if not callable(value):
                 raise InputError(name, value, requirement="must be a function", remedy="pass a callable")
         self.log_density, self.draw = log_density, draw
-        self.slope = checked.number("slope", slope, above=0, remedy="give the greatest ‖gradient of log p‖")
-        self.draws = checked.whole("draws", draws, at_least=1, remedy="use 20000")
+        self.slope = validate.number("slope", slope, above=0, remedy="give the greatest ‖gradient of log p‖")
+        self.draws = validate.whole("draws", draws, at_least=1, remedy="use 20000")
         remedy = "use a small probability such as 0.001"
-        self.failure_probability = checked.probability("failure_probability", failure_probability, remedy=remedy)
-        self._generator = np.random.default_rng(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+        self.failure_probability = validate.probability("failure_probability", failure_probability, remedy=remedy)
+        self._generator = np.random.default_rng(validate.whole("seed", seed, at_least=0, remedy="use 0"))
         self._evaluated = 0
         self.assumptions = (
             f"|log p(x − z) − log p(x)| of the noise's density is at most {self.slope:g}·‖z‖; it is right to 1e-12",
@@ -188,7 +188,7 @@ class Sampled(NotGaussian):
         return before, after
 
     def _drawn(self, count: int, width: int, generator: np.random.Generator) -> _Array:
-        rows = checked.array("what draw returns", self.draw(count, generator), remedy="return one row a draw")
+        rows = validate.array("what draw returns", self.draw(count, generator), remedy="return one row a draw")
         if rows.shape != (count, width):
             raise InputError(
                 "the shape of what draw returns",
@@ -199,7 +199,7 @@ class Sampled(NotGaussian):
         return rows
 
     def _logs(self, rows: _Array) -> _Array:
-        values = checked.array(
+        values = validate.array(
             "what log_density returns", self.log_density(rows), remedy="return finite numbers, one a row"
         )
         if values.shape != (len(rows),):

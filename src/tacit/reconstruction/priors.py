@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from .release import as_array, loaded
 
 _Array = NDArray[np.float64]
@@ -113,26 +113,26 @@ class Mixture:
     def __init__(
         self, means: object, spread: Any, *, weights: object = None, shape: tuple[int, ...], description: str
     ) -> None:
-        self.means = torch.tensor(checked.array("means", means, dimensions=2, remedy="pass one component a row"))
+        self.means = torch.tensor(validate.array("means", means, dimensions=2, remedy="pass one component a row"))
         if not isinstance(shape, tuple) or not all(isinstance(size, int) for size in shape):
             raise InputError(
                 "shape", shape, requirement="must be a tuple of whole numbers", remedy="pass an input's shape"
             )
         self.shape = shape
-        words = checked.text("description", description, remedy="say where the prior comes from")
+        words = validate.text("description", description, remedy="say where the prior comes from")
         count, entries = self.means.shape
         if math.prod(shape) != entries:
             raise InputError("shape", shape, requirement=f"must hold {entries} entries", remedy="pass an input's shape")
         given = np.full(count, 1 / count) if weights is None else weights
-        shares = checked.array("weights", given, at_least=0, dimensions=1, remedy="leave them out")
+        shares = validate.array("weights", given, at_least=0, dimensions=1, remedy="leave them out")
         if len(shares) != count or abs(shares.sum() - 1) > 1e-9:
             raise InputError("weights", shares.sum(), requirement=f"must be {count} that sum to 1", remedy="scale them")
         self._log_weights = torch.log(torch.tensor(shares / shares.sum()))
-        spread = checked.array("spread", spread, remedy="pass a number or triangular factors")
+        spread = validate.array("spread", spread, remedy="pass a number or triangular factors")
         self.description = f"{words} ({fingerprint(self.means, torch.tensor(spread), self._log_weights)})"
         self._jitter: float | None = None
         if np.ndim(spread) == 0:
-            self._jitter = checked.number("spread", float(spread), above=0, remedy="give a standard deviation")
+            self._jitter = validate.number("spread", float(spread), above=0, remedy="give a standard deviation")
         else:
             self._set_factors(spread, count, entries)
 
@@ -166,8 +166,8 @@ class Mixture:
         """
         inputs = _inputs("public", public)
         flat = as_array(inputs.flatten(1))
-        share = checked.probability("shrinkage", shrinkage, remedy="use 0.05")
-        number = checked.whole("components", components, at_least=1, remedy="use 1")
+        share = validate.probability("shrinkage", shrinkage, remedy="use 0.05")
+        number = validate.whole("components", components, at_least=1, remedy="use 1")
         if flat.shape[1] > _MOST_ENTRIES:
             raise InputError(
                 "the entries of an input",
@@ -335,11 +335,11 @@ def _distinct(inputs: Tensor) -> tuple[NDArray[np.int64], list[int]]:
 def _inputs(name: str, inputs: object) -> Tensor:
     values = loaded(name, inputs)
     remedy = "pass one input a row, two or more"
-    array = checked.array(name, values, remedy=remedy)
+    array = validate.array(name, values, remedy=remedy)
     if array.ndim < 2 or len(array) < 2:
         raise InputError(f"the shape of {name}", array.shape, requirement="must have two rows or more", remedy=remedy)
     return torch.tensor(array, dtype=torch.float64)
 
 
 def _generator(seed: object) -> torch.Generator:
-    return torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    return torch.Generator().manual_seed(validate.whole("seed", seed, at_least=0, remedy="use 0"))

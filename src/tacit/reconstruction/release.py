@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from .. import checked
-from ..errors import InputError
+from ..core import validate
+from ..core.errors import InputError
 from .convolution import AsProducts
 
 _COUPLING = 1e-9
@@ -191,7 +191,7 @@ def opened(
     or texts. Attacks, of which nothing is `promised`, do not measure that error.
     """
     if feature_error is not None:
-        checked.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
+        validate.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
     if not callable(features):
         raise InputError("features", features, requirement="must be a module or a callable", remedy="pass the model")
     inputs = loaded("inputs", inputs)
@@ -322,7 +322,7 @@ def _of_tensors(features: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
 
 def loaded(name: str, inputs: object) -> object:
     """The inputs of a DataLoader, without the labels that may come with them; anything else as it is."""
-    return torch.from_numpy(checked.gathered(name, inputs)[0]) if checked.is_loader(inputs) else inputs
+    return torch.from_numpy(validate.gathered(name, inputs)[0]) if validate.is_loader(inputs) else inputs
 
 
 def _device(inputs: object) -> torch.device:
@@ -331,7 +331,7 @@ def _device(inputs: object) -> torch.device:
 
 def _inputs(inputs: object, device: torch.device) -> Tensor:
     remedy = "pass one input a row, e.g. images[:8]"
-    array = checked.array("inputs", inputs, remedy=remedy)
+    array = validate.array("inputs", inputs, remedy=remedy)
     if array.ndim < 2:
         raise InputError("the shape of inputs", array.shape, requirement="must have two axes or more", remedy=remedy)
     return torch.tensor(array, dtype=torch.float64, device=device)

@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .. import checked
-from ..cards import Carded, Rows
-from ..guarantee import Adversary, Guarantee, safe_text
-from ..numerics import at_most
+from ..core import validate
+from ..core.display import Carded, Rows
+from ..core.guarantee import Adversary, Guarantee, safe_text
+from ..core.rounding import at_most
 from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
-from .anyone import Box, checked_box
 from .noise import Gaussian, Noise, required_gaussian
 from .release import Release, as_array, derivatives, opened
+from .two_point import Box, checked_box
 from .unbiased import release_assumptions, shift_error
 
 _Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Twins(Carded):
 
     def guarantee(self, index: int) -> Guarantee:
         """How well anyone can tell an input from its twin."""
-        (index,) = checked.place("index", index, self.distance.shape, remedy="count the inputs from 0")
+        (index,) = validate.place("index", index, self.distance.shape, remedy="count the inputs from 0")
         return Guarantee(
             quantity=f"probability of telling input {index} from its twin",
             side="at_most",
@@ -84,10 +84,10 @@ def twins(
     """
     gaussian = required_gaussian(noise, "twins")
     release = opened(features, inputs, feature_error=feature_error)
-    distance = checked.number("distance", distance, above=0, remedy="use 1.0")
-    steps = checked.whole("steps", steps, at_least=1, remedy="use 300")
+    distance = validate.number("distance", distance, above=0, remedy="use 1.0")
+    steps = validate.whole("steps", steps, at_least=1, remedy="use 300")
     limits = checked_box(box, release)
-    generator = torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    generator = torch.Generator().manual_seed(validate.whole("seed", seed, at_least=0, remedy="use 0"))
     base = gaussian.whitened(release.features(release.inputs))
     finite = math.isfinite(limits[1] - limits[0])
     spread = (limits[1] - limits[0]) / 4 if finite else float(release.inputs.std(correction=0)) or 1.0

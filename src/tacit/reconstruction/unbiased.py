@@ -14,17 +14,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .. import checked
-from ..cards import Carded, Rows
-from ..errors import InputError
-from ..guarantee import Adversary, Assumption, Guarantee
-from ..numerics import at_least, down
+from ..core import validate
+from ..core.display import Carded, Rows
+from ..core.errors import InputError
+from ..core.guarantee import Adversary, Assumption, Guarantee
+from ..core.rounding import at_least, down
 from ..theory.estimation import hcr_variance
+from ..theory.multipoint import UNIT, multipoint_variance, two_sided_variance
 from .algorithm1 import perturbation
 from .basis import ROUNDING, Basis, BasisLike, basis_of
+from .mode_display import mode_card, mode_histogram
 from .noise import Noise, checked_noise
-from .pictured import mode_card, mode_histogram
-from .quotient import UNIT, multipoint_variance, two_sided_variance
 from .release import Release, as_array, opened, scales
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class UnbiasedBounds(Carded):
 
 def mode_of_input(values: _Array, index: object, mode: object) -> tuple[int, ...]:
     """Where the value of a mode of an input lies among those of all modes of all inputs."""
-    of_input = checked.place("index", index, values.shape[:1], remedy="count the inputs from 0")
-    return of_input + checked.place("mode", mode, values.shape[1:], remedy="give a number for each axis, from 0")
+    of_input = validate.place("index", index, values.shape[:1], remedy="count the inputs from 0")
+    return of_input + validate.place("mode", mode, values.shape[1:], remedy="give a number for each axis, from 0")
 
 
 def unbiased_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
@@ -143,7 +143,7 @@ def multipoint_bounds(
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps, release, _STEPS[:1] if release.error < 1e-10 else _LARGER_STEPS)
     if seconds is not None:
-        seconds = checked.number("seconds", seconds, above=0, remedy="leave it out for one pass")
+        seconds = validate.number("seconds", seconds, above=0, remedy="leave it out for one pass")
     deadline = math.inf if seconds is None else monotonic() + seconds
     width = release.features(release.inputs[:1]).shape[1]
     variance = torch.zeros(len(release.inputs), modes.size, dtype=torch.float64, device=release.inputs.device)
@@ -247,11 +247,11 @@ def hcr_bounds(
     checked_noise(noise)
     release = opened(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
-    size = checked.number("size", size, above=0, remedy="use 1/200")
-    repetitions = checked.whole("repetitions", repetitions, at_least=1, remedy="use 10")
-    restarts = checked.whole("restarts", restarts, at_least=1, remedy="use 25")
-    rows = checked.whole("rows", rows, at_least=1, remedy="use 1024")
-    generator = torch.Generator().manual_seed(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    size = validate.number("size", size, above=0, remedy="use 1/200")
+    repetitions = validate.whole("repetitions", repetitions, at_least=1, remedy="use 10")
+    restarts = validate.whole("restarts", restarts, at_least=1, remedy="use 25")
+    rows = validate.whole("rows", rows, at_least=1, remedy="use 1024")
+    generator = torch.Generator().manual_seed(validate.whole("seed", seed, at_least=0, remedy="use 0"))
     variance = np.zeros((len(release.inputs), modes.size))
     changed = False
     at_once = max(1, rows // restarts)
@@ -322,7 +322,7 @@ def _steps(steps: Sequence[float] | None, release: Release, shares: Sequence[flo
         return [share * scales(release.inputs) for share in shares]
     if not isinstance(steps, Sequence) or isinstance(steps, str) or not steps:
         raise InputError("steps", steps, requirement="must be a non-empty list of numbers", remedy="leave it out")
-    sizes = [checked.number("each of steps", step, above=0, remedy="use 1e-3") for step in steps]
+    sizes = [validate.number("each of steps", step, above=0, remedy="use 1e-3") for step in steps]
     return [torch.full_like(scales(release.inputs), size) for size in sizes]
 
 
@@ -332,7 +332,7 @@ def _passes(modes: int, width: int, memory: object, *, timed: bool) -> Iterator[
     One pass; or, where time is limited, small blocks, larger ones, and without end the largest in random orders, unless
     that holds all modes.
     """
-    most = checked.number("memory", memory, at_least=1e6, remedy="give bytes, e.g. 4e9")
+    most = validate.number("memory", memory, at_least=1e6, remedy="give bytes, e.g. 4e9")
 
     def need(block: int) -> float:
         return 8.0 * block * (_SQUARE_TENSORS * block + 8 * width + 4 * modes)

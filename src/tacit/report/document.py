@@ -12,9 +12,9 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .. import checked
-from ..errors import InputError
-from ..guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
+from ..core import validate
+from ..core.errors import InputError
+from ..core.guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
 from .figures import light
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Figure:
 
     def __post_init__(self) -> None:
         for name in ("title", "caption", "alternative", "svg"):
-            checked.text(f"the {name} of a figure", getattr(self, name), remedy="fill it in")
+            validate.text(f"the {name} of a figure", getattr(self, name), remedy="fill it in")
 
     @property
     def address(self) -> str:
@@ -64,7 +64,7 @@ class Table:
 
     def __post_init__(self) -> None:
         for name in ("title", "note"):
-            checked.text(f"the {name} of a table", getattr(self, name), remedy="fill it in")
+            validate.text(f"the {name} of a table", getattr(self, name), remedy="fill it in")
         if not isinstance(self.rows, list | tuple) or not self.rows:
             raise InputError("rows", self.rows, requirement="must be a non-empty list", remedy="give one at least")
         for row in (self.columns, *self.rows):
@@ -128,7 +128,7 @@ class Slider:
     chosen: int
 
     def __post_init__(self) -> None:
-        checked.whole("chosen", self.chosen, at_least=0, remedy="give the place of a step")
+        validate.whole("chosen", self.chosen, at_least=0, remedy="give the place of a step")
         if self.chosen >= len(self.steps):
             raise InputError(
                 "chosen", self.chosen, requirement=f"must be below {len(self.steps)}, the steps", remedy="use 0"
@@ -157,7 +157,7 @@ class Chapter:
 
     def __post_init__(self) -> None:
         for name in ("title", "released", "nobody", "attacker", "change"):
-            checked.text(f"the {name} of a chapter", getattr(self, name), remedy="fill it in")
+            validate.text(f"the {name} of a chapter", getattr(self, name), remedy="fill it in")
         if not self.comparisons:
             raise InputError("comparisons", (), requirement="must not be empty", remedy="report one at least")
 
@@ -191,8 +191,8 @@ class Report:
     met: bool = True
 
     def __post_init__(self) -> None:
-        checked.text("command", self.command, remedy="name the command that made the report")
-        checked.text("title", self.title, remedy="give the report a title")
+        validate.text("command", self.command, remedy="name the command that made the report")
+        validate.text("title", self.title, remedy="give the report a title")
         for name, kind in (
             ("summary", str),
             ("comparisons", Comparison),

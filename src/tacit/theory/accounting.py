@@ -2,7 +2,7 @@ r"""What private answers from votes cost: (ε, δ) of sparse vector, stable rele
 
 Two data sets are neighbours if one record was added or removed (or, where labels alone are protected, if one label was
 changed); then at most one teacher changes its vote on each query, however the queries are chosen. All noise is
-discrete, as `tacit.entropy` draws it, and every statement is about that noise. Proofs: docs/proofs/accounting.md.
+discrete, as `runtime.entropy` draws it, and every statement is about that noise. Proofs: docs/proofs/accounting.md.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from .. import checked
-from ..errors import InputError, NoTheoremError
-from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
+from ..core import validate
+from ..core.errors import InputError, NoTheoremError
+from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
 
 _DELTA = "use about 1/n², e.g. 1e-10 for 100000 records"
 _EPSILON = "give the privacy loss that is allowed, e.g. 1.0"
@@ -96,7 +96,7 @@ def laplace_scale(epsilon: float, *, sensitivity: int) -> float:
     Reference.   docs/proofs/accounting.md.
     """
     epsilon = _positive_epsilon(epsilon)
-    delta = checked.whole("sensitivity", sensitivity, at_least=1, remedy="give the largest change by one record")
+    delta = validate.whole("sensitivity", sensitivity, at_least=1, remedy="give the largest change by one record")
     return up(delta / epsilon)
 
 
@@ -109,7 +109,7 @@ def lone_label_chance(threshold: int, *, scale: float) -> float:
     Direction.   Exact, rounded up.
     Reference.   docs/proofs/accounting.md.
     """
-    t = checked.whole("threshold", threshold, at_least=2, remedy="use that of label_threshold")
+    t = validate.whole("threshold", threshold, at_least=2, remedy="use that of label_threshold")
     return _single_release(t - 2, _scale(scale))
 
 
@@ -125,7 +125,7 @@ def label_threshold(delta: float, *, scale: float, changed: int) -> int:
     Reference.   docs/proofs/accounting.md.
     """
     delta, scale = _delta(delta), _scale(scale)
-    c = checked.whole("changed", changed, at_least=1, remedy="use 1 for a record that is added, 2 for a changed label")
+    c = validate.whole("changed", changed, at_least=1, remedy="use 1 for a record that is added, 2 for a changed label")
     share = down(delta / c, relative=4e-16)
     return 2 + _least(
         lambda more: lone_label_chance(2 + more, scale=scale) <= share, what=f"a threshold for scale = {scale:g}"
@@ -245,7 +245,7 @@ def sparse_vector_distance(
     """
     scale, w = _scale(scale), _threshold(threshold)
     t, m = _steps("refusals", refusals), _steps("queries", queries)
-    beta = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
+    beta = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
     share = down(beta / (m * t), relative=4e-16)
     return w + 1 + _least(lambda gap: unstable_release(gap, scale=scale) <= share, what=f"a distance for {m} queries")
 
@@ -259,8 +259,8 @@ def stable_teachers(distance: int, *, agreement: float) -> int:
     Direction.   Exact, in rational arithmetic; more teachers serve as well.
     Reference.   docs/proofs/accounting.md.
     """
-    d = checked.whole("distance", distance, at_least=0, remedy="give the votes to flip")
-    a = Fraction(checked.number("agreement", agreement, above=0.5, at_most=1, remedy="use 1 for unanimous votes"))
+    d = validate.whole("distance", distance, at_least=0, remedy="give the votes to flip")
+    a = Fraction(validate.number("agreement", agreement, above=0.5, at_most=1, remedy="use 1 for unanimous votes"))
     return math.floor(2 * d / (2 * a - 1)) + 1
 
 
@@ -301,7 +301,7 @@ def printed_teachers(delta: float, *, scale: float, refusals: int, queries: int,
     """
     delta, scale = _delta(delta), _scale(scale)
     t, m = _steps("refusals", refusals), _steps("queries", queries)
-    beta = checked.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
+    beta = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
     return math.ceil(up(34 * math.sqrt(2) * scale * math.log(4 * m * t / min(delta, beta / 2)), relative=8 * LIBRARY))
 
 
@@ -371,7 +371,7 @@ def gnmax_delta(epsilon: float, *, sigma: float, answers: int, test_sigma: float
     """
     epsilon, sigma, n = _epsilon(epsilon), _sigma(sigma), _steps("answers", answers)
     test_sigma = _sigma(test_sigma, "test_sigma")
-    a = checked.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
+    a = validate.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
     masses, losses, log_ratio = _sum_of_noise(sigma, 2 * n)
     if a == 0:
         over = losses > epsilon
@@ -402,7 +402,7 @@ def gnmax_epsilon(delta: float, *, sigma: float, answers: int, test_sigma: float
     """
     delta, sigma, n = _delta(delta), _sigma(sigma), _steps("answers", answers)
     test_sigma = _sigma(test_sigma, "test_sigma")
-    a = checked.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
+    a = validate.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
     square = a / test_sigma**2 + 2 * n / sigma**2
     return last_true(
         lambda epsilon: gnmax_delta(epsilon, sigma=sigma, answers=n, test_sigma=test_sigma, tests=a) <= delta,
@@ -421,8 +421,8 @@ def gnmax_sigma(epsilon: float, delta: float, *, answers: int, tests: int = 0, r
     Reference.   docs/proofs/accounting.md.
     """
     epsilon, delta, n = _positive_epsilon(epsilon), _delta(delta), _steps("answers", answers)
-    a = checked.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
-    ratio = checked.number("ratio", ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
+    a = validate.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
+    ratio = validate.number("ratio", ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
     log = -math.log(delta)
     # By zCDP μ²/2 = ρ with √ρ ≤ √(ln(1/δ) + ε) − √ln(1/δ) is enough, and noise of 2 or more keeps R at 1.
     root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
@@ -458,7 +458,7 @@ def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
     Reference.   Canonne, Kamath and Steinke, arXiv:2004.00010v4, Theorem 4 and Corollary 13; docs/proofs/accounting.md.
     """
     epsilon, sigma = _epsilon(epsilon), _sigma(sigma)
-    change = checked.number("sensitivity", sensitivity, above=0, at_most=2.0**40, remedy=_SENSITIVITY)
+    change = validate.number("sensitivity", sensitivity, above=0, at_most=2.0**40, remedy=_SENSITIVITY)
     rho = up((change / sigma) ** 2 / 2, relative=LIBRARY)
 
     def exponent(log_order: float) -> float:
@@ -483,7 +483,7 @@ def lattice_sigma(epsilon: float, delta: float, *, sensitivity: float) -> float:
     Reference.   docs/proofs/accounting.md.
     """
     epsilon, delta = _positive_epsilon(epsilon), _delta(delta)
-    change = checked.number("sensitivity", sensitivity, above=0, at_most=2.0**20, remedy=_SENSITIVITY)
+    change = validate.number("sensitivity", sensitivity, above=0, at_most=2.0**20, remedy=_SENSITIVITY)
     log = -math.log(delta)
     root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
     return last_true(
@@ -569,36 +569,36 @@ def _most(claim: Callable[[int], bool]) -> int:
 
 
 def _epsilon(value: object) -> float:
-    return checked.number("epsilon", value, at_least=0, at_most=1e4, remedy="use 0 for total variation")
+    return validate.number("epsilon", value, at_least=0, at_most=1e4, remedy="use 0 for total variation")
 
 
 def _positive_epsilon(value: object) -> float:
-    return checked.number("epsilon", value, at_least=1e-9, at_most=1e4, remedy=_EPSILON)
+    return validate.number("epsilon", value, at_least=1e-9, at_most=1e4, remedy=_EPSILON)
 
 
 def _delta(value: object) -> float:
-    return checked.probability("delta", value, remedy=_DELTA)
+    return validate.probability("delta", value, remedy=_DELTA)
 
 
 def _step(value: object) -> float:
-    return checked.number("step_epsilon", value, above=0, at_most=1e5, remedy="give the privacy loss of one step")
+    return validate.number("step_epsilon", value, above=0, at_most=1e5, remedy="give the privacy loss of one step")
 
 
 def _scale(value: object) -> float:
-    return checked.number("scale", value, at_least=1e-4, at_most=2.0**40, remedy=_SCALE)
+    return validate.number("scale", value, at_least=1e-4, at_most=2.0**40, remedy=_SCALE)
 
 
 def _sigma(value: object, name: str = "sigma") -> float:
-    return checked.number(name, value, at_least=1e-3, at_most=2.0**40, remedy=_SIGMA)
+    return validate.number(name, value, at_least=1e-3, at_most=2.0**40, remedy=_SIGMA)
 
 
 def _threshold(value: object) -> int:
-    return checked.whole("threshold", value, at_least=0, remedy=_THRESHOLD)
+    return validate.whole("threshold", value, at_least=0, remedy=_THRESHOLD)
 
 
 def _steps(name: str, value: object) -> int:
     remedies = {"refusals": _REFUSALS, "queries": _QUERIES, "answers": _ANSWERS}
-    steps = checked.whole(name, value, at_least=1, remedy=remedies.get(name, "say how many steps there are"))
+    steps = validate.whole(name, value, at_least=1, remedy=remedies.get(name, "say how many steps there are"))
     if steps > _MOST_STEPS:
         raise InputError(name, steps, requirement=f"must be at most {_MOST_STEPS:g}", remedy="plan a smaller release")
     return steps

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from .. import checked
-from ..errors import InputError, NoTheoremError
-from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
+from ..core import validate
+from ..core.errors import InputError, NoTheoremError
+from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
 from .confidence import binomial_upper, bounded_mean_upper
 from .leakage import coin_information
 
@@ -155,7 +155,7 @@ def variation_exact(
     """
     one, zero = _classes(positives, negatives)
     n = one + zero
-    right = checked.whole("correct", correct, at_least=0, remedy="add up the larger class of every output")
+    right = validate.whole("correct", correct, at_least=0, remedy="add up the larger class of every output")
     if right > n:
         raise InputError("correct", right, requirement=f"must not exceed the {n} rows", remedy="count the rows again")
     share = binomial_upper(right, trials=n, failure_probability=failure_probability)
@@ -180,8 +180,8 @@ def hockey_stick_limit(
     Direction.   Rounded up; at most 1.
     Reference.   docs/proofs/certificates.md, hockey stick.
     """
-    x = checked.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
-    k = math.exp(checked.number("epsilon", epsilon, at_least=0, at_most=300, remedy="give the privacy loss, e.g. 1.0"))
+    x = validate.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
+    k = math.exp(validate.number("epsilon", epsilon, at_least=0, at_most=300, remedy="give the privacy loss, e.g. 1.0"))
     one, zero = _classes(positives, negatives)
     wide = math.sqrt(_log(failure_probability) / 2 * (1 / one + k * k / zero))
     return min(1.0, up(x + wide, relative=_STEPS))
@@ -196,8 +196,8 @@ def printed_squared_loss(empirical_loss: float, *, count: int, failure_probabili
     Direction.   Rounded down; at least 0.
     Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 2.
     """
-    loss = checked.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
-    n = checked.whole("count", count, at_least=1, remedy="count the rows")
+    loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
+    n = validate.whole("count", count, at_least=1, remedy="count the rows")
     gap = up(2 * math.sqrt(2 * _log(failure_probability) / n), relative=_STEPS)
     return max(0.0, down(loss - gap))
 
@@ -212,9 +212,9 @@ def printed_log_loss(empirical_loss: float, *, count: int, alphabet: int, failur
     Direction.   Rounded down; at least 0.
     Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 3.
     """
-    loss = checked.number("empirical_loss", empirical_loss, at_least=0, at_most=up(_LN2), remedy=_LOSS)
-    n = checked.whole("count", count, at_least=1, remedy="count the rows")
-    d = checked.whole("alphabet", alphabet, at_least=1, remedy="say how many values the output can take at all")
+    loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=up(_LN2), remedy=_LOSS)
+    n = validate.whole("count", count, at_least=1, remedy="count the rows")
+    d = validate.whole("alphabet", alphabet, at_least=1, remedy="say how many values the output can take at all")
     needed = up(4 * (2 * d + _log(failure_probability)), relative=LIBRARY)
     if n < needed:
         raise NoTheoremError(
@@ -240,11 +240,11 @@ def printed_network_loss(
     Direction.   Rounded down; at least 0.
     Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 1, equations (22) and (24).
     """
-    loss = checked.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
-    n = checked.whole("count", count, at_least=1, remedy="count the rows")
-    k = checked.whole("neurons", neurons, at_least=1, remedy="say how many neurons the hidden layer has")
-    reach = checked.number("barron", barron, at_least=0, remedy="give the Barron constant of the posterior")
-    reach *= checked.number("diameter", diameter, at_least=0, remedy="give the diameter of the outputs' range")
+    loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
+    n = validate.whole("count", count, at_least=1, remedy="count the rows")
+    k = validate.whole("neurons", neurons, at_least=1, remedy="say how many neurons the hidden layer has")
+    reach = validate.number("barron", barron, at_least=0, remedy="give the Barron constant of the posterior")
+    reach *= validate.number("diameter", diameter, at_least=0, remedy="give the diameter of the outputs' range")
     statistical = (2 + reach) ** 2 * math.sqrt(_log(failure_probability) / (2 * n))
     gap = up(statistical + reach**2 / k + 4 * reach / math.sqrt(k), relative=_STEPS)
     return max(0.0, down(loss - gap))
@@ -260,8 +260,8 @@ def lipschitz_excess(constant: float, *, width: float) -> float:
     Direction.   Rounded up; at most 1.
     Reference.   docs/proofs/certificates.md, Lipschitz posteriors.
     """
-    c = checked.number("constant", constant, at_least=0, remedy="give the Lipschitz constant of E[S|T]")
-    w = checked.number("width", width, above=0, remedy="give the bins' diameter")
+    c = validate.number("constant", constant, at_least=0, remedy="give the Lipschitz constant of E[S|T]")
+    w = validate.number("width", width, above=0, remedy="give the bins' diameter")
     return min(1.0, up(min(c * w, 2.0) ** 2 / 4, relative=_STEPS))
 
 
@@ -275,7 +275,7 @@ def tanh_barron(gradient: ArrayLike) -> float:
     Direction.   Exact, rounded up.
     Reference.   Diaz, Kairouz, Liao and Sankar 2019, equations (44) to (48); docs/proofs/certificates.md.
     """
-    a = checked.array("gradient", gradient, at_most=1e150, at_least=-1e150, remedy="give the score's coefficients")
+    a = validate.array("gradient", gradient, at_most=1e150, at_least=-1e150, remedy="give the score's coefficients")
     return up(float(np.sqrt((a * a).sum())), relative=1e-12)
 
 
@@ -290,9 +290,9 @@ def binning_root(step: float, *, noise: float, dimensions: int) -> float:
     Direction.   An upper bound, rounded up.
     Reference.   docs/proofs/certificates.md, noise at release.
     """
-    gamma = checked.number("noise", noise, above=0, remedy="give the noise's standard deviation")
-    h = checked.number("step", step, above=0, at_most=gamma, remedy="use a grid finer than the noise")
-    d = checked.whole("dimensions", dimensions, at_least=1, remedy="count the coordinates")
+    gamma = validate.number("noise", noise, above=0, remedy="give the noise's standard deviation")
+    h = validate.number("step", step, above=0, at_most=gamma, remedy="use a grid finer than the noise")
+    d = validate.whole("dimensions", dimensions, at_least=1, remedy="count the coordinates")
     x = (h / gamma) ** 2
     return up(math.sqrt(math.expm1(d * math.log1p(x * x / (32 * (1 - x / 3))))), relative=_STEPS)
 
@@ -339,21 +339,21 @@ def characteristic_limit(frequency: float, *, noise: float, count: int, failure_
     Direction.   Rounded up; at most 1 is of use.
     Reference.   docs/proofs/certificates.md, noise in the column.
     """
-    t = checked.number("frequency", frequency, above=0, remedy="give t of e^(itY)")
-    gamma = checked.number("noise", noise, above=0, remedy="give the noise's standard deviation")
-    n = checked.whole("count", count, at_least=1, remedy="count the numbers")
+    t = validate.number("frequency", frequency, above=0, remedy="give t of e^(itY)")
+    gamma = validate.number("noise", noise, above=0, remedy="give the noise's standard deviation")
+    n = validate.whole("count", count, at_least=1, remedy="count the numbers")
     wide = 2 * math.sqrt((_log(failure_probability) + math.log(4)) / n)
     left = math.exp(-(min(gamma * t, 1e3) ** 2) / 2)  # beyond, it is 0 in float64 and its rounding up covers it
     return up(left + wide, relative=_STEPS)
 
 
 def _smoothing(step: object, noise: object, dimensions: object) -> tuple[float, int]:
-    gamma = checked.number("noise", noise, above=0, remedy="give the standard deviation of the noise in the output")
-    h = checked.number("step", step, above=0, below=gamma, remedy="add less noise than there is")
+    gamma = validate.number("noise", noise, above=0, remedy="give the standard deviation of the noise in the output")
+    h = validate.number("step", step, above=0, below=gamma, remedy="add less noise than there is")
     x = (h / gamma) ** 2
     if x < 1e-12:
         raise InputError("step", step, requirement="must be at least noise/10**6", remedy="use a larger one")
-    return x, checked.whole("dimensions", dimensions, at_least=1, remedy="count the coordinates")
+    return x, validate.whole("dimensions", dimensions, at_least=1, remedy="count the coordinates")
 
 
 _NEARLY_ONE = 1 - 2.0**-40
@@ -395,7 +395,7 @@ def _arguments(
     plug_in: object, positives: object, negatives: object, failure: object, paired: object, price: float | None
 ) -> tuple[float, float, float]:
     """The plug-in, ln(1/δ) rounded up, and the effective number of rows; `price` of closed forms at unequal sizes."""
-    x = checked.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
+    x = validate.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
     one, zero = _classes(positives, negatives)
     if _paired(paired):
         return x, _log(failure), float(one + zero)
@@ -406,8 +406,8 @@ def _arguments(
 
 
 def _classes(positives: object, negatives: object) -> tuple[int, int]:
-    one = checked.whole("positives", positives, at_least=1, remedy=_CLASS)
-    return one, checked.whole("negatives", negatives, at_least=1, remedy=_CLASS)
+    one = validate.whole("positives", positives, at_least=1, remedy=_CLASS)
+    return one, validate.whole("negatives", negatives, at_least=1, remedy=_CLASS)
 
 
 def _paired(value: object) -> bool:
@@ -417,5 +417,5 @@ def _paired(value: object) -> bool:
 
 
 def _log(failure_probability: object) -> float:
-    delta = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    delta = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     return up(-math.log(delta), relative=LIBRARY)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from .. import checked
-from ..errors import InputError
-from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
 
 _MOST_TRIALS = 10**10
 """Beyond this the incomplete beta function errs by more than `SPECIAL` grants."""
@@ -28,7 +28,7 @@ def binomial_lower(successes: int, *, trials: int, failure_probability: float) -
     Reference.   Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
     """
     k, n = _counts(successes, trials)
-    alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    alpha = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     if k == 0:
         return 0.0
 
@@ -49,7 +49,7 @@ def binomial_upper(successes: int, *, trials: int, failure_probability: float) -
     Reference.   Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
     """
     k, n = _counts(successes, trials)
-    alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    alpha = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     if k == n:
         return 1.0
 
@@ -100,8 +100,8 @@ def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> floa
     Direction.   Rounded down.
     Reference.   Waudby-Smith and Ramdas 2024, doi:10.1093/jrsssb/qkad009; docs/proofs/confidence.md.
     """
-    x = checked.array("values", values, at_least=0, at_most=1, dimensions=1, remedy="scale the values to [0, 1] first")
-    alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    x = validate.array("values", values, at_least=0, at_most=1, dimensions=1, remedy="scale the values to [0, 1] first")
+    alpha = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     log = up(-math.log(alpha), relative=LIBRARY)
     seen = np.arange(1, len(x) + 1)
     means = (0.5 + np.cumsum(x)) / (seen + 1)
@@ -126,26 +126,26 @@ def sampled_mean_upper(values: ArrayLike, *, failure_probability: float) -> floa
     Direction.   Rounded up.
     Reference.   Waudby-Smith and Ramdas 2024, doi:10.1093/jrsssb/qkad009; docs/proofs/confidence.md.
     """
-    x = checked.array("values", values, at_least=0, at_most=1, dimensions=1, remedy="scale the values to [0, 1] first")
+    x = validate.array("values", values, at_least=0, at_most=1, dimensions=1, remedy="scale the values to [0, 1] first")
     # 1 − x is rounded by half a unit at most.
     lower = sampled_mean_lower(1 - x, failure_probability=failure_probability)
     return min(up(1 - lower + np.finfo(float).eps), 1.0)
 
 
 def _counts(successes: object, trials: object) -> tuple[int, int]:
-    n = checked.whole("trials", trials, at_least=1, remedy="run at least one trial")
+    n = validate.whole("trials", trials, at_least=1, remedy="run at least one trial")
     if n > _MOST_TRIALS:
         raise InputError("trials", n, requirement=f"must be at most {_MOST_TRIALS:g}", remedy="count a sample of them")
-    k = checked.whole("successes", successes, at_least=0, remedy="count the successes")
+    k = validate.whole("successes", successes, at_least=0, remedy="count the successes")
     if k > n:
         raise InputError("successes", k, requirement=f"must not exceed trials = {n}", remedy="swap the two counts")
     return k, n
 
 
 def _mean(mean: object, count: object, failure_probability: object) -> tuple[float, int, float]:
-    m = checked.number("mean", mean, at_least=0, at_most=1, remedy="scale the values to [0, 1] first")
-    n = checked.whole("count", count, at_least=1, remedy="average at least one value")
-    alpha = checked.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    m = validate.number("mean", mean, at_least=0, at_most=1, remedy="scale the values to [0, 1] first")
+    n = validate.whole("count", count, at_least=1, remedy="average at least one value")
+    alpha = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     return m, n, up(-math.log(alpha), relative=LIBRARY)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import checked
-from ..errors import InputError
-from ..numerics import LIBRARY, at_most, up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.rounding import LIBRARY, at_most, up
 from .confidence import bounded_mean_upper
 
 _Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ def bounded_ratio_chi_square(log_ratio: ArrayLike) -> _Array:
     Direction.   An upper bound, rounded up; inf where it exceeds float64, and exactly 0 at 0.
     Reference.   Bhatia and Davis 2000, doi:10.1080/00029890.2000.12005203; docs/proofs/densities.md.
     """
-    v = checked.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO)
+    v = validate.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO)
     with np.errstate(over="ignore"):
         return np.where(v == 0, 0.0, up(up(2 * np.sinh(v / 2), relative=LIBRARY) ** 2, relative=LIBRARY))[()]
 
@@ -58,7 +58,7 @@ def bounded_ratio_hellinger(log_ratio: ArrayLike) -> _Array:
     Direction.   An upper bound, rounded up, at most 1, and exactly 0 at 0.
     Reference.   docs/proofs/densities.md.
     """
-    v = np.minimum(checked.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO), 1e3)
+    v = np.minimum(validate.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO), 1e3)
     loss = 2 * np.sinh(v / 4) ** 2 / np.cosh(v / 2)
     return np.where(v == 0, 0.0, np.minimum(up(loss, relative=10 * LIBRARY), 1.0))[()]
 
@@ -72,7 +72,7 @@ def bounded_ratio_total_variation(log_ratio: ArrayLike) -> _Array:
     Direction.   An upper bound, rounded up, at most 1, and exactly 0 at 0.
     Reference.   docs/proofs/densities.md.
     """
-    v = checked.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO)
+    v = validate.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO)
     return np.where(v == 0, 0.0, np.minimum(up(np.tanh(v / 2), relative=LIBRARY), 1.0))[()]
 
 
@@ -245,10 +245,10 @@ class Cells:
     @staticmethod
     def of(distribution: Any, *, slope: float, curvature: float, kinks: Sequence[float] = ()) -> Cells:
         """Refused where the density visibly breaks what is stated of it."""
-        most = checked.number("slope", slope, above=0, remedy="give the greatest |d/dx log p|")
-        bend = checked.number("curvature", curvature, at_least=0, remedy="give the greatest |d²/dx² log p|")
+        most = validate.number("slope", slope, above=0, remedy="give the greatest |d/dx log p|")
+        bend = validate.number("curvature", curvature, at_least=0, remedy="give the greatest |d²/dx² log p|")
         none = isinstance(kinks, Sequence) and len(kinks) == 0
-        sharp = np.zeros(0) if none else checked.array("kinks", kinks, dimensions=1, remedy="pass a list of numbers")
+        sharp = np.zeros(0) if none else validate.array("kinks", kinks, dimensions=1, remedy="pass a list of numbers")
         share = np.sin(np.linspace(0, np.pi / 2, _CELLS + 1)[1:-1]) ** 2
         ends = _values(distribution, "ppf", share)
         ends = np.unique(np.concatenate([ends, sharp]))
@@ -419,8 +419,8 @@ def _values(distribution: Any, name: str, x: _Array) -> _Array:
 def _opened(shift: ArrayLike, error: ArrayLike, table: object) -> tuple[_Array, _Array]:
     if not isinstance(table, DensityTable):
         raise InputError("table", table, requirement="must be a DensityTable", remedy="use DensityTable.of(…)")
-    z = np.atleast_1d(checked.array("shift", shift, remedy="pass the features' shift, one release a row"))
-    e = checked.array("error", error, at_least=0, remedy="pass 0, or a number for each row")
+    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+    e = validate.array("error", error, at_least=0, remedy="pass 0, or a number for each row")
     try:
         e = np.broadcast_to(e[..., None], z.shape)
     except ValueError:
@@ -436,9 +436,9 @@ def _still(z: _Array, e: _Array) -> NDArray[np.bool_]:
 
 def _log_ratios(log_ratios: ArrayLike, most: object, error: ArrayLike) -> tuple[_Array, _Array, float]:
     """The least and the greatest that each log ratio may be, and the limit on all of them."""
-    v = checked.number("most", most, at_least=0, at_most=300, remedy="pass slope·‖z‖")
-    e = checked.array("error", error, at_least=0, remedy="pass 0, or a number for each draw")
-    ratios = checked.array("log_ratios", log_ratios, dimensions=1, remedy="pass log p(x − z) − log p(x) of the draws")
+    v = validate.number("most", most, at_least=0, at_most=300, remedy="pass slope·‖z‖")
+    e = validate.array("error", error, at_least=0, remedy="pass 0, or a number for each draw")
+    ratios = validate.array("log_ratios", log_ratios, dimensions=1, remedy="pass log p(x − z) − log p(x) of the draws")
     if e.shape not in ((), ratios.shape):
         raise InputError("the shape of error", e.shape, requirement="must be that of log_ratios", remedy="or pass 0")
     farthest = float(np.max(np.abs(ratios) - e))

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from .. import checked
-from ..errors import InputError
-from ..numerics import LIBRARY, LOG_NDTR, SPECIAL, at_most, last_true, up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.rounding import LIBRARY, LOG_NDTR, SPECIAL, at_most, last_true, up
 
 _DISTANCE = "pass ‖a′ − a‖/σ, the feature shift in units of the noise"
 
@@ -27,7 +27,7 @@ def gaussian_chi_square(distance: ArrayLike) -> NDArray[np.float64]:
     Direction.   Exact, rounded up; inf where it exceeds float64, and exactly 0 at distance 0.
     Reference.   Chaudhuri et al. 2024, arXiv:2404.02866v3, equations (12) and (28).
     """
-    d = checked.array("distance", distance, at_least=0, remedy=_DISTANCE)
+    d = validate.array("distance", distance, at_least=0, remedy=_DISTANCE)
     with np.errstate(over="ignore"):
         chi_square = up(np.expm1(up(d * d)), relative=LIBRARY)
     return np.where(d == 0, 0.0, chi_square)[()]
@@ -42,7 +42,7 @@ def gaussian_total_variation(distance: ArrayLike) -> NDArray[np.float64]:
     Direction.   Exact, rounded up, at most 1, and exactly 0 at distance 0.
     Reference.   Neyman and Pearson 1933 (the likelihood-ratio test is optimal); docs/proofs/divergences.md.
     """
-    d = checked.array("distance", distance, at_least=0, remedy=_DISTANCE)
+    d = validate.array("distance", distance, at_least=0, remedy=_DISTANCE)
     variation = np.minimum(up(special.erf(d / math.sqrt(8.0)), relative=SPECIAL), 1.0)
     return np.where(d < 1e-290, d, variation)[()]  # erf(x/√8) < x, and subnormal numbers have no relative error
 
@@ -57,8 +57,8 @@ def gaussian_delta(epsilon: float, *, distance: float) -> float:
                  and where its errors cannot be kept below a tenth the result is 1.
     Reference.   Balle and Wang 2018, arXiv:1805.06530v2, Theorem 8.
     """
-    epsilon = checked.number("epsilon", epsilon, at_least=0, remedy="use 0 for total variation")
-    d = checked.number("distance", distance, at_least=0, remedy=_DISTANCE)
+    epsilon = validate.number("epsilon", epsilon, at_least=0, remedy="use 0 for total variation")
+    d = validate.number("distance", distance, at_least=0, remedy=_DISTANCE)
     if d == 0:
         return 0.0
     first, second = d / 2 - epsilon / d, -d / 2 - epsilon / d
@@ -88,8 +88,8 @@ def gaussian_epsilon(delta: float, *, distance: float) -> float:
     Direction.   Rounded up: the ε returned was itself put to `gaussian_delta`, and δ(ε) falls with ε.
     Reference.   Balle and Wang 2018, arXiv:1805.06530v2, Theorem 8.
     """
-    delta = checked.probability("delta", delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
-    d = checked.number("distance", distance, at_least=0, remedy=_DISTANCE)
+    delta = validate.probability("delta", delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+    d = validate.number("distance", distance, at_least=0, remedy=_DISTANCE)
     # Beyond this ε the first term alone, Φ(d/2 − ε/d) ≤ exp(−(ε/d − d/2)²/2), lies below delta.
     enough = d * d / 2 + d * math.sqrt(-2 * math.log(delta)) + 1
     if not math.isfinite(enough):
@@ -154,5 +154,5 @@ def uniform_total_variation(shift: ArrayLike, *, width: float) -> NDArray[np.flo
 
 
 def _product_shift(shift: ArrayLike, name: str, size: float) -> tuple[NDArray[np.float64], float]:
-    z = np.atleast_1d(checked.array("shift", shift, remedy="pass the features' shift, one release a row"))
-    return z, checked.number(name, size, above=0, remedy=f"give the {name} of the noise")
+    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+    return z, validate.number(name, size, above=0, remedy=f"give the {name} of the noise")

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from .. import checked
-from ..errors import InputError
-from ..numerics import LIBRARY, SPECIAL, at_least, at_most, down, up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, down, up
 from .confidence import bounded_mean_lower, bounded_mean_upper, sampled_mean_lower, sampled_mean_upper
 
 
@@ -26,8 +26,8 @@ def hcr_variance(shift: ArrayLike, *, chi_square: ArrayLike) -> NDArray[np.float
                  unbiased estimator exists.
     Reference.   Hammersley 1950; Chapman and Robbins 1951; Chaudhuri et al. 2024, arXiv:2404.02866v3, equation (5).
     """
-    epsilon = checked.array("shift", shift, remedy="pass the change of the coordinate")
-    chi = checked.array("chi_square", chi_square, at_least=0, finite=False, remedy="pass a chi-square divergence")
+    epsilon = validate.array("shift", shift, remedy="pass the change of the coordinate")
+    chi = validate.array("chi_square", chi_square, at_least=0, finite=False, remedy="pass a chi-square divergence")
     epsilon, chi = _same_shape("shift", epsilon, "chi_square", chi)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         variance = down(down(epsilon * epsilon) / chi)
@@ -43,7 +43,7 @@ def two_point_success(total_variation: ArrayLike) -> NDArray[np.float64]:
     Direction.   Exact, rounded up, at most 1.
     Reference.   Le Cam 1973; docs/proofs/estimation.md.
     """
-    variation = checked.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
+    variation = validate.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
     return np.minimum(up(0.5 + variation / 2), 1.0)[()]
 
 
@@ -57,8 +57,8 @@ def two_point_mse(shift: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np
                  rounded down.
     Reference.   Le Cam 1973; docs/proofs/estimation.md.
     """
-    epsilon = checked.array("shift", shift, remedy="pass the change of the coordinate")
-    variation = checked.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
+    epsilon = validate.array("shift", shift, remedy="pass the change of the coordinate")
+    variation = validate.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
     epsilon, variation = _same_shape("shift", epsilon, "total_variation", variation)
     with np.errstate(over="ignore"):
         squared = np.minimum(down(epsilon * epsilon / 4), np.finfo(float).max)
@@ -77,8 +77,8 @@ def two_point_bayes_mse(shift: ArrayLike, *, distance: ArrayLike) -> NDArray[np.
     Reference.   docs/proofs/estimation.md; the error bound is Trefethen and Weideman 2014,
                  doi:10.1137/130932132, Theorem 5.1.
     """
-    epsilon = checked.array("shift", shift, remedy="pass the change of the coordinate")
-    d = checked.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
+    epsilon = validate.array("shift", shift, remedy="pass the change of the coordinate")
+    d = validate.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
     epsilon, d = _same_shape("shift", epsilon, "distance", d)
     with np.errstate(over="ignore"):
         squared = np.minimum(down(epsilon * epsilon / 4), np.finfo(float).max)
@@ -116,8 +116,8 @@ def two_point_error(log_odds: ArrayLike, *, total_variation: ArrayLike) -> NDArr
     Direction.   Valid for every noise, exact at even odds; rounded down.
     Reference.   docs/proofs/estimation.md.
     """
-    odds = checked.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
-    variation = checked.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
+    odds = validate.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
+    variation = validate.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
     odds, variation = _same_shape("log_odds", odds, "total_variation", variation)
     rarer: NDArray[np.float64] = special.expit(-np.abs(odds))
     return np.maximum(down(rarer * down(1 - variation), relative=SPECIAL), 0.0)[()]
@@ -133,8 +133,8 @@ def two_point_bayes_error(log_odds: ArrayLike, *, distance: ArrayLike) -> NDArra
     Direction.   Exact, rounded down; a distance below 1e-6 is taken as `two_point_error` takes it.
     Reference.   Neyman and Pearson 1933; docs/proofs/estimation.md.
     """
-    odds = checked.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
-    d = checked.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
+    odds = validate.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
+    d = validate.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
     odds, d = _same_shape("log_odds", odds, "distance", d)
     size, near = np.abs(odds), d < 1e-6
     safe = np.where(near, 1.0, d)
@@ -170,13 +170,13 @@ def gallery_identification(
     Reference.   docs/proofs/estimation.md; the lesser of `sampled_mean_upper` and `bounded_mean_upper`.
     """
     a = _candidates("features", features)
-    n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
+    n = validate.whole("draws", draws, at_least=1, remedy="use 10000 or more")
     named = [
         np.minimum(up(posterior.max(axis=1), relative=error + LIBRARY), 1.0)
         for posterior, error in _posteriors(a, weights=weights, sigma=sigma, draws=n, seed=seed)
     ]
     values = np.concatenate(named)
-    half = checked.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
+    half = validate.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
     mean = min(up(float(np.mean(values)), relative=1e-12), 1.0)
     # Bets are tighter where values vary little, Chernoff's bound where they are nearly all 1.
     return min(
@@ -208,7 +208,7 @@ def gallery_mse(
     Reference.   docs/proofs/estimation.md; the greater of `sampled_mean_lower` and `bounded_mean_lower`.
     """
     a, theta = _gallery(features, inputs)
-    n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
+    n = validate.whole("draws", draws, at_least=1, remedy="use 10000 or more")
     coordinates = int(theta.shape[1])
     squares = np.sum(theta * theta, axis=1)
     if not squares.any():
@@ -221,7 +221,7 @@ def gallery_mse(
         rounding = 8 * (len(theta) + coordinates) * np.finfo(float).eps
         shares.append(np.clip(down((trace - most * (4 * error + rounding)) / most, relative=1e-12), 0.0, 1.0))
     values = np.concatenate(shares)
-    half = checked.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
+    half = validate.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
     mean = max(down(float(np.mean(values)), relative=1e-12), 0.0)
     # Bets are tighter where values vary little, Chernoff's bound where they are nearly all 0.
     limit = max(
@@ -251,8 +251,8 @@ def gallery_coordinate_mse(
     Reference.   docs/proofs/estimation.md; `bounded_mean_lower`.
     """
     a, theta = _gallery(features, inputs)
-    n = checked.whole("draws", draws, at_least=1, remedy="use 10000 or more")
-    alpha = checked.probability("failure_probability", failure_probability, remedy="use 0.001")
+    n = validate.whole("draws", draws, at_least=1, remedy="use 10000 or more")
+    alpha = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
     squares = theta * theta
     most: NDArray[np.float64] = up(squares.max(axis=0), relative=1e-9)
     total = np.zeros(theta.shape[1])
@@ -285,8 +285,8 @@ def _posteriors(
 
     Batches hold about four million numbers, counting `width` more a draw for the caller.
     """
-    sigma = checked.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
-    generator = np.random.default_rng(checked.whole("seed", seed, at_least=0, remedy="use 0"))
+    sigma = validate.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
+    generator = np.random.default_rng(validate.whole("seed", seed, at_least=0, remedy="use 0"))
     chances = None if weights is None else _chances(weights, len(a))
     log_chances = np.zeros(1) if chances is None else np.log(chances)
     largest = float(np.abs(a).max())
@@ -325,7 +325,7 @@ def _posteriors(
 def _chances(weights: ArrayLike, count: int) -> NDArray[np.float64]:
     """How likely each candidate is before the release."""
     remedy = "pass a positive number for each candidate, or leave them out"
-    found = checked.array("weights", weights, at_least=0, dimensions=1, remedy=remedy)
+    found = validate.array("weights", weights, at_least=0, dimensions=1, remedy=remedy)
     if len(found) != count or not np.all(found > 0):
         raise InputError(
             "weights",
@@ -343,7 +343,7 @@ def _chances(weights: ArrayLike, count: int) -> NDArray[np.float64]:
 
 
 def _candidates(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    rows = checked.array(name, value, dimensions=2, remedy="pass one row a candidate")
+    rows = validate.array(name, value, dimensions=2, remedy="pass one row a candidate")
     if len(rows) < 2:
         raise InputError(f"the rows of {name}", len(rows), requirement="must be 2 or more", remedy="add candidates")
     return rows

@@ -17,9 +17,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checked
-from ..errors import InputError, NoTheoremError
-from ..numerics import LIBRARY, at_most, down
+from ..core import validate
+from ..core.errors import InputError, NoTheoremError
+from ..core.rounding import LIBRARY, at_most, down
 
 ONE = 2**63
 """Chances are whole numbers over this, so that they are drawn exactly."""
@@ -52,8 +52,8 @@ class Certificate:
     corners: tuple[Corner, ...]
 
     def __post_init__(self) -> None:
-        nodes = checked.array("nodes", self.nodes, at_least=1, dimensions=1, remedy="begin with 1")
-        values = checked.array("values", self.values, at_least=0, at_most=1, dimensions=2, remedy="pass chances")
+        nodes = validate.array("nodes", self.nodes, at_least=1, dimensions=1, remedy="begin with 1")
+        values = validate.array("values", self.values, at_least=0, at_most=1, dimensions=2, remedy="pass chances")
         if nodes[0] != 1 or len(nodes) < 2 or not (np.diff(nodes) > 0).all():
             raise InputError("nodes", nodes, requirement="must rise from 1, two at least", remedy="sort them")
         if len(values) != len(nodes) or values.shape[1] < 2:
@@ -103,8 +103,8 @@ def confirm_delta(epsilon: float, *, table: Sequence[int], refusals: int, certif
 
 def _certified(epsilon: object, table: list[int], released: int, refusals: object, certificate: object) -> float:
     """W_T(e^ε), rounded up, once everything was checked; `released` is β, the chance of a label at distance 0."""
-    epsilon = checked.number("epsilon", epsilon, at_least=0, at_most=700, remedy="use about 1")
-    levels = checked.whole("refusals", refusals, at_least=1, remedy="say after how many refusals it stops")
+    epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=700, remedy="use about 1")
+    levels = validate.whole("refusals", refusals, at_least=1, remedy="say after how many refusals it stops")
     if not isinstance(certificate, Certificate):
         raise InputError("certificate", certificate, requirement="must be a Certificate", remedy="search for one")
     if certificate.values.shape[1] != levels + 1:

@@ -16,8 +16,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import checked
-from ..numerics import LIBRARY, at_most, down, last_true, up
+from ..core import validate
+from ..core.rounding import LIBRARY, at_most, down, last_true, up
 
 _SQUARED = "give v, a number between 0 and 1"
 _ADVANTAGE = "give the total variation, or 1 for no bound of its own"
@@ -63,7 +63,9 @@ def squared_from_information(information: float) -> float:
     Direction.   Rounded up; at most 1.
     Reference.   docs/proofs/leakage.md.
     """
-    nats = checked.number("information", information, at_least=0, at_most=up(_LN2), remedy="give nats: bits times ln 2")
+    nats = validate.number(
+        "information", information, at_least=0, at_most=up(_LN2), remedy="give nats: bits times ln 2"
+    )
     if nats > _LN2 * (1 - _STEPS):
         return 1.0
     edge = last_true(lambda e: coin_information(e, toward="down") > nats, holds=1.0, fails=0.0)
@@ -80,7 +82,7 @@ def roc_upper(false_positive_rate: ArrayLike, *, squared: float = 1.0, advantage
     Direction.   Rounded up.
     Reference.   docs/proofs/leakage.md.
     """
-    f = checked.array("false_positive_rate", false_positive_rate, at_least=0, at_most=1, remedy=_RATE)
+    f = validate.array("false_positive_rate", false_positive_rate, at_least=0, at_most=1, remedy=_RATE)
     v, a = _squared(squared), _advantage(advantage)
     ellipse = (f + v * (1 - f) + np.sqrt(v * v + 4 * v * f * (1 - f))) / (1 + v)
     ellipse = np.where(f * (1 + v) <= 1 - v, ellipse, 1.0)
@@ -113,7 +115,7 @@ def hockey_stick_upper(epsilon: float, *, squared: float = 1.0, advantage: float
     Direction.   Rounded up.
     Reference.   docs/proofs/leakage.md.
     """
-    epsilon = checked.number("epsilon", epsilon, at_least=0, at_most=700, remedy=_EPSILON)
+    epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=700, remedy=_EPSILON)
     v, a = _squared(squared), _advantage(advantage)
     k = max(1.0, down(math.exp(epsilon), relative=LIBRARY))  # the maximum falls with k
     if v == 0:
@@ -143,7 +145,7 @@ def private_roc(false_positive_rate: ArrayLike, *, epsilon: float, delta: float 
     Direction.   Rounded up.
     Reference.   Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 2.1.
     """
-    f = checked.array("false_positive_rate", false_positive_rate, at_least=0, at_most=1, remedy=_RATE)
+    f = validate.array("false_positive_rate", false_positive_rate, at_least=0, at_most=1, remedy=_RATE)
     epsilon, delta = _privacy(epsilon, delta)
     low: NDArray[np.float64] = np.minimum(
         math.exp(epsilon) * f + delta, 1 - math.exp(-epsilon) * np.maximum(0.0, 1 - delta - f)
@@ -213,8 +215,8 @@ def coin_information(bias: float, *, toward: str = "up") -> float:
     Direction.   Exact, rounded up, or down with toward="down".
     Reference.   docs/proofs/leakage.md.
     """
-    e = checked.number("bias", bias, at_least=0, at_most=1, remedy="give 2P(right) − 1")
-    checked.choice("toward", toward, ("up", "down"), remedy="use 'up' for an upper bound")
+    e = validate.number("bias", bias, at_least=0, at_most=1, remedy="give 2P(right) − 1")
+    validate.choice("toward", toward, ("up", "down"), remedy="use 'up' for an upper bound")
     if e < 1e-3:
         # e²/2 + e⁴/12 and a tail below e⁶/30·(1 + e²): the two logarithms would cancel.
         low = e * e * (0.5 + e * e / 12)
@@ -226,15 +228,15 @@ def coin_information(bias: float, *, toward: str = "up") -> float:
 
 
 def _squared(value: object) -> float:
-    return checked.number("squared", value, at_least=0, at_most=1, remedy=_SQUARED)
+    return validate.number("squared", value, at_least=0, at_most=1, remedy=_SQUARED)
 
 
 def _advantage(value: object) -> float:
-    return checked.number("advantage", value, at_least=0, at_most=1, remedy=_ADVANTAGE)
+    return validate.number("advantage", value, at_least=0, at_most=1, remedy=_ADVANTAGE)
 
 
 def _privacy(epsilon: object, delta: object) -> tuple[float, float]:
     return (
-        checked.number("epsilon", epsilon, at_least=0, at_most=700, remedy=_EPSILON),
-        checked.number("delta", delta, at_least=0, at_most=1, remedy=_DELTA),
+        validate.number("epsilon", epsilon, at_least=0, at_most=700, remedy=_EPSILON),
+        validate.number("delta", delta, at_least=0, at_most=1, remedy=_DELTA),
     )

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from scipy import special
 
-from .. import checked
-from ..errors import InputError
-from ..numerics import LIBRARY, SPECIAL, at_least, at_most, up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, up
 from .accounting import printed_scale, printed_teachers
 
 _FAILURE = "use a small one such as 0.05"
@@ -32,7 +32,7 @@ def log_growth(points: int, *, vc_dimension: int) -> float:
     Direction.   An upper bound, rounded up.
     Reference.   Sauer 1972, doi:10.1016/0097-3165(72)90019-2; docs/proofs/learnability.md.
     """
-    n = checked.whole("points", points, at_least=1, remedy="give a number of records")
+    n = validate.whole("points", points, at_least=1, remedy="give a number of records")
     v = _dimension(vc_dimension)
     every = n * math.log(2)
     return up(min(every, v * (1 + math.log(n / v))) if n >= v else every, relative=8 * LIBRARY)
@@ -75,7 +75,7 @@ def sufficient_records(excess: float, *, vc_dimension: int, failure_probability:
     Direction.   An upper bound on the least number; the s returned was itself put to the claim, and more serve too.
     Reference.   docs/proofs/learnability.md.
     """
-    alpha = checked.probability("excess", excess, remedy="give the error that is allowed, e.g. 0.05")
+    alpha = validate.probability("excess", excess, remedy="give the error that is allowed, e.g. 0.05")
     v, beta, gamma = _dimension(vc_dimension), _failure(failure_probability), _best(best_error)
     return _least_records(realizable_error if gamma == 0 else agnostic_excess, alpha, v, beta)
 
@@ -126,7 +126,7 @@ def tolerated_votes(teachers: int, *, distance: int) -> int:
     Reference.   docs/proofs/learnability.md.
     """
     k = _teachers(teachers)
-    d = checked.whole("distance", distance, at_least=0, remedy="give the votes to flip")
+    d = validate.whole("distance", distance, at_least=0, remedy="give the votes to flip")
     return max(-1, (k - 2 * d - 1) // 2)
 
 
@@ -139,8 +139,8 @@ def stable_release_distance(*, scale: float, threshold: int, queries: int, failu
     Direction.   An upper bound, by a union over queries.
     Reference.   Bassily, Thakkar and Thakurta 2018, Theorem 2.5; docs/proofs/learnability.md.
     """
-    s = checked.number("scale", scale, at_least=1e-4, at_most=2.0**40, remedy="give the scale of the noise, e.g. 10")
-    w = checked.whole("threshold", threshold, at_least=0, remedy="give the threshold as a whole number of votes")
+    s = validate.number("scale", scale, at_least=1e-4, at_most=2.0**40, remedy="give the scale of the noise, e.g. 10")
+    w = validate.whole("threshold", threshold, at_least=0, remedy="give the threshold as a whole number of votes")
     m, beta = _queries(queries), _failure(failure_probability)
     log = math.log(m / beta) - math.log1p(math.exp(-1 / s))
     return w + max(1, math.ceil(up(s * log, relative=8 * LIBRARY)))
@@ -231,7 +231,7 @@ def printed_records(
     Direction.   With the printed constants, rounded up: Õ(V^(3/2)/(εα^(3/2))), or α^(5/2) if γ > 0.
     Reference.   Bassily, Thakkar and Thakurta 2018, Theorems 4.2 and 4.3; docs/proofs/learnability.md.
     """
-    alpha = checked.number("excess", excess, above=0, below=1 / 3, remedy="give the error that is allowed, e.g. 0.05")
+    alpha = validate.number("excess", excess, above=0, below=1 / 3, remedy="give the error that is allowed, e.g. 0.05")
     v, beta, gamma = _dimension(vc_dimension), _failure(failure_probability), _best(best_error)
     m = _least_records(agnostic_excess, alpha, v, beta)
     t = printed_refusals(min(1.0, alpha + gamma), queries=m, failure_probability=beta)
@@ -255,7 +255,7 @@ def student_error(
                  docs/proofs/learnability.md.
     """
     m, v, beta, gamma = _queries(queries), _dimension(vc_dimension), _failure(failure_probability), _best(best_error)
-    wrong = checked.whole("wrong_labels", wrong_labels, at_least=0, remedy="count the labels that may be wrong")
+    wrong = validate.whole("wrong_labels", wrong_labels, at_least=0, remedy="count the labels that may be wrong")
     if wrong > m:
         raise InputError(
             "wrong_labels", wrong, requirement=f"must not exceed queries = {m}", remedy="use queries for no bound"
@@ -287,34 +287,34 @@ def _least_records(error: Callable[..., float], alpha: float, v: int, beta: floa
 
 
 def _records(value: object) -> int:
-    records = checked.whole("records", value, at_least=1, remedy="give the number of training records")
+    records = validate.whole("records", value, at_least=1, remedy="give the number of training records")
     if records > _MOST_RECORDS:
         raise InputError("records", records, requirement="must be at most 2**51", remedy="plan for fewer")
     return records
 
 
 def _dimension(value: object) -> int:
-    return checked.whole("vc_dimension", value, at_least=1, remedy="use d + 1 for linear classifiers in d dimensions")
+    return validate.whole("vc_dimension", value, at_least=1, remedy="use d + 1 for linear classifiers in d dimensions")
 
 
 def _failure(value: object) -> float:
-    return checked.probability("failure_probability", value, remedy=_FAILURE)
+    return validate.probability("failure_probability", value, remedy=_FAILURE)
 
 
 def _best(value: object) -> float:
-    return checked.number("best_error", value, at_least=0, below=1, remedy="use 0 if some classifier is always right")
+    return validate.number("best_error", value, at_least=0, below=1, remedy="use 0 if some classifier is always right")
 
 
 def _error(value: object, name: str = "error") -> float:
-    return checked.number(name, value, at_least=0, at_most=1, remedy="give a share of wrong answers, e.g. 0.05")
+    return validate.number(name, value, at_least=0, at_most=1, remedy="give a share of wrong answers, e.g. 0.05")
 
 
 def _teachers(value: object) -> int:
-    return checked.whole("teachers", value, at_least=1, remedy="say how many teachers vote")
+    return validate.whole("teachers", value, at_least=1, remedy="say how many teachers vote")
 
 
 def _outvoted(value: object, teachers: int) -> int:
-    outvoted = checked.whole("outvoted", value, at_least=0, remedy="say how many may be wrong")
+    outvoted = validate.whole("outvoted", value, at_least=0, remedy="say how many may be wrong")
     if outvoted >= teachers:
         raise InputError(
             "outvoted", outvoted, requirement=f"must be below teachers = {teachers}", remedy="use about a third of them"
@@ -323,15 +323,15 @@ def _outvoted(value: object, teachers: int) -> int:
 
 
 def _queries(value: object) -> int:
-    queries = checked.whole("queries", value, at_least=1, remedy="say how many queries are asked")
+    queries = validate.whole("queries", value, at_least=1, remedy="say how many queries are asked")
     if queries > _MOST_QUERIES:
         raise InputError("queries", queries, requirement="must be at most 1e8", remedy="plan a smaller release")
     return queries
 
 
 def _sigma(value: object, name: str = "sigma") -> float:
-    return checked.number(name, value, at_least=1e-3, at_most=2.0**40, remedy="give the noise, e.g. 40")
+    return validate.number(name, value, at_least=1e-3, at_most=2.0**40, remedy="give the noise, e.g. 40")
 
 
 def _classes(value: object) -> int:
-    return checked.whole("classes", value, at_least=2, remedy="say how many classes there are")
+    return validate.whole("classes", value, at_least=2, remedy="say how many classes there are")

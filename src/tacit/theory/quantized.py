@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from .. import checked
-from ..errors import InputError
-from ..numerics import at_most, up
+from ..core import validate
+from ..core.errors import InputError
+from ..core.rounding import at_most, up
 from . import divergences
 
 _Array = NDArray[np.float64]
@@ -107,12 +107,12 @@ class _Task:
     def opened(
         features: ArrayLike, shift: ArrayLike, kind: object, size: object, step: object, error: ArrayLike
     ) -> _Task:
-        kind = checked.choice("kind", kind, KINDS, remedy="use gaussian")
-        b = checked.number("size", size, above=0, remedy="give the size of the noise: σ, b or w")
-        s = checked.number("step", step, above=0, remedy="give the step to which the release is rounded")
-        a = np.atleast_1d(checked.array("features", features, remedy="pass the features, one release a row"))
-        z = np.atleast_1d(checked.array("shift", shift, remedy="pass the features' shift, one release a row"))
-        e = checked.array("error", error, at_least=0, remedy="pass 0, or a number for each row")
+        kind = validate.choice("kind", kind, KINDS, remedy="use gaussian")
+        b = validate.number("size", size, above=0, remedy="give the size of the noise: σ, b or w")
+        s = validate.number("step", step, above=0, remedy="give the step to which the release is rounded")
+        a = np.atleast_1d(validate.array("features", features, remedy="pass the features, one release a row"))
+        z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+        e = validate.array("error", error, at_least=0, remedy="pass 0, or a number for each row")
         try:
             if a.shape[-1] != z.shape[-1]:
                 raise ValueError

@@ -1,0 +1,125 @@
+"""What was found in a table: its certificate, those of its slices, and what attacks reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import InputError
+from .. import Attempt, Audit, Certificate, Tally, attempts, certify_tallies, certify_tally, rows_needed
+from ..attacks import LEAST_ROWS
+from .inputs import Read
+from .options import Task
+
+_ATTACKS_SHARE = 0.1  # of delta, and on top of it, for the attacks' intervals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """The verdict on the whole table, with all that was tried on it, and the certificates of its slices."""
+
+    audit: Audit
+    tried: tuple[Attempt, ...]
+    slices: dict[Any, Certificate]
+    values: int  # different outputs, bins or cells that were seen
+
+    @property
+    def certificate(self) -> Certificate:
+        """Of the whole table."""
+        return self.audit.certificate
+
+    @property
+    def failing(self) -> list[Any]:
+        """Slices for which the ceiling, if there is one, is not proven."""
+        ceiling = self.audit.require_advantage
+        return [value for value, one in self.slices.items() if ceiling is not None and not one.meets(advantage=ceiling)]
+
+    @property
+    def met(self) -> bool:
+        """Whether the ceiling is proven for the whole table and for every slice."""
+        return self.audit.met and not self.failing
+
+    @property
+    def rows_needed(self) -> dict[float, int]:
+        """Below so many rows no table certifies the ceiling, by either half of the joint certificate or by v alone."""
+        allowed = self.audit.require_advantage
+        losses = ("squared", "zero-one") if self.certificate.loss == "joint" else ("squared",)
+        needed = {}
+        for ceiling in sorted({0.02, 0.05, 0.1, 0.2} | ({allowed} if allowed else set())):
+            either = []
+            for loss in losses:
+                try:
+                    either.append(rows_needed(ceiling, delta=self.certificate.delta / len(losses), loss=loss, values=1))
+                except InputError:  # out of reach
+                    continue
+            if either:
+                needed[ceiling] = min(either)
+        return needed
+
+
+def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Findings:
+    """Certify the table and its slices, and attack it where there are rows enough."""
+    advance("certifying")
+    whole = table.whole
+    options: dict[str, Any] = {
+        "delta": task.delta if task.slices is None else task.delta / 2,
+        "loss": task.loss,
+        "lipschitz": task.lipschitz,
+        "positive": _positive(task, whole),
+        "name": task.name,
+        "seed": task.seed,
+    }
+    certificate = certify_tally(whole, method=task.method, **options)
+    slices = {}
+    if task.slices is not None:
+        slices = certify_tallies(table.tallies, method=certificate.method, **options)
+    tried: tuple[Attempt, ...] = ()
+    if table.sample.fewest >= LEAST_ROWS:
+        advance("attacking")
+        secrets, columns = table.sample.table()
+        tried = attempts(
+            secrets,
+            columns,
+            certificate=certificate,
+            noise=task.noise,
+            failure_probability=_ATTACKS_SHARE * task.delta,
+            seed=task.seed,
+        )
+    verdict = Audit(
+        certificate=certificate,
+        attacks=tuple(attempt.attack for attempt in tried),
+        require_advantage=task.require_advantage,
+    )
+    return Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols)
+
+
+def _positive(task: Task, tally: Tally) -> Any:
+    """The secret that the command line calls positive, as the table has it."""
+    if task.positive is None:
+        return None
+    for label in tally.labels:
+        if isinstance(label, str):
+            same = label == task.positive
+        elif isinstance(label, bool):
+            same = str(label).lower() == task.positive.lower()
+        else:
+            same = _number(task.positive) == label
+        if same:
+            return label
+    raise InputError(
+        "--positive",
+        task.positive,
+        requirement=f"must be a value of column {task.secret!r}",
+        remedy="write it as the file does",
+    )
+
+
+def _number(text: str) -> float | None:
+    """Whole numbers stay whole: beyond 2**53 floats would merge them."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,132 @@
+"""What is kept of the table: counts of all its rows, and a random part of them that fits into memory.
+
+The file is read once, part by part. A CSV file is read twice, to see which columns are quoted throughout; before that
+its rows are counted where bins depend on their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import InputError, NoTheoremError
+from ...runtime import tables
+from .. import Tally
+from .options import Task
+from .sample import Sample
+
+_MOST_VALUES = 5_000_000
+_MOST_SLICES = 1_000
+_KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "text"}
+
+
+@dataclass(kw_only=True)
+class Read:
+    """What was kept of the table: counts of all rows by slice, and a random part of the rows."""
+
+    tallies: dict[Any, Tally]
+    sample: Sample
+    kinds: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """Of the whole table."""
+        return sum(sum(tally.rows) for tally in self.tallies.values())
+
+    @property
+    def whole(self) -> Tally:
+        """The counts of all slices together."""
+        first, *others = self.tallies.values()
+        if not others:
+            return first
+        both = Tally(**first.settings)
+        for tally in self.tallies.values():
+            both.merge(tally)
+        return both
+
+
+def read(task: Task, advance: Callable[[str], None]) -> Read:
+    """Count and sample the table, part by part; what cannot be audited is refused as soon as it is seen."""
+    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=())
+    rows_expected = 0
+    if task.lipschitz is not None or task.noise_added is not None:
+        advance("counting rows")
+        rows_expected = _rows(task)
+    advance("reading the table")
+    numbers = task.outputs if task.of_numbers else ()
+    parts = tables.batches(task.table, task.columns, name="TABLE", numbers=numbers, apart=task.monotone)
+    for columns, counts, share in parts:
+        secrets, outputs = columns[task.secret], [columns[output] for output in task.outputs]
+        kept.kinds = tuple(_KINDS[one.dtype.kind] for one in outputs)
+        _check_numbers(task, outputs)
+        for value, rows in _sliced(columns, task.slices):
+            tally = kept.tallies.setdefault(value, task.tally(rows_expected))
+            seen = {output: one[rows] for output, one in zip(task.outputs, outputs, strict=True)}
+            tally.add(
+                secrets[rows],
+                seen if len(seen) > 1 else seen[task.outputs[0]],
+                weights=None if counts is None else counts[rows],
+            )
+        _check_size(task, kept)
+        kept.sample.add(secrets, outputs, counts)
+        advance(f"{min(100, round(100 * share))} of 100 % read")
+    labels = {label for tally in kept.tallies.values() for label in tally.labels}
+    if len(labels) > 2:  # in different slices
+        raise InputError(
+            f"column {task.secret!r}",
+            f"{len(labels)} or more",
+            requirement="must take exactly two values",
+            remedy="compare two of them, or one against the rest",
+        )
+    return kept
+
+
+def _rows(task: Task) -> int:
+    parts = tables.batches(task.table, [task.secret], name="TABLE")
+    return sum(len(columns[task.secret]) if counts is None else int(counts.sum()) for columns, counts, _ in parts)
+
+
+def _check_numbers(task: Task, outputs: list[NDArray[Any]]) -> None:
+    for output, one in zip(task.outputs, outputs, strict=True):
+        if one.dtype.kind == "U" and task.of_numbers:
+            raise InputError(
+                f"column {output!r} of TABLE",
+                "text",
+                requirement="must hold numbers where --noise, --noise-added, --monotone or --lipschitz is given",
+                remedy="leave the option out for categories",
+            )
+
+
+def _check_size(task: Task, kept: Read) -> None:
+    if len(kept.tallies) > _MOST_SLICES:
+        raise InputError(
+            f"column {task.slices!r}",
+            f"{len(kept.tallies)} values or more",
+            requirement=f"must take {_MOST_SLICES} values or fewer",
+            remedy="group them: each slice pays with δ",
+        )
+    if sum(tally.symbols for tally in kept.tallies.values()) > _MOST_VALUES:
+        raise NoTheoremError(
+            f"{task.name} must take {_MOST_VALUES} different values or fewer, got more; release it with noise and "
+            "say --noise, round it before release, or audit fewer rows"
+        )
+
+
+def _sliced(columns: tables.Table, name: str | None) -> list[tuple[Any, Any]]:
+    """(value, rows) for each value of the slice column."""
+    if name is None:
+        return [(None, slice(None))]
+    left = columns[name]
+    if left.dtype.kind == "f":
+        raise InputError(
+            f"column {name!r}",
+            "floats",
+            requirement="must hold text, whole numbers or booleans, to make slices of",
+            remedy="cut it into ranges first",
+        )
+    values, places = np.unique(left, return_inverse=True)
+    return [(value, places == place) for place, value in enumerate(values.tolist()[: _MOST_SLICES + 1])]

@@ -1,0 +1,111 @@
+"""What to audit: the options of the command line, and which of them go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core import validate
+from ...core.errors import InputError
+from .. import Tally
+from ..certifying import bin_width
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What to audit; the fields are the options of the command line. Pictures are for a page, and take a second."""
+
+    table: Path
+    secret: str
+    outputs: tuple[str, ...]
+    noise: float | None = None
+    noise_added: float | None = None
+    monotone: bool = False
+    lipschitz: float | None = None
+    positive: str | None = None
+    slices: str | None = None
+    delta: float = 0.05
+    require_advantage: float | None = None
+    attack_rows: int = 100_000
+    seed: int = 0
+    pictures: bool = True
+
+    @property
+    def method(self) -> str:
+        """Of the certificate; "auto" where nothing is assumed."""
+        return "monotone" if self.monotone else "auto" if self.lipschitz is None else "lipschitz"
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether the outputs are numbers; else each is a symbol, as it stands in the table."""
+        return self.noise is not None or self.noise_added is not None or self.method != "auto"
+
+    @property
+    def loss(self) -> str:
+        """What is certified: v and total variation; of a Lipschitz posterior v alone, and the rest follows."""
+        return "joint" if self.lipschitz is None else "squared"
+
+    def tally(self, rows: int) -> Tally:
+        """An empty one, for a table of so many rows."""
+        if self.noise_added is not None:
+            return Tally(noise_added=self.noise_added, rows=rows)
+        return Tally(noise=self.noise, width=self.width(rows))
+
+    def width(self, rows: int) -> float | None:
+        """Of the bins for a Lipschitz posterior, by the number of rows alone."""
+        return None if self.lipschitz is None else bin_width(self.lipschitz, rows=rows)
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read of the table, the secret first."""
+        return [self.secret, *self.outputs, *([self.slices] if self.slices is not None else [])]
+
+    @property
+    def name(self) -> str:
+        """What the adversary sees, in words."""
+        return ("column " if len(self.outputs) == 1 else "columns ") + " and ".join(map(repr, self.outputs))
+
+
+def check(task: Task) -> None:
+    """Refuses options that no audit can have, before anything is read."""
+    validate.probability("--delta", task.delta, remedy="use a small probability such as 0.05")
+    if task.noise is not None:
+        validate.number("--noise", task.noise, above=0, remedy="leave it out where no noise is added")
+    if task.noise_added is not None:
+        validate.number("--noise-added", task.noise_added, above=0, remedy="leave it out where no noise was added")
+        if task.noise is not None or task.monotone or task.lipschitz is not None:
+            raise InputError(
+                "--noise-added",
+                task.noise_added,
+                requirement="must come without --noise, --monotone and --lipschitz",
+                remedy="use --noise where it comes on top of the column, --noise-added where the column holds it",
+            )
+    if task.require_advantage is not None:
+        validate.number("--require-advantage", task.require_advantage, above=0, at_most=1, remedy="use 0.1, say")
+    validate.whole("--attack-rows", task.attack_rows, at_least=0, remedy="use 0 for no attacks")
+    validate.whole("--seed", task.seed, at_least=0, remedy="use 0")
+    if not task.outputs:
+        raise InputError("--output", task.outputs, requirement="must be given", remedy="name what the adversary sees")
+    if len(set(task.columns)) < len(task.columns):
+        raise InputError(
+            "--secret, --output and --slice",
+            ", ".join(task.columns),
+            requirement="must name different columns",
+            remedy="an output that is the secret tells everything; put what else is seen into --output",
+        )
+    if task.monotone and (task.noise is not None or len(task.outputs) > 1):
+        raise InputError(
+            "--monotone",
+            ", ".join(task.outputs),
+            requirement="must come with one output, and without --noise",
+            remedy="leave it out",
+        )
+    if task.lipschitz is not None:
+        validate.number("--lipschitz", task.lipschitz, above=0, remedy="leave it out where nothing is known")
+        if task.noise is not None or task.monotone:
+            raise InputError(
+                "--lipschitz",
+                task.lipschitz,
+                requirement="must come without --noise and --monotone",
+                remedy="state one of them; noise needs no assumption",
+            )

@@ -1,0 +1,94 @@
+"""The pictures of the report: where attacks have to stay, how they guess, and how the certificate falls with rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.guarantee import safe_text
+from ...report import Figure, figures
+from .. import Attempt, Certificate, Tally, certify_tally
+from ..attacks import LEAST_ROWS
+from .findings import Findings
+from .inputs import Read
+from .options import Task
+
+
+def pictures(task: Task, table: Read, found: Findings) -> tuple[Figure, ...]:
+    """All that fit what was found."""
+    guessing = [attempt for attempt in found.tried if attempt.calibration]
+    return (
+        _roc(found),
+        *([_calibration(guessing[0], found.certificate)] if guessing else []),
+        _growth(task, table, found),
+    )
+
+
+def _roc(found: Findings) -> Figure:
+    low, high = safe_text(found.audit.low, toward="down"), safe_text(found.audit.high, toward="up")
+    return replace(
+        found.certificate.plot(found.tried),
+        title="Where every attack's ROC curve has to stay",
+        alternative=f"True against false positive rate: the region reaches {high} above the diagonal; attacks reach "
+        f"{low} or more.",
+    )
+
+
+def _calibration(best: Attempt, certificate: Certificate) -> Figure:
+    return Figure(
+        title="Calibration of the posterior",
+        caption=f"The probability of {certificate.positive!r} that the {best.name} guesses, and how often that "
+        "was so among test rows with such guesses, both classes weighted alike. All at 0.5: nothing was learned. Bars: "
+        "limits that hold together.",
+        alternative="Guessed probabilities from "
+        f"{best.calibration[0][0]:.3f} to {best.calibration[-1][0]:.3f}, with shares from "
+        f"{best.calibration[0][1]:.3f} to {best.calibration[-1][1]:.3f}.",
+        svg=figures.calibration(best.calibration),
+    )
+
+
+def _growth(task: Task, table: Read, found: Findings) -> Figure:
+    """The certificate of parts of the sample and of the table, beside the least that any table gives."""
+    certificate = found.certificate
+    options: dict[str, Any] = {
+        "delta": certificate.delta,
+        "loss": task.loss,
+        "method": certificate.method,
+        "lipschitz": task.lipschitz,
+    }
+    points = []
+    if table.sample.fewest >= LEAST_ROWS:
+        for share in (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2):
+            secrets, columns = table.sample.table(share)
+            if len(secrets) < 2 * LEAST_ROWS:
+                continue
+            tally = task.tally(len(secrets)).add(secrets, columns if len(columns) > 1 else columns[0])
+            points.append((len(secrets), certify_tally(tally, **options, seed=task.seed).advantage))
+    points.append((table.rows, certificate.advantage))
+    sizes = np.geomspace(min(100, points[0][0]), 10 * table.rows, 25).round().astype(int).tolist()
+    least = [_least(size, task, certificate) for size in sizes]
+    low = found.audit.low
+    levels = {f"the best attack has shown {safe_text(low, toward='down')}": low} if low > 0 else {}
+    marked = {}
+    if task.require_advantage is not None:
+        levels[f"allowed: {task.require_advantage:g}"] = task.require_advantage
+        needed = found.rows_needed.get(task.require_advantage)
+        marked = {f"{needed} rows, the least for {task.require_advantage:g}": needed} if needed else {}
+    return Figure(
+        title="The certificate against the number of rows",
+        caption="Dots: certificates of random parts of the table, each valid alone, and of the whole, the last "
+        "one. Line: what as many rows give where nothing leaks, half of each class.",
+        alternative=f"The certified advantage falls from {points[0][1]:.3f} with {points[0][0]} rows to "
+        f"{certificate.advantage:.3f} with {table.rows}.",
+        svg=figures.growth(points, list(zip(sizes, least, strict=True)), levels=levels, marked=marked),
+    )
+
+
+def _least(rows: int, task: Task, certificate: Certificate) -> float:
+    """The certificate of a table of so many rows whose output is constant."""
+    half = max(1, rows // 2)
+    tally = Tally(width=task.width(2 * half)).add([False, True], [0, 0], weights=[half, half])
+    options: dict[str, Any] = {"loss": task.loss, "method": task.method, "lipschitz": task.lipschitz}
+    return certify_tally(tally, delta=certificate.delta, **options).advantage

@@ -1,0 +1,479 @@
+"""The one shape of every result: a guarantee, an attack, and the comparison of the two.
+
+    Guarantee    what is proven about every adversary of a class, under stated assumptions
+    Attack       what one real adversary achieved, with a confidence interval
+    Comparison   the two side by side, refused where the attack says nothing about the guarantee
+
+All are frozen, keyword-only, made of plain numbers and text, and travel through JSON unchanged.
+This module needs the standard library alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Self
+
+from . import validate
+from .display import card
+from .errors import IncomparableError, InputError
+
+SCHEMA = 1
+
+Side = Literal["at_least", "at_most"]
+
+_NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def safe_text(value: float, *, toward: Literal["down", "up", "nearest"], digits: int = 3) -> str:
+    """`value` to a few significant digits, rounded the way that keeps a claim true."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    rounding = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}[toward]
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
+    magnitude = rounded.adjusted() if rounded else 0
+    text = f"{rounded:f}" if -5 < magnitude < 7 else f"{rounded:e}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def text_above(value: float) -> str:
+    """`value` to six significant digits: as it was given if it has no more, else rounded up."""
+    text = f"{value:g}"
+    return text if float(text) >= value else safe_text(value, toward="up", digits=6)
+
+
+def chance_text(probability: float) -> str:
+    """The words for a chance of being wrong, to three digits: as it was given if it has no more, else rounded up."""
+    text = f"{probability:.3g}"
+    # 1 − 0.99 is a unit in the last place above 0.01, which is no reason to write 0.0101.
+    if float(text) < probability * (1 - 1e-15):
+        text = safe_text(probability, toward="up")
+    return f"except with probability {text}"
+
+
+def frozen(name: str, value: object) -> Any:
+    """Plain data that nobody can change any more."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational):
+        return float(value)
+    if isinstance(value, list | tuple):
+        return tuple(frozen(f"{name}[{index}]", item) for index, item in enumerate(value))
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str) or key.startswith("$"):
+                raise InputError(
+                    f"a key of {name}",
+                    key,
+                    requirement="must be a string that does not begin with '$'",
+                    remedy="rename it",
+                )
+        return MappingProxyType({key: frozen(f"{name}[{key!r}]", item) for key, item in value.items()})
+    raise InputError(
+        name,
+        value,
+        requirement="must be made of text, numbers, booleans, None, lists and dicts",
+        remedy="convert arrays with .tolist()",
+    )
+
+
+def encoded(value: object) -> Any:
+    """`value` in strict JSON types; the non-finite floats become {"$float": "inf"} and the like."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": str(value)}
+    if isinstance(value, _Record):
+        return value.to_dict()
+    if isinstance(value, list | tuple):
+        return [encoded(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: encoded(item) for key, item in value.items()}
+    return value
+
+
+def decoded(value: object) -> Any:
+    """The inverse of `encoded` for plain data."""
+    if isinstance(value, list):
+        return [decoded(item) for item in value]
+    if isinstance(value, dict):
+        if value.keys() == {"$float"} and value["$float"] in _NON_FINITE:
+            return _NON_FINITE[value["$float"]]
+        return {key: decoded(item) for key, item in value.items()}
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    """To JSON and back, for the five classes below."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types, with the schema version; `from_dict` takes it back without loss."""
+        fields = {field.name: encoded(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        return {"schema": SCHEMA, **fields}
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=2)
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """What `to_dict` wrote; anything else is refused."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        entries = _entries(cls.__name__, data, names)
+        return cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
+
+    @classmethod
+    def _field_from_dict(cls, name: str, value: object) -> Any:  # noqa: ARG003 — for classes with nested records
+        return decoded(value)
+
+    @classmethod
+    def from_json(cls, source: object) -> Self:
+        """What `to_json` wrote; anything else is refused."""
+        try:
+            data = json.loads(source)  # type: ignore[arg-type]  # refused below, in our own words
+        except (TypeError, ValueError, RecursionError):
+            raise InputError(
+                f"the JSON of a {cls.__name__}",
+                source,
+                requirement="must be text that to_json() wrote",
+                remedy="check that the file is whole",
+            ) from None
+        return cls.from_dict(data)
+
+    def __reduce__(self) -> tuple[Callable[[object], object], tuple[dict[str, Any]]]:
+        # Read-only mappings cannot be pickled or deep-copied; their JSON form can.
+        return type(self).from_dict, (self.to_dict(),)
+
+
+def _entries(kind: str, data: object, names: list[str]) -> dict[str, Any]:
+    """`data`, once it is known to be a dict of this schema with exactly these entries."""
+    if not isinstance(data, dict):
+        raise InputError(
+            f"the JSON of a {kind}", data, requirement="must be an object", remedy="pass what to_dict() returned"
+        )
+    if data.get("schema") != SCHEMA:
+        raise InputError(
+            f"the schema of a {kind}",
+            data.get("schema"),
+            requirement=f"must be {SCHEMA}",
+            remedy="write the file again with this version of tacit",
+        )
+    found = sorted(str(key) for key in data if key != "schema")
+    if found != sorted(names):
+        raise InputError(
+            f"the entries of a {kind}",
+            found,
+            requirement=f"must be {', '.join(names)}",
+            remedy="pass what to_dict() returned",
+        )
+    return data
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adversary(_Record):
+    """Who a guarantee speaks about, or who carried out an attack.
+
+    Adversary.ANY         anyone, by any method, on the inputs that the quantity names
+    Adversary.UNBIASED    unbiased estimators alone; a decoder with a prior is biased and lies outside
+    Adversary.PRIOR       anyone, but the error is averaged over a stated prior
+    Adversary.OUTPUT      anyone who sees the named output and nothing else
+
+    `Adversary.PRIOR.scoped("uniform over 500 digits")` states the prior, and
+    `Adversary.OUTPUT.scoped("the score column")` names the output. Without a scope, the quantity has to say it:
+    comparisons then rest on the two quantities being equal.
+    """
+
+    kind: str
+    scope: str = ""
+
+    ANY: ClassVar[Adversary]
+    UNBIASED: ClassVar[Adversary]
+    PRIOR: ClassVar[Adversary]
+    OUTPUT: ClassVar[Adversary]
+
+    def __post_init__(self) -> None:
+        validate.choice(
+            "kind", self.kind, ("any", "unbiased", "prior", "output"), remedy="use Adversary.ANY or its siblings"
+        )
+        if not isinstance(self.scope, str) or (self.scope and self.kind in ("any", "unbiased")):
+            raise InputError(
+                f"the scope of an adversary of kind {self.kind!r}",
+                self.scope,
+                requirement="must be a string, and empty unless the kind is 'prior' or 'output'",
+                remedy="scope Adversary.PRIOR with its prior or Adversary.OUTPUT with its output",
+            )
+
+    def scoped(self, scope: str) -> Adversary:
+        """The same class with its prior stated, or its output named."""
+        return Adversary(kind=self.kind, scope=validate.text("scope", scope, remedy="name the prior or the output"))
+
+    def covers(self, other: Adversary) -> bool:
+        """Whether a statement about this class is also one about `other`.
+
+        ANY covers adversaries who are restricted (UNBIASED) or see less (OUTPUT). It does not cover PRIOR:
+        an error averaged over a prior may lie below the worst case that a bound on ANY speaks of.
+        """
+        return self == other or (self.kind == "any" and other.kind in ("unbiased", "output"))
+
+    @property
+    def in_words(self) -> str:
+        """The class as a reader of a report should hear it."""
+        return {
+            "any": "anyone, by any method",
+            "unbiased": "unbiased estimators only (right on average for every input, using no prior knowledge)",
+            "prior": f"anyone, by any method, on average over {self.scope or 'the stated prior'}",
+            "output": f"anyone who sees only {self.scope or 'the named output'}",
+        }[self.kind]
+
+
+Adversary.ANY = Adversary(kind="any")
+Adversary.UNBIASED = Adversary(kind="unbiased")
+Adversary.PRIOR = Adversary(kind="prior")
+Adversary.OUTPUT = Adversary(kind="output")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption(_Record):
+    """What a guarantee rests on, and who has to make sure of it.
+
+    "code" means that Tacit refuses to go on where the assumption fails; "caller" means that only you can know.
+    """
+
+    text: str
+    checked_by: str
+
+    def __post_init__(self) -> None:
+        validate.text("the text of an assumption", self.text, remedy="say what is assumed")
+        validate.choice(
+            "checked_by", self.checked_by, ("code", "caller"), remedy="use 'caller' unless a violation raises"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee(_Record):
+    """A proven statement: `quantity` is at least, or at most, `value` for every adversary of the class.
+
+    It may fail to hold with probability `failure_probability` over the randomness of its computation
+    (0 where nothing was sampled). `detail` keeps what the number was computed from.
+    """
+
+    quantity: str
+    side: Side
+    value: float
+    adversary: Adversary
+    theorem: str
+    assumptions: Sequence[Assumption]
+    failure_probability: float = 0.0
+    detail: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        validate.text("quantity", self.quantity, remedy="name what is bounded, with its unit")
+        validate.choice("side", self.side, ("at_least", "at_most"), remedy="say which way the bound points")
+        _set(self, "value", validate.number("value", self.value, finite=False, remedy="use inf for no bound"))
+        _instance("adversary", self.adversary, Adversary)
+        validate.text("theorem", self.theorem, remedy="name the statement that proves the bound")
+        if not isinstance(self.assumptions, list | tuple):
+            _instance("assumptions", self.assumptions, tuple)
+        for assumption in self.assumptions:
+            _instance("each of assumptions", assumption, Assumption)
+        _set(self, "assumptions", tuple(self.assumptions))
+        failure = validate.number(
+            "failure_probability", self.failure_probability, at_least=0, below=1, remedy="use 0 if nothing was sampled"
+        )
+        _set(self, "failure_probability", failure)
+        _instance("detail", self.detail, Mapping)
+        _set(self, "detail", frozen("detail", self.detail))
+
+    @classmethod
+    def _field_from_dict(cls, name: str, value: object) -> Any:
+        if name == "adversary":
+            return Adversary.from_dict(value)
+        if name == "assumptions" and isinstance(value, list):
+            return tuple(Assumption.from_dict(item) for item in value)
+        return decoded(value)
+
+    @property
+    def bound_text(self) -> str:
+        """The side and the bound to three digits, rounded so that it still holds; never a bare infinity."""
+        if not math.isinf(self.value):
+            toward: Literal["down", "up"] = "down" if self.side == "at_least" else "up"
+            return f"{self.side.replace('_', ' ')} {safe_text(self.value, toward=toward)}"
+        if (self.side == "at_least") == (self.value > 0):
+            return "unlimited: no adversary of this class exists"
+        return "not bounded: the guarantee is vacuous here"
+
+    @property
+    def chance_text(self) -> str:
+        """The computation's own chance of being wrong, empty where it sampled nothing."""
+        return chance_text(self.failure_probability) if self.failure_probability else ""
+
+    def assumed(self, *, checked_by: str) -> tuple[str, ...]:
+        """The texts of the assumptions that the caller, or the code, has to make sure of."""
+        return tuple(assumption.text for assumption in self.assumptions if assumption.checked_by == checked_by)
+
+    def _repr_html_(self) -> str:
+        return card(self.quantity, self.facts)
+
+    @property
+    def facts(self) -> list[tuple[str, str | tuple[str, ...]]]:
+        """What is claimed, about whom and on what it rests, words beside words."""
+        return [
+            ("proven", ", ".join(filter(None, (self.bound_text, self.chance_text)))),
+            ("against", self.adversary.in_words),
+            ("only you can check that", self.assumed(checked_by="caller")),
+            ("theorem", self.theorem),
+        ]
+
+    def __str__(self) -> str:
+        claim = f"{self.quantity} is {self.bound_text} for {self.adversary.in_words}"
+        return ", ".join(filter(None, (claim, self.chance_text)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack(_Record):
+    """What a real adversary achieved: `value`, inside [`low`, `high`] with the stated confidence."""
+
+    quantity: str
+    value: float
+    low: float
+    high: float
+    confidence: float
+    adversary: Adversary
+    method: str
+
+    def __post_init__(self) -> None:
+        validate.text("quantity", self.quantity, remedy="name what was measured, with its unit")
+        for name in ("value", "low", "high"):
+            _set(self, name, validate.number(name, getattr(self, name), finite=False, remedy="measure it again"))
+        if not self.low <= self.value <= self.high:
+            raise InputError(
+                "value",
+                self.value,
+                requirement=f"must lie between low = {self.low:g} and high = {self.high:g}",
+                remedy="pass the interval that belongs to the value",
+            )
+        confidence = validate.number(
+            "confidence", self.confidence, above=0, at_most=1, remedy="use 0.99, or 1 for an exact value"
+        )
+        _set(self, "confidence", confidence)
+        _instance("adversary", self.adversary, Adversary)
+        validate.text("method", self.method, remedy="say how the attack works")
+
+    @classmethod
+    def _field_from_dict(cls, name: str, value: object) -> Any:
+        return Adversary.from_dict(value) if name == "adversary" else decoded(value)
+
+    @property
+    def value_text(self) -> str:
+        """The value and its interval; the interval's ends are rounded outward."""
+        interval = f"{safe_text(self.low, toward='down')} to {safe_text(self.high, toward='up')}"
+        if self.low == self.high:
+            return f"{safe_text(self.value, toward='nearest')} (exact)"
+        confidence = safe_text(100 * self.confidence, toward="down", digits=6).rstrip("0").rstrip(".")
+        return f"{safe_text(self.value, toward='nearest')} ({interval} with {confidence} % confidence)"
+
+    def _repr_html_(self) -> str:
+        return card(self.quantity, [("reached", self.value_text), ("by", self.method)])
+
+    def __str__(self) -> str:
+        return f"{self.method}: {self.quantity} of {self.value_text}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(_Record):
+    """A guarantee beside an attack, or beside none (`attack=None`).
+
+    Refused where the attack says nothing about the guarantee: another quantity, or an adversary outside
+    the guarantee's class. A constant guess has no variance and "beats" any bound on unbiased estimators.
+    """
+
+    guarantee: Guarantee
+    attack: Attack | None = None
+
+    def __post_init__(self) -> None:
+        _instance("guarantee", self.guarantee, Guarantee)
+        if self.attack is None:
+            return
+        _instance("attack", self.attack, Attack)
+        if self.guarantee.quantity != self.attack.quantity:
+            raise IncomparableError(
+                f"the guarantee is about {self.guarantee.quantity!r}, the attack about {self.attack.quantity!r}; "
+                "a comparison needs one quantity; measure the attack in the guarantee's"
+            )
+        if not self.guarantee.adversary.covers(self.attack.adversary):
+            raise IncomparableError(
+                f"the guarantee speaks of {self.guarantee.adversary.in_words}, the attack was made by "
+                f"{self.attack.adversary.in_words}; a comparison needs an attack inside the guarantee's class; "
+                "use a guarantee that covers this adversary"
+            )
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the attack's whole confidence interval lies where the guarantee says nobody gets."""
+        if self.attack is None:
+            return False
+        if self.guarantee.side == "at_least":
+            return self.attack.high < self.guarantee.value
+        return self.attack.low > self.guarantee.value
+
+    @property
+    def gap(self) -> float | None:
+        """How far the attack stayed from the bound, in the quantity's unit; negative is beyond it."""
+        if self.attack is None:
+            return None
+        bound, achieved = self.guarantee.value, self.attack.value
+        if bound == achieved:
+            return 0.0
+        return achieved - bound if self.guarantee.side == "at_least" else bound - achieved
+
+    @property
+    def false_alarm_probability(self) -> float:
+        """With at most this probability `contradicted` is true although the guarantee's theorem holds."""
+        unsure = 0.0 if self.attack is None else 1.0 - self.attack.confidence
+        return min(1.0, self.guarantee.failure_probability + unsure)
+
+    def _repr_html_(self) -> str:
+        attacked: list[tuple[str, str | tuple[str, ...]]] = [("attack", "none was run")]
+        if self.attack is not None:
+            attacked = [
+                ("attack", f"{self.attack.value_text}: {self.attack.method}"),
+                ("contradicted", "yes: an assumption does not hold, or this is a bug" if self.contradicted else "no"),
+            ]
+        return card(self.guarantee.quantity, [*attacked, *self.guarantee.facts])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As for the others, with the two derived entries that readers of the JSON look for."""
+        return {**super().to_dict(), "contradicted": self.contradicted, "gap": encoded(self.gap)}
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """What `to_dict` wrote; derived entries that do not follow from the others are refused."""
+        entries = _entries(cls.__name__, data, ["guarantee", "attack", "contradicted", "gap"])
+        attack = None if entries["attack"] is None else Attack.from_dict(entries["attack"])
+        comparison = cls(guarantee=Guarantee.from_dict(entries["guarantee"]), attack=attack)
+        derived = comparison.to_dict()
+        for name in ("contradicted", "gap"):
+            if entries[name] != derived[name]:
+                raise InputError(
+                    f"{name} in the JSON of a Comparison",
+                    entries[name],
+                    requirement=f"must follow from the guarantee and the attack ({derived[name]})",
+                    remedy="do not edit results by hand",
+                )
+        return comparison
+
+
+def _instance(name: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise InputError(name, value, requirement=f"must be a {kind.__name__}", remedy=f"build a {kind.__name__} first")
+
+
+def _set(record: object, name: str, value: object) -> None:
+    object.__setattr__(record, name, value)  # frozen dataclasses normalise their fields this way

@@ -1,0 +1,222 @@
+"""What every mechanism offers, and one run of it.
+
+Noise is made of whole numbers drawn exactly (`tacit.runtime.entropy`), and nothing here turns private counts into
+floats. Costs are proven in docs/proofs/accounting.md.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core import validate
+from ...core.errors import BudgetSpentError, NoTheoremError
+from ...core.guarantee import Adversary, Assumption, Guarantee, text_above
+from ...runtime import entropy
+from ..votes import checked_counts
+
+Answer = int | tuple[int, ...] | None
+
+_PROOFS = "docs/proofs/accounting.md"
+
+_ASSUMED = (
+    Assumption(
+        text="data that differ in what is protected (one record, or one label) differ in at most one teacher's vote on "
+        "each query",
+        checked_by="caller",
+    ),
+    Assumption(
+        text="queries depend on private records through earlier answers alone",
+        checked_by="caller",
+    ),
+    Assumption(
+        text="one session is run; each further one is a release of its own, with its own cost",
+        checked_by="caller",
+    ),
+    Assumption(
+        text="nobody can foresee the noise, which comes from cryptographic generators that the operating system seeds; "
+        "the adversary sees answers, not how long they took",
+        checked_by="caller",
+    ),
+    Assumption(text="the session answers nothing after it has stopped", checked_by="code"),
+    Assumption(text="counts are whole numbers", checked_by="code"),
+)
+
+
+class Noise(Protocol):
+    """Where a session's noise comes from."""
+
+    def laplace(self, scale: float) -> int:
+        """One discrete Laplace number."""
+        ...
+
+    def gaussian(self, scale: float, *, size: int) -> Sequence[int]:
+        """Independent discrete Gaussian numbers."""
+        ...
+
+    def coin(self, chance: int) -> bool:
+        """True with a chance of so many times 2⁻⁶³."""
+        ...
+
+
+class SystemNoise:
+    """Fresh noise for every call, exact, by `tacit.runtime.entropy`: the only one to release with."""
+
+    def laplace(self, scale: float) -> int:
+        """One discrete Laplace number."""
+        return int(entropy.discrete_laplace(scale, size=1)[0])
+
+    def gaussian(self, scale: float, *, size: int) -> list[int]:
+        """Independent discrete Gaussian numbers."""
+        return [int(value) for value in entropy.discrete_gaussian(scale, size=size)]
+
+    def coin(self, chance: int) -> bool:
+        """True with a chance of so many times 2⁻⁶³."""
+        return bool(entropy.bernoulli(Fraction(chance, 2**63), size=1)[0])
+
+
+class Mechanism(Protocol):
+    """What every mechanism offers; see the module's text."""
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss it is run for."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """The δ that belongs to it."""
+        ...
+
+    @property
+    def undecided(self) -> tuple[int, int]:
+        """Two top counts between which its answer is about as likely as not: where an attack looks first."""
+        ...
+
+    @property
+    def spread(self) -> float:
+        """The size of its noise in votes."""
+        ...
+
+    def guarantee(self) -> Guarantee:
+        """What it proves, or `NoTheoremError`."""
+        ...
+
+    def session(self, noise: Noise | None = None) -> Session:
+        """One run of it."""
+        ...
+
+    def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
+        """The answer to one query; sessions call it, nobody else."""
+        ...
+
+    def finished(self, session: Session) -> bool:
+        """Whether the session has stopped, by a rule fixed beforehand."""
+        ...
+
+
+class Session:
+    """One run of a mechanism: asks nothing twice, counts what was spent, and stops for good.
+
+    It cannot be copied, pickled, or used in a forked process: each copy would spend the same budget again.
+    """
+
+    def __init__(self, mechanism: Mechanism, noise: Noise | None = None) -> None:
+        self.mechanism = mechanism
+        self.noise: Noise = SystemNoise() if noise is None else noise
+        self.asked = self.answered = self.refused = 0
+        self.memory: int | None = None
+        """What the mechanism keeps between queries, such as the noise of the current threshold. Private."""
+        self._broken = False
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether every further query is refused with an error."""
+        return self._broken or self.mechanism.finished(self)
+
+    def answer(self, counts: ArrayLike) -> Answer:
+        """The class released for one query's counts, or None where the mechanism refuses to say."""
+        row = checked_counts(counts, dimensions=1)
+        if os.getpid() != self._process:
+            raise NoTheoremError(
+                f"a session must stay in the process that began it ({self._process}), got process {os.getpid()}; "
+                "ask through one process, or begin another session with a budget of its own"
+            )
+        with self._lock:
+            if self.stopped:
+                raise BudgetSpentError(
+                    f"a session that has stopped must answer nothing more, got query {self.asked + 1} after "
+                    f"{self.answered} answers and {self.refused} refusals; its budget is spent"
+                )
+            self.asked += 1
+            self._broken = True  # unless the answer is whole: an interrupted query may have been a refusal
+            result = self.mechanism.response(row, self)
+            if result is None:
+                self.refused += 1
+            else:
+                self.answered += 1
+            self._broken = False
+            return result
+
+    def replay(self, answers: Sequence[Answer], *, charged: int) -> None:
+        """Count what an interrupted run of this session has released, and the interruptions charged as refusals."""
+        with self._lock:
+            if self.asked:
+                raise BudgetSpentError(
+                    f"a session must begin with what was released before, got {self.asked} queries already; "
+                    "replay once, before the first"
+                )
+            self.asked = len(answers)
+            self.answered = sum(answer is not None for answer in answers)
+            self.refused = self.asked - self.answered + charged
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise NoTheoremError(
+            "a session must not be copied, got a copy or pickle of it; both would spend the same budget: "
+            f"begin another with session() (protocol {protocol})"
+        )
+
+
+def one_distance(counts: NDArray[np.int64]) -> int:
+    """`votes_to_flip` of one query, in Python's whole numbers."""
+    second, first = sorted([0, *counts.tolist()])[-2:]
+    return int(max(0, (first - second + 1) // 2 - 1))
+
+
+def check_budget(mechanism: Any) -> None:
+    validate.number("epsilon", mechanism.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
+    validate.probability("delta", mechanism.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+
+
+def loss_guarantee(
+    mechanism: Mechanism,
+    spent: float,
+    name: str,
+    detail: dict[str, Any],
+    *,
+    proofs: str = _PROOFS,
+    assumed: tuple[Assumption, ...] = (),
+) -> Guarantee:
+    """The one shape of all: ε at most what was asked for, provided that its δ was seen to suffice."""
+    if not spent <= mechanism.delta:
+        raise NoTheoremError(
+            f"the constants of {type(mechanism).__name__} must give a δ of at most {mechanism.delta:.10g}, got "
+            f"{spent:g} at epsilon = {mechanism.epsilon:.10g}; use a smaller epsilon, or variant='tight'"
+        )
+    return Guarantee(
+        quantity=f"privacy loss ε at δ = {text_above(mechanism.delta)}",
+        side="at_most",
+        value=mechanism.epsilon,
+        adversary=Adversary.ANY,
+        theorem=f"{name} ({proofs})",
+        assumptions=(*assumed, *_ASSUMED),
+        detail={"mechanism": type(mechanism).__name__, "delta": mechanism.delta, "delta_spent": spent, **detail},
+    )

@@ -1,0 +1,230 @@
+"""Tables in, numbers out: the private records, the public ones, and others that may be known, by one public rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import InputError
+from ...runtime import tables
+from .. import Columns
+from ..columns import numbers, texts
+from ..overlap import require_other_rows
+from .options import OTHERS, Task
+
+_MOST_CLASSES = 20
+"""Beyond so many, a column with a label for every tenth record holds no classes."""
+
+_ORDERED = 10
+"""Steps in one direction that are no chance."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Records:
+    """Private records, public ones unless all records lend their features, and records to test on, as numbers."""
+
+    columns: Columns
+    rows: NDArray[np.int64]
+    """The place in the file of each private record."""
+    records: NDArray[np.float64]
+    labels: NDArray[Any]
+    classes: NDArray[Any] | None
+    """As named by --classes or by the labels of --proposer; None where they are to be found."""
+    ids: list[str] | None
+    public: NDArray[np.float64] | None
+    test: tuple[tables.Table, list[str]] | None
+    proposer: tuple[NDArray[np.float64], NDArray[Any]] | None
+    """Labelled records that may be known, for a model that proposes labels."""
+    unknown: dict[str, float]
+    """For each column, the share of private records for which the public rule has no value. Private."""
+    unused: tuple[str, ...]
+    """Columns of the public table that nothing was learned from."""
+
+
+def read(task: Task) -> Records:
+    """All tables of the task; the rule is read off the public one, or off the private one if there is none."""
+    private = tables.read(task.private, name="PRIVATE")
+    if task.public is None:
+        _no_row_number(private, task)
+    rows = _order(task, len(next(iter(private.values()))))
+    private = {name: column[rows] for name, column in private.items()}
+    labels = _labels(_taken(private, task.label, "--label"), "PRIVATE", task.label)
+    ids = None if task.ids is None else texts(_taken(private, task.ids, "--ids"))
+    if ids is not None and None in ids:
+        raise InputError(
+            f"column {task.ids!r} of PRIVATE",
+            "a record without one",
+            requirement="must say whose every record is",
+            remedy="fill it in",
+        )
+    public, unused = None, []
+    others: list[tuple[str, tables.Table]] = []
+    if task.public is not None:
+        public = tables.read(task.public, name="--public")
+        unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
+    known = None if task.proposer is None else _labelled(task, task.proposer, "--proposer", labels)
+    classes = _classes(task, labels, [] if known is None else known[1])
+    among = sorted(set(labels)) if classes is None else classes  # for what only the owner is told
+    columns = Columns().fit(private if public is None else public)
+    if not len(columns.get_feature_names_out()):
+        raise InputError(
+            "--public", columns.names_, requirement="must have columns to learn from", remedy="add features"
+        )
+    if public is not None:
+        others.append(("--public", public))
+    test = None if task.test is None else _labelled(task, task.test, "--test", among)
+    if test is not None:
+        others.append(("--test", test[0]))
+    if known is not None:
+        others.append(("--proposer", known[0]))
+    for option, table in others[public is not None :]:
+        _same_columns(table, columns, option)
+    proposer = None
+    if known is not None and classes is not None:
+        given, said = known
+        proposer = (
+            columns.transform(given)[np.isin(said, classes)],
+            typed([text for text in said if text in classes], classes),
+        )
+    if public is not None:
+        _same_columns(private, columns, "PRIVATE")
+    for option, table in others:
+        if not task.allow_overlap:
+            require_other_rows(option, table, private, called="PRIVATE", remedy=OTHERS)
+    return Records(
+        columns=columns,
+        rows=rows,
+        records=columns.transform(private),
+        labels=np.array(labels) if classes is None else typed(labels, classes),
+        classes=None if classes is None else typed(classes, classes),
+        ids=None if ids is None else [str(owner) for owner in ids],
+        public=None if public is None else columns.transform(public),
+        test=test,
+        proposer=proposer,
+        unknown=columns.unknown(private),
+        unused=tuple(unused),
+    )
+
+
+def _no_row_number(private: tables.Table, task: Task) -> None:
+    """A column that counts up or down the file publishes its order, which may tell labels where these are private.
+
+    Of so many records, others are in such an order by chance once in ten million times.
+    """
+    for name, column in private.items():
+        steps = np.diff(numbers(column))
+        if name not in (task.label, task.ids) and len(steps) >= _ORDERED and ((steps > 0).all() or (steps < 0).all()):
+            raise InputError(
+                f"column {name!r} of PRIVATE",
+                "numbers in the order of the file",
+                requirement="must not number the records, as it is published, and the order of a file may tell labels",
+                remedy="leave it out; if it says nothing about labels, shuffle the records",
+            )
+
+
+def _order(task: Task, count: int) -> NDArray[np.int64]:
+    """The places of the private records as they are read: where labels alone are private, by all else that they hold.
+
+    The order of the file may tell labels, and it would show in the order of what is published, and in the last digits
+    of means. Records that are equal but for labels and ids may stand in any order.
+    """
+    if task.public is not None:
+        return np.arange(count)
+    hidden = {task.label, *([] if task.ids is None else [task.ids])}
+    held = tables.contents(task.private, without=hidden, name="PRIVATE")
+    return np.array(sorted(range(count), key=held.__getitem__), dtype=np.int64)
+
+
+def _labelled(task: Task, path: Path, option: str, classes: Sequence[str]) -> tuple[tables.Table, list[str]]:
+    """Other labelled records."""
+    found = tables.read(path, name=option)
+    labels = _labels(_taken(found, task.label, "--label", of=option), option, task.label)
+    if not set(labels) & set(classes):
+        raise InputError(
+            f"column {task.label!r} of {option}",
+            labels[0],
+            requirement="must hold the classes of PRIVATE",
+            remedy="write labels alike in both files",
+        )
+    found.pop(task.ids or "", None)
+    return found, labels
+
+
+def _taken(table: tables.Table, column: str, option: str, of: str = "PRIVATE") -> NDArray[Any]:
+    if column not in table:
+        raise InputError(option, column, requirement=f"must name a column of {of}", remedy=f"it has {', '.join(table)}")
+    return table.pop(column)
+
+
+def _labels(column: NDArray[Any], name: str, label: str) -> list[str]:
+    found = texts(column)
+    if None in found:
+        raise InputError(
+            f"column {label!r} of {name}",
+            "a record without one",
+            requirement="must hold a label for every record",
+            remedy="leave such records out",
+        )
+    return [str(text) for text in found]
+
+
+def _same_columns(table: tables.Table, columns: Columns, name: str) -> None:
+    lacking = [column for column in columns.names_ if column not in table]
+    beyond = [column for column in table if column not in columns.names_]
+    if lacking or beyond:
+        parts = [f"lacking {', '.join(lacking)}"] * bool(lacking) + [f"beyond them {', '.join(beyond)}"] * bool(beyond)
+        raise InputError(
+            f"the columns of {name}",
+            "; ".join(parts),
+            requirement="must be those of the public table, and the label",
+            remedy="rename, add or leave out columns in one of the files",
+        )
+
+
+def _classes(task: Task, labels: Sequence[str], proposed: Sequence[str]) -> list[str] | None:
+    """All that may occur: as told, else those of records that may be known. None where labels alone could say it.
+
+    Labels that cannot be classes are refused even so, before anything is paid for to find them.
+    """
+    column = f"column {task.label!r} of PRIVATE"
+    if task.classes is None and not proposed:
+        found, name, shown = set(labels), column, "one class"
+        if len(found) > max(_MOST_CLASSES, len(labels) // 10):
+            raise InputError(
+                column,
+                "almost as many labels as records",
+                requirement="must name classes",
+                remedy="group its values into a few, or name another column",
+            )
+    else:
+        name, told = "--proposer", list(proposed)
+        if task.classes is not None:
+            name, told = "--classes", [text for text in texts(np.array(task.classes.split(","), dtype=object)) if text]
+        found, shown = set(told), ", ".join(sorted(set(told)))
+        if len(found) > 1 and not found.issuperset(labels):
+            raise InputError(
+                column,
+                "some other label",  # but not which, as labels are private
+                requirement=f"must hold classes of {name} alone",
+                remedy="list every label that may occur, as in --classes yes,no",
+            )
+    if len(found) < 2:
+        raise InputError(
+            name,
+            shown,
+            requirement="must hold two classes or more",
+            remedy="list all that may occur, as in --classes yes,no",
+        )
+    return None if name == column else sorted(found)
+
+
+def typed(labels: Sequence[str], classes: Sequence[str]) -> NDArray[Any]:
+    """Whole numbers if all classes are, else text."""
+    whole = all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in classes)
+    return np.array(labels, dtype=np.int64 if whole else None)

@@ -1,0 +1,81 @@
+"""What to learn, and all that can be said against it before a file is read."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core import validate
+from ...core.errors import InputError
+from ..choice import NAMES
+
+OTHERS = (
+    "set some aside, or leave it out; --allow-overlap takes them as they are, and private records among them are then "
+    "not protected"
+)
+"""What to do about private records in a file that is not private."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What to learn, from which files, at what cost; the fields are the options of the command line."""
+
+    private: Path
+    label: str
+    out: Path
+    epsilon: float
+    delta: float
+    public: Path | None = None
+    test: Path | None = None
+    learner: str = "sklearn.linear_model:LogisticRegression"
+    settings: tuple[str, ...] = ()
+    student: str | None = None
+    student_settings: tuple[str, ...] = ()
+    teachers: int | None = None
+    mechanism: str = "auto"
+    queries: str | None = None
+    refusals: int | None = None
+    expected: float = 0.8
+    classes: str | None = None
+    ids: str | None = None
+    proposer: Path | None = None
+    ledger: str | None = None
+    ledger_url_file: Path | None = None
+    new_ledger: bool = False
+    anchor: Path | None = None
+    engine: str = "local"
+    allow_overlap: bool = False
+    resume: bool = False
+
+
+def check(task: Task) -> None:
+    """Numbers and names that need no file, so that nothing is read, or made, in vain."""
+    validate.number("--epsilon", task.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
+    validate.probability("--delta", task.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+    validate.choice("--mechanism", task.mechanism, ("auto", *NAMES), remedy="use auto")
+    validate.number(
+        "--expected", task.expected, above=0.5, at_most=1, remedy="give the share of teachers that are right"
+    )
+    for name, value in (("--teachers", task.teachers), ("--refusals", task.refusals)):
+        if value is not None:
+            validate.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
+    if task.queries is not None and task.queries != "all" and not re.fullmatch(r"0*[1-9]\d{0,15}", task.queries):
+        raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
+    for name, path in (("--public", task.public), ("--test", task.test), ("--proposer", task.proposer)):
+        if path is not None and os.path.realpath(path) == os.path.realpath(task.private):  # of links in circles, too
+            raise InputError(
+                name, str(path), requirement="must hold other records than PRIVATE", remedy=OTHERS.partition(";")[0]
+            )
+    if (task.mechanism == "confirm") != (task.proposer is not None) and task.mechanism != "auto":
+        raise InputError(
+            "--proposer",
+            None if task.proposer is None else str(task.proposer),
+            requirement="must be given for --mechanism confirm, and for no other but auto",
+            remedy="name labelled records that may be known, or choose gate",
+        )
+    if (task.out / "private" / "task.json").exists() and not task.resume:
+        raise InputError(
+            "--out", str(task.out), requirement="must be new without --resume", remedy="add --resume to go on there"
+        )

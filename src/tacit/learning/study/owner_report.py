@@ -1,0 +1,115 @@
+"""What the owner alone may see: computed from private records without noise."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
+from ...report import Figure, Report, Table, figures
+from ...runtime.files import write_whole
+from .. import PrivateClassifier
+from ..choice import margins
+from ..votes import leads
+from .accuracy import accuracy
+from .inputs import Records
+from .learners import learner
+from .options import Task
+
+WARNING = "NOT TO BE PUBLISHED"
+README = f"""{WARNING}
+
+This folder is as private as the records themselves. It holds the teachers, each trained on some of them, the key that
+dealt records to teachers, and owner.html, which was computed from private records without noise.
+
+What may leave is in the folder publish beside it.
+"""
+_UNPROTECTED = Guarantee(
+    quantity="privacy loss ε of this page",
+    side="at_most",
+    value=math.inf,
+    adversary=Adversary.ANY,
+    theorem="none: no noise was added to what stands here",
+    assumptions=(Assumption(text="nobody but the owner of the records sees this page", checked_by="caller"),),
+)
+
+
+def true_leads(task: Task, data: Records, model: PrivateClassifier) -> NDArray[np.float64]:
+    """By how much the winning class led on every query that was asked, in true votes, as a share of teachers."""
+    asked = np.sort(np.concatenate([model.answered_, model.refused_]))
+    public = data.records[model.public_] if data.public is None else data.public
+    counts = model.teachers_.counts(public[asked], engine=task.engine)
+    share: NDArray[np.float64] = leads(counts) / model.guarantee_.detail["n_teachers"]
+    return share
+
+
+def write_page(
+    task: Task,
+    data: Records,
+    model: PrivateClassifier,
+    folder: Path,
+    *,
+    lead: NDArray[np.float64],
+    student: dict[str, float] | None,
+    plain: dict[str, float] | None,
+) -> None:
+    """How well teachers agree, and beside the student's accuracy what it would have been without privacy."""
+    teachers, noise = (model.guarantee_.detail[name] for name in ("n_teachers", "spread"))
+    rows = [("median lead", f"{100 * np.median(lead):.1f} %")]
+    for name, found in (("student", student), ("no privacy", plain)):
+        if found is not None:
+            rows.append((f"accuracy, {name}", f"{100 * found['accuracy']:.1f} %"))
+    rows += [(f"unknown {name}", f"{100 * share:.1f} %") for name, share in data.unknown.items() if share]
+    caution = (
+        "If you change options because of it and run again, the new choice depends on private records in a way that no "
+        "budget covers."
+    )
+    page = Report(
+        command="learn",
+        title=f"{WARNING}: what only the owner of the records may see",
+        summary=(
+            "Everything here was computed from private records without noise. Nothing protects them on this page.",
+            f"It shows how well teachers agree{' and what privacy cost in accuracy' * (plain is not None)}.",
+            caution,
+        ),
+        comparisons=(Comparison(guarantee=_UNPROTECTED),),
+        tables=(
+            Table(
+                title="For the owner",
+                columns=("what", "found"),
+                rows=tuple(rows),
+                note="Median lead: of the winning class over the next, in true votes, as a share of teachers."
+                + " Accuracy: of the student, and of the learner on all private records without privacy."
+                * (plain is not None)
+                + " Unknown: the share of private records whose value is missing, or none that public records have."
+                * any(data.unknown.values()),
+            ),
+        ),
+        figures=(
+            Figure(
+                title="True leads of the winning class",
+                caption="Over its rival, as a share of all teachers, on every query that was asked.",
+                alternative=f"A histogram of true leads, with their median at {100 * np.median(lead):.1f} %.",
+                svg=figures.leads(
+                    {"true votes": lead, "expected beforehand": np.array(margins(task.expected))}, noise / teachers
+                ),
+            ),
+        ),
+        detail={"leads": lead.tolist(), "test_unprotected": plain, "unknown": data.unknown},
+    )
+    write_whole(folder / "owner.json", page.to_json().encode())
+    write_whole(folder / "owner.html", page.to_html().encode())
+
+
+def unprotected_accuracy(task: Task, data: Records) -> dict[str, float] | None:
+    """Of the learner itself, trained on all private records at once."""
+    if data.test is None:
+        return None
+    model = learner("--learner", task.learner, "--set", task.settings)
+    try:
+        return accuracy(data.columns.before(model.fit(data.records, data.labels)), data.test)
+    except Exception:  # a learner that served for chunks may have no room for all records: nothing depends on it
+        return None

@@ -1,0 +1,220 @@
+"""The run: records read, a learner tried, the budget spent, and both rooms of the folder written."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from ...core.errors import InputError, TacitError
+from ...core.guarantee import Assumption
+from ...ledger import Ledger, named_place
+from ...report import Report
+from ...runtime import private_files, run_folder, workers
+from ...runtime.files import write_whole
+from .. import PrivateClassifier
+from ..dry_run import rehearsal, vouched
+from . import inputs, learners, owner_report
+from .accuracy import accuracy
+from .options import Task, check
+from .publication import publish
+
+_CHOSEN_BLINDLY = Assumption(
+    text="public records and the options of this run were chosen without looking at private ones (had you looked at "
+    "private/owner.html and run again, that would not be covered)",
+    checked_by="caller",
+)
+_TEST = Assumption(
+    text="the accuracy on --test may be known: it was computed from those records without noise, and they are no "
+    "private records of this run",
+    checked_by="caller",
+)
+
+
+def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Report:
+    """Run what is left of the task, write everything into its folder, and report what may be known."""
+    check(task)
+    advance("reading tables")
+    data = inputs.read(task)
+    classifier = _classifier(task, data)
+    advance("trying the learner on made-up records")
+    size = {
+        "width": data.records.shape[1],
+        "classes": len(set(data.labels.tolist()) if data.classes is None else data.classes),
+    }
+    with learners.quiet():
+        held = rehearsal("--learner", classifier.estimator, **size)
+        trusted = vouched("--learner", classifier.estimator, held)
+        if classifier.student is not None:
+            rehearsal("--student", classifier.student, **size)
+        proposer = None
+        if data.proposer is not None:
+            learner = classifier.estimator if classifier.student is None else classifier.student
+            proposer = learners.proposer(learner, *data.proposer)
+    with workers.opened(task.engine):
+        folder = _folder(task)  # once a cluster, if there is to be one, has answered
+    classifier.set_params(ledger=_ledger(task))
+    advance("training teachers")
+    with learners.quiet():
+        try:
+            classifier.fit(
+                data.records,
+                data.labels,
+                data.public,
+                ids=data.ids,
+                label_column=task.label,
+                ids_column=task.ids,
+                proposer=proposer,
+                folder=folder / "private",
+                trusted=trusted,
+                allow_overlap=task.allow_overlap,
+                rehearse=lambda stand_in: _rehearse(task, data, stand_in, folder),
+                advance=advance,
+            )
+        except TacitError:
+            raise
+        except Exception as failure:  # of foreign code, whose words may quote records
+            raise _blamed(failure, paid=hasattr(classifier, "teachers_"), proposes=proposer is not None) from None
+        advance("writing what may be published")
+        report, measured = _published(task, data, classifier, folder / "publish")
+        advance("writing the owner's page")
+        with private_files.enclosed(folder / "private"):
+            lead, plain = owner_report.true_leads(task, data, classifier), owner_report.unprotected_accuracy(task, data)
+            owner_report.write_page(
+                task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain
+            )
+    return report
+
+
+def _published(
+    task: Task, data: inputs.Records, classifier: PrivateClassifier, folder: Path
+) -> tuple[Report, dict[str, float] | None]:
+    """What may leave, written into the folder, and how good the student is, which may be for the owner alone."""
+    shown = data.test is not None and not task.allow_overlap
+    assumed = [_CHOSEN_BLINDLY, *[_TEST] * shown]
+    proven = classifier.guarantee_
+    compared, *others = proven.assumptions
+    classifier.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *assumed, *others))
+    if data.classes is None:  # what they are is decided by those that were found, not by all private labels
+        classifier.classes_ = inputs.typed(classifier.classes_.tolist(), classifier.classes_.tolist())
+    measured = accuracy(data.columns.before(classifier.published()), data.test)
+    # What is measured on records that may be private is for their owner.
+    return publish(task, data, classifier, measured if shown else None, folder), measured
+
+
+def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, folder: Path) -> None:
+    """Write all pages once with made-up answers, so that nothing fails once they are paid for.
+
+    Where nobody named the classes, all private labels stand in for them: these pages are private.
+    """
+    trial = folder / "private" / "rehearsal"
+    try:
+        shutil.rmtree(trial, ignore_errors=True)  # of a run that was killed
+        trial.mkdir(mode=0o700)
+        try:
+            _, measured = _published(task, data, stand_in, trial)
+            written = list(trial.iterdir())
+            _require_room(
+                folder / "publish", {path.name for path in written}, sum(path.stat().st_size for path in written)
+            )
+            lead = np.zeros(len(stand_in.answered_))
+            owner_report.write_page(task, data, stand_in, trial, lead=lead, student=measured, plain=None)
+        finally:
+            shutil.rmtree(trial, ignore_errors=True)
+    except OSError as failure:
+        raise InputError(
+            "--out",
+            f"{failure.strerror}, in {folder}",
+            requirement="must be a folder with room for all that is to be written; nothing was spent",
+            remedy="make room there, or choose another",
+        ) from None
+    except TacitError:
+        raise
+    except Exception as failure:  # of foreign code, which has seen public records and made-up answers
+        raise InputError(
+            "the student",
+            f"{type(failure).__name__}: {failure}",
+            requirement="must be one that can be published; nothing was spent",
+            remedy="choose another with --student",
+        ) from None
+
+
+def _require_room(folder: Path, names: set[str], size: int) -> None:
+    """Raise OSError where files of these names, and of this size together, could not be written."""
+    for name in names:
+        if (folder / name).is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder")
+    probe = folder / ".room"
+    try:
+        write_whole(probe, bytes(size))
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
+    """Before the budget is spent teachers are trained, afterwards students, from public records and answers."""
+    kind = type(failure).__name__
+    if not paid:
+        return InputError(
+            "PRIVATE",
+            kind,
+            requirement="must hold records that teachers can be trained on",
+            remedy="see that there are more than a few",
+        )
+    return InputError(
+        "the student",
+        kind,
+        requirement="must learn from public records and answers; the budget is spent, the answers are kept",
+        remedy="choose another with --student and a new --out, which costs privacy again: it proposes other labels"
+        if proposes
+        else "choose another with --student and add --resume, which costs no privacy",
+    )
+
+
+def _classifier(task: Task, data: inputs.Records) -> PrivateClassifier:
+    student = None
+    if task.student is not None:
+        student = learners.learner("--student", task.student, "--student-set", task.student_settings)
+    return PrivateClassifier(
+        learners.learner("--learner", task.learner, "--set", task.settings),
+        epsilon=task.epsilon,
+        delta=task.delta,
+        n_teachers="auto" if task.teachers is None else task.teachers,
+        mechanism=task.mechanism,
+        student=student,
+        queries=task.queries if task.queries in (None, "all") else int(str(task.queries)),
+        expected=task.expected,
+        refusals=task.refusals,
+        classes=data.classes,
+        engine=task.engine,
+        random_state=0,  # of clusters of public records: a run that goes on must ask the same
+    )
+
+
+def _folder(task: Task) -> Path:
+    folder, private = task.out, task.out / "private"
+    try:
+        (folder / "publish").mkdir(parents=True, exist_ok=True)
+        private_files.closed(private, name="--out")
+        with private_files.enclosed(private):
+            write_whole(private / "README.txt", owner_report.README.encode())
+    except OSError as failure:
+        raise InputError(
+            "--out",
+            f"{folder}: {failure.strerror}",
+            requirement="must be a folder that can be written",
+            remedy="choose another",
+        ) from None
+    return folder
+
+
+def _ledger(task: Task) -> Ledger:
+    """The ledger named, or one of this folder. A new one has the budget of this run; a name may be mistyped."""
+    named, own = named_place("--ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
+    new = task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
+    budget = {"epsilon": task.epsilon, "delta": task.delta} if new else {}
+    return Ledger.open(named or own, anchor=task.anchor, **budget)

@@ -1,0 +1,57 @@
+"""What a pile of bounds says: its median as a guarantee, the inputs' own spread beside it, a picture of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.guarantee import Adversary, Guarantee, safe_text
+
+_Array = NDArray[np.float64]
+
+THEOREMS = {
+    "multi-point": "multi-point Hammersley–Chapman–Robbins: tacit.reconstruction.multipoint_bounds",
+    "hcr": "Hammersley–Chapman–Robbins, the published search: tacit.reconstruction.hcr_bounds",
+    "two-point": "two-point Bayes risk: tacit.reconstruction.two_point_bounds",
+}
+
+
+def prior_std(inputs: _Array) -> float:
+    """How much an entry varies over the inputs, on average."""
+    return float(np.sqrt(np.mean(np.var(inputs, axis=0))))
+
+
+def median_guarantee(
+    method: str, values: _Array, *, spread: float, noise: Any, feature_error: float, how: str = ""
+) -> Guarantee:
+    """The bound that at least half of the modes of all inputs keep; `how` adds to the theorem's name."""
+    from . import release_assumptions, unbiased_assumptions
+
+    own = safe_text(spread, toward="nearest", digits=2)
+    half = f"for at least half of the {values[0].size} modes of the {len(values)} inputs (whose own spread is {own})"
+    kind = "standard deviation of an estimate"
+    if method == "two-point":
+        kind = "root mean squared error of an estimate, on the worse of two inputs in the data's range"
+    return Guarantee(
+        quantity=f"{kind}, {half}",
+        side="at_least",
+        # Of an even number the upper of the two middle values: half of all modes have a bound at least as large.
+        value=float(np.sort(values.ravel())[values.size // 2]),
+        adversary=Adversary.ANY if method == "two-point" else Adversary.UNBIASED,
+        theorem=THEOREMS[method] + how,
+        assumptions=(release_assumptions if method == "two-point" else unbiased_assumptions)(noise, feature_error),
+    )
+
+
+def moved_by(std: _Array, inputs: _Array, *, basis: str, seed: int) -> _Array:
+    """The inputs with every mode moved by its bound, up or down by a coin's toss."""
+    from scipy.fft import dctn, idctn
+
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=inputs.shape)
+    moves = signs * np.minimum(std, 1e3 * float(inputs.max() - inputs.min()))
+    if basis == "pixel":
+        return np.asarray(inputs + moves)
+    modes = dctn(inputs, norm="ortho", axes=(-2, -1)) + moves
+    return np.asarray(idctn(modes, norm="ortho", axes=(-2, -1)))

@@ -1,0 +1,136 @@
+"""Bounds input by input: in batches that are kept, and run here or on a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import InputError, MissingExtraError
+from ...runtime import run_folder
+from ...runtime.clusters import Outcomes
+from .options import PER_INPUT, Data, Task
+
+_Array = NDArray[np.float64]
+
+BATCH = 4
+
+
+def reconstruction() -> Any:
+    """The room that bounds, or what to install."""
+    try:
+        from ... import reconstruction as found
+    except ImportError:
+        raise MissingExtraError(
+            "tacit bound must have torch, got no such package; pip install 'tacit[torch]'"
+        ) from None
+    return found
+
+
+def claim_folder(task: Task, data: Data, features: Any) -> None:
+    """Make the output folder, or make sure that it belongs to this very task."""
+    import torch
+
+    state = hashlib.sha256()
+    for name, tensor in (*features.named_parameters(), *features.named_buffers()):
+        state.update(name.encode() + tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
+    mark = {
+        **_versions(),
+        "model": run_folder.digest(Path(task.model.rpartition(":")[0]).read_bytes()),
+        "factory": task.model.rpartition(":")[2],
+        "weights": state.hexdigest(),
+        "inputs": run_folder.digest(np.ascontiguousarray(data.inputs).tobytes()),
+        "box": list(data.box),
+        "noise": task.noise,
+        "basis": task.basis,
+        "seed": task.seed,
+        "feature_error": task.feature_error,
+        "batch": BATCH,
+    }
+    run_folder.claim(task.out, mark, resume=task.resume)
+
+
+def _versions() -> dict[str, str]:
+    from torch import __version__ as torch_version
+
+    from ... import __version__
+
+    return {"tacit": __version__, "torch": str(torch_version)}
+
+
+def _rows(count: int) -> Iterator[slice]:
+    return (slice(first, min(first + BATCH, count)) for first in range(0, count, BATCH))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """What all batches share, wherever they run."""
+
+    features: Any
+    noise: Any
+    box: tuple[float, float]
+    basis: str
+    seed: int
+    feature_error: float | None
+    versions: dict[str, str]
+
+
+def bounds_per_input(
+    task: Task, features: Any, data: Data, noise: Any, outcomes: Outcomes, advance: Callable[[str], None]
+) -> dict[str, _Array]:
+    """The bounds that methods give input by input: from files, and from the engine where there are none yet."""
+    inputs = data.inputs
+    setting = _Setting(
+        features=features,
+        noise=noise,
+        box=data.box,
+        basis=task.basis,
+        seed=task.seed,
+        feature_error=task.feature_error,
+        versions=_versions(),
+    )
+    found: dict[str, dict[int, _Array]] = {method: {} for method in task.methods if method in PER_INPUT}
+    left = []
+    for method in found:
+        for number, rows in enumerate(_rows(len(inputs))):
+            path = task.out / f"{method}-{number:05d}.npy"
+            named = f"{method}, inputs {rows.start + 1} to {rows.stop} of {len(inputs)}"
+            if path.exists():
+                advance(named)
+                make = partial(_batch, setting, method, inputs[rows], rows.start)
+                found[method][number] = run_folder.array(path, inputs[rows].shape, make)
+            else:
+                left.append((method, number, rows, path, named))
+    done = outcomes(_batch, setting, [(method, inputs[rows], rows.start) for method, _, rows, _, _ in left])
+    for count, (*_, named) in enumerate(left):
+        advance(named if task.engine == "local" else f"{count} of {len(left)} batches done on {task.engine}")
+        index, values = next(done)
+        method, number, rows, path, _ = left[index]
+        found[method][number] = run_folder.array(path, inputs[rows].shape, partial(np.asarray, values))
+    return {method: np.concatenate([parts[number] for number in sorted(parts)]) for method, parts in found.items()}
+
+
+def _batch(setting: _Setting, method: str, inputs: _Array, first: int) -> _Array:
+    """The bounds of one method for some inputs, of which the first has this number."""
+    import torch
+
+    recon, chosen = reconstruction(), torch.tensor(inputs)
+    if _versions() != setting.versions:
+        raise InputError(
+            "the packages of a worker", _versions(), requirement=f"must be {setting.versions}", remedy="install those"
+        )
+    options: dict[str, Any] = {"basis": setting.basis, "feature_error": setting.feature_error}
+    if method == "multi-point":
+        return np.asarray(recon.multipoint_bounds(setting.features, chosen, setting.noise, **options).std)
+    if method == "two-point":
+        options["box"] = setting.box
+        return np.asarray(recon.two_point_bounds(setting.features, chosen, setting.noise, **options).rmse)
+    # Each batch has a stream of its own, so that it draws the same wherever and whenever it runs.
+    options["seed"] = setting.seed + first
+    return np.asarray(recon.hcr_bounds(setting.features, chosen, setting.noise, **options).std)

@@ -1,0 +1,213 @@
+"""What the report says and shows beside the comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.guarantee import Attack, Comparison, Guarantee, safe_text
+from ...report import Figure, figures
+from .. import median_bounds
+from .options import PER_INPUT, Data, Task, kind_of
+
+_Array = NDArray[np.float64]
+
+SHOWN = 4
+LOWEST = 8
+
+
+def summary(
+    comparisons: Mapping[str, Comparison],
+    data: Data,
+    noise: Any,
+    task: Task,
+    *,
+    candidates: int,
+    on_data: Attack | None = None,
+) -> tuple[str, ...]:
+    """The reading in words: first what speaks about real attackers, last what does not."""
+    mode = "mode (one cosine wave of the image)" if task.basis == "dct" else "mode (one entry of the input)"
+    sentences = []
+    if on_data is not None and on_data.value < comparisons["bayes"].guarantee.value:
+        sentences.append(_refuted(comparisons["bayes"], on_data))
+    if "identify" in comparisons:
+        sentences.append(_naming(comparisons["identify"], candidates))
+    if "bayes" in comparisons:
+        rebuilt = comparisons["bayes"]
+        sentences.append(
+            _rebuilding(rebuilt, candidates) if task.public is None else _rebuilding_unseen(rebuilt, on_data)
+        )
+    silent = [method for method in PER_INPUT if method in comparisons and not comparisons[method].guarantee.value]
+    if "two-point" in comparisons and "two-point" not in silent:
+        sentences.append(
+            "To each input there is another, which may look like nothing in the data, so that every estimate of a "
+            f"{mode} is off by {comparisons['two-point'].guarantee.bound_text} on one of the two, for half of all "
+            "modes. On the other it may be right."
+        )
+    unbiased = [
+        f"{_scatter(comparisons[method].guarantee, data)}{how}"
+        for method, how in (("multi-point", ""), ("hcr", " by the published search"))
+        if method in comparisons and method not in silent
+    ]
+    if unbiased:
+        sentences.append(
+            f"Do not decide by this: unbiased estimates of a {mode}, which use no knowledge of what inputs look like, "
+            f"scatter by {', '.join(unbiased)}, for half of all modes; the inputs themselves vary by "
+            f"{data.spread:.2g}. Real attackers have such knowledge."
+        )
+    for method in silent:
+        vacuous = method == "hcr" and kind_of(task.noise) == "uniform"
+        why = ": with uniform noise some releases rule other inputs out" if vacuous else ""
+        sentences.append(f"The {method} bounds are 0 for half of all modes or more, and say nothing{why}.")
+    if "identify" not in comparisons:
+        how = (
+            "--method identify asks it"
+            if kind_of(task.noise) == "gaussian"
+            else "only Gaussian noise has a theorem for that"
+        )
+        sentences.append(f"Not asked: how often somebody who holds a list of inputs names the one released; {how}.")
+    alone = f", of which {len(data.inputs)} were bounded one by one" if set(comparisons) & set(PER_INPUT) else ""
+    sentences.append(
+        f"{candidates} inputs of shape {data.inputs.shape[1:]}, released as features with noise {noise!r}{alone}."
+    )
+    return tuple(sentences)
+
+
+def _scatter(guarantee: Guarantee, data: Data) -> str:
+    times = min(guarantee.value / (data.box[1] - data.box[0]), 1e9)
+    return f"more than {int(times)} times the inputs' range" if times > 1 else guarantee.bound_text
+
+
+def _naming(comparison: Comparison, candidates: int) -> str:
+    guarantee, low, reached = _of(comparison)
+    verdict = ""
+    if low > 0.5:
+        verdict = "Most inputs are given away. "
+    elif guarantee.value > 0.5:
+        verdict = "It is not ruled out that most inputs are given away. "
+    different = int(guarantee.detail["candidates"])
+    of_them = "" if different == candidates else f", {different} of them different,"
+    return (
+        f"{verdict}Whoever holds these {candidates} inputs{of_them} names the one released with probability "
+        f"{guarantee.bound_text} ({guarantee.chance_text}). An attack reached {reached}; guessing gets "
+        f"{safe_text(float(guarantee.detail['guessing']), toward='nearest')}."
+    )
+
+
+def _rebuilding(comparison: Comparison, candidates: int) -> str:
+    guarantee, _, reached = _of(comparison)
+    return (
+        f"{_hardly(guarantee)}Whoever holds these {candidates} inputs rebuilds the one released with an error of "
+        f"{guarantee.bound_text} of their variance ({guarantee.chance_text}): 0 is the input itself, 1 the average of "
+        f"all. The best guess there is, their mean weighted by the release, left {reached}."
+    )
+
+
+def _refuted(comparison: Comparison, on_data: Attack) -> str:
+    certain = comparison.contradicted
+    return (
+        f"The prior is {'refuted' if certain else 'in doubt'}: somebody with the public inputs rebuilt those of --data "
+        f"with an error of {safe_text(on_data.value, toward='nearest')} of the prior's variance, where the bound under "
+        f"it says {comparison.guarantee.bound_text}. The inputs "
+        f"{'are' if certain else 'may well be'} no draws from a Gaussian with the mean and covariance of the public "
+        f"ones{'' if certain else ' (they are too few to be sure)'}, and then that bound says nothing of them."
+    )
+
+
+def _rebuilding_unseen(comparison: Comparison, on_data: Attack | None) -> str:
+    guarantee, _, reached = _of(comparison)
+    tried = f"A linear decoder left {reached} of such draws. "
+    if on_data is not None:
+        value = safe_text(on_data.value, toward="nearest")
+        tried = "" if comparison.contradicted else tried
+        tried += f"On the inputs of --data, somebody with the public ones left {value}. "
+    else:
+        tried += "No attack was tried on the inputs of --data: they are fewer than 30, or all alike. "
+    return (
+        f"{_hardly(guarantee)}If inputs were drawn from a Gaussian with the mean and covariance of the public ones, "
+        f"whoever knows no more than that would rebuild one with an error of {guarantee.bound_text} of its variance "
+        f"({guarantee.chance_text}): 0 is the input itself, 1 the average. {tried}Real attackers know more of what "
+        "inputs look like, and may leave less."
+    )
+
+
+def _hardly(guarantee: Guarantee) -> str:
+    return "Hardly anything is proven to stay hidden. " if guarantee.value < 0.1 else ""
+
+
+def _of(comparison: Comparison) -> tuple[Guarantee, float, str]:
+    """A guarantee, the least that the attack beside it got, and what it got in words."""
+    if comparison.attack is None:
+        raise ValueError("only methods that are attacked are read like this")
+    return comparison.guarantee, comparison.attack.low, safe_text(comparison.attack.value, toward="nearest")
+
+
+def figures_of(
+    recon: Any, features: Any, bounds: dict[str, _Array], data: Data, noise: Any, task: Task
+) -> tuple[Figure, ...]:
+    """Histograms of the bounds, and for images what they mean."""
+    made, inputs = [], data.inputs
+    made += _histograms("Bounds over all modes and inputs", bounds, data.spread)
+    if task.basis == "dct" and min(inputs.shape[-2:]) > LOWEST:
+        lowest = {method: values[..., :LOWEST, :LOWEST] for method, values in bounds.items()}
+        made += _histograms(f"The same for the {LOWEST} × {LOWEST} lowest modes", lowest, data.spread)
+    unbiased = next((method for method in ("hcr", "multi-point") if method in bounds and bounds[method].any()), None)
+    if unbiased is not None and inputs.ndim == 4 and inputs.shape[1] in (1, 3):
+        moved = median_bounds.moved_by(bounds[unbiased][:SHOWN], inputs[:SHOWN], basis=task.basis, seed=task.seed)
+        rows = {f"moved by the bound on unbiased estimates ({unbiased})": moved}
+        if isinstance(noise, recon.Gaussian):
+            rows["twin: its release differs by less than the noise"] = _twins(recon, features, data, noise, task)
+        made.append(_pictures_of(rows, data))
+    return tuple(made)
+
+
+def _histograms(title: str, bounds: dict[str, _Array], spread: float) -> list[Figure]:
+    """One, or none where every bound is 0 or infinite."""
+    shown = {method: values[np.isfinite(values) & (values > 0)] for method, values in bounds.items()}
+    shown = {method: values for method, values in shown.items() if values.size}
+    if not shown:
+        return []
+    left = sum(values.size for values in bounds.values()) - sum(values.size for values in shown.values())
+    return [
+        Figure(
+            title=title,
+            caption="Standard deviation of unbiased estimates (multi-point, hcr), root mean squared error of any "
+            "estimate on the worse of two inputs (two-point). The dashed line is the inputs' own spread."
+            + f" {left} bounds that are 0 or infinite are left out."
+            * bool(left),
+            alternative="; ".join(
+                f"{method}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
+                for method, values in shown.items()
+            ),
+            svg=figures.histogram(shown, marked=(spread, "spread of the inputs"), x_label="bound, per mode"),
+        )
+    ]
+
+
+def _twins(recon: Any, features: Any, data: Data, noise: Any, task: Task) -> _Array:
+    import torch
+
+    chosen = torch.tensor(data.inputs[:SHOWN])
+    found = recon.twins(features, chosen, noise, box=data.box, seed=task.seed, feature_error=task.feature_error)
+    return np.asarray(found.inputs)
+
+
+def _pictures_of(rows: dict[str, _Array], data: Data) -> Figure:
+    low, high = data.box
+
+    def pictures(images: _Array) -> list[_Array]:
+        scaled = np.clip((images - low) / (high - low), 0, 1)
+        return [image[0] if len(image) == 1 else image.transpose(1, 2, 0) for image in scaled]
+
+    named = {"original": data.inputs[:SHOWN], **rows}
+    return Figure(
+        title="What this means for an image",
+        caption="Moved by the bound: every mode up or down by the toss of a coin, as far as an unbiased estimate of it "
+        "must scatter. Twin: the farthest valid image that a search found whose features lie within one standard "
+        "deviation of the noise. All are cut off at the inputs' range.",
+        alternative=f"Rows of images: {', '.join(named)}.",
+        svg=figures.image_rows({name: pictures(images) for name, images in named.items()}),
+    )

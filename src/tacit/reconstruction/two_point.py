@@ -1,0 +1,170 @@
+"""Bounds for every estimator, biased or not: two inputs that the released features hardly tell apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..core import validate
+from ..core.display import Carded, Rows
+from ..core.errors import InputError
+from ..core.guarantee import Adversary, Guarantee
+from ..core.rounding import at_least, down
+from ..theory.estimation import two_point_bayes_mse, two_point_mse
+from .basis import BasisLike, basis_of
+from .mode_display import mode_card, mode_histogram
+from .noise import Noise, checked_noise, gaussian_of
+from .release import Release, as_array, opened, scales
+from .unbiased import mode_error, mode_of_input, release_assumptions, shift_error
+
+if TYPE_CHECKING:
+    from ..report import Figure
+
+_BOUNDED = "root mean squared error of an estimate, on the worse of two inputs"
+_Array = NDArray[np.float64]
+Box = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class TwoPointBounds(Carded):
+    """Lower bounds on the root mean squared error of every estimate, biased or not, mode by mode.
+
+    Each holds on the worse of two inputs: the given one, and one whose mode differs by `change`. Both arrays have the
+    shape of the inputs.
+    """
+
+    rmse: _Array
+    change: _Array
+    noise: Noise
+    basis: str
+    feature_error: float
+
+    def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
+        """The bound for one mode of one input, as a statement."""
+        where = mode_of_input(self.rmse, index, mode)
+        change = float(self.change[where])
+        return Guarantee(
+            quantity=f"root mean squared error of an estimate of {self.basis} mode {where[1:]}, on the worse of input "
+            f"{where[0]} and one whose mode differs by {change:.6g}",
+            side="at_least",
+            value=float(self.rmse[where]),
+            adversary=Adversary.ANY,
+            theorem="two-point Bayes risk: theory.estimation",
+            assumptions=release_assumptions(self.noise, self.feature_error),
+            failure_probability=self.noise.failure_probability,
+            detail={"change": change},
+        )
+
+    def plot(self) -> Figure:
+        """A histogram of all bounds, which a notebook shows."""
+        return mode_histogram(
+            _BOUNDED,
+            self.rmse,
+            spread=0.0,
+            caption="For any estimate, biased or not, on the worse of an input and one whose mode differs.",
+        )
+
+    def _card(self) -> tuple[str, Rows]:
+        return mode_card(_BOUNDED, self.rmse, basis=self.basis, noise=self.noise, adversary=Adversary.ANY)
+
+
+@at_least
+def two_point_bounds(
+    features: Callable[[Any], Any],
+    inputs: object,
+    noise: Noise,
+    *,
+    basis: BasisLike = "dct",
+    box: Box | None = None,
+    largest: float | None = None,
+    feature_error: float | None = None,
+) -> TwoPointBounds:
+    """For every mode, the change of that mode alone that serves best, found by a line search up to `largest`.
+
+    Without `largest`, that is ten times the width of the box, or else the spread of an input's entries. `box` gives the
+    least and the greatest value of a valid input's entries: changed inputs are cut off there, so that the bound holds
+    for an adversary who knows the box.
+    """
+    checked_noise(noise)
+    release = opened(features, inputs, feature_error=feature_error)
+    modes = basis_of(basis, release.shape, release.inputs.device)
+    limits = checked_box(box, release)
+    width = limits[1] - limits[0]
+    greatest = [10 * (width if 0 < width < math.inf else scale) for scale in scales(release.inputs).tolist()]
+    if largest is not None:
+        greatest = [validate.number("largest", largest, above=0, remedy="leave it out")] * len(greatest)
+    mse = np.zeros((len(release.inputs), modes.size))
+    changes = np.zeros_like(mse)
+    for row, point in enumerate(release.inputs):
+        base = release.features(point[None])
+        for start in range(0, modes.size, 1024):
+            stop = min(start + 1024, modes.size)
+            vectors = modes.vectors(torch.arange(start, stop, device=point.device))
+            for sign in (1.0, -1.0):
+                found, change = _best_change(release, point, base, sign * vectors, limits, greatest[row], noise)
+                better = found > mse[row, start:stop]
+                mse[row, start:stop] = np.where(better, found, mse[row, start:stop])
+                changes[row, start:stop] = np.where(better, sign * change, changes[row, start:stop])
+    shape = tuple(release.inputs.shape)
+    rmse = np.maximum(down(np.sqrt(mse)), 0.0).reshape(shape)
+    return TwoPointBounds(
+        rmse=rmse, change=changes.reshape(shape), noise=noise, basis=modes.name, feature_error=release.error
+    )
+
+
+def checked_box(box: object, release: Release) -> Box:
+    """The least and the greatest value of a valid entry; no limits where none were given."""
+    if box is None:
+        return (-math.inf, math.inf)
+    remedy = "pass (least, greatest), e.g. (0, 1)"
+    if not isinstance(box, tuple) or len(box) != 2:
+        raise InputError("box", box, requirement="must be a pair of numbers", remedy=remedy)
+    low, high = (validate.number("each end of box", end, finite=False, remedy=remedy) for end in box)
+    least, greatest = float(release.inputs.min()), float(release.inputs.max())
+    if not low <= least <= greatest <= high:
+        raise InputError(
+            "box", box, requirement=f"must hold the inputs, which run from {least:g} to {greatest:g}", remedy=remedy
+        )
+    return (low, high)
+
+
+def _best_change(
+    release: Release, point: Tensor, base: Tensor, directions: Tensor, box: Box, largest: float, noise: Noise
+) -> tuple[_Array, _Array]:
+    """The certified bound and the change of the mode, for each direction: a geometric search, then two finer ones.
+
+    What leaves the box is cut off; whatever input results is a valid second point, and its mode is measured.
+    """
+    flat = point.reshape(1, -1)
+    best, best_change = np.zeros(len(directions)), np.zeros(len(directions))
+    best_size = torch.full((len(directions),), largest, dtype=torch.float64, device=point.device)
+    coarse = [-k / 2 for k in range(15)]
+    finer, finest = ([k * step for k in (-3, -2, -1, 1, 2, 3)] for step in (0.125, 0.03))
+    for exponents in (coarse, finer, finest):
+        centre = best_size
+        for exponent in exponents:
+            size = (centre * 10.0**exponent).clamp(max=largest)
+            moved = (flat + size[:, None] * directions).clamp(*box)
+            shifts = release.features(moved.reshape(-1, *release.shape)) - base
+            error = shift_error(release, shifts, base)
+            change = as_array(((moved - flat) * directions).sum(dim=1))
+            lost = mode_error(moved - flat)
+            certain = np.maximum(change - lost, 0.0)
+            gaussian = gaussian_of(noise)
+            found = np.zeros(len(certain))
+            if gaussian is not None:
+                found = two_point_bayes_mse(certain, distance=gaussian.distance(shifts, error))
+            if gaussian is not noise:
+                variation = noise.total_variation(base, shifts, error)
+                found = np.maximum(found, two_point_mse(certain, total_variation=variation))
+            better = found > best
+            best, best_change = np.where(better, found, best), np.where(better, change, best_change)
+            best_size = torch.where(torch.as_tensor(better, device=size.device), size, best_size)
+    return best, best_change

@@ -1,0 +1,36 @@
+"""`tacit reproduce audit adult` and `mnist`: finished models, audited.
+
+adult    what a prediction of income, or its score, tells about a person's sex and race
+mnist    what a classifier's answers tell about whether an image was among its training images: of one that learned
+         them by heart, of a private one, and of the private one's learner with hardly any noise
+
+Secrets, outputs, noise and the ceiling were fixed before these tables were seen, on other draws of images. Scores and
+finished audits are files of the output folder, so that a run that was killed goes on with `resume`; no private model is
+drawn twice.
+"""
+
+from __future__ import annotations
+
+from ..core import validate
+from ..report import Report
+from .audit_adult import income_audits
+from .audit_cases import Advance, Task
+from .audit_mnist import membership_audits
+from .data import data_folder
+
+
+def steps(task: Task) -> int:
+    """How often `reproduce` calls `advance`."""
+    return 1 + (3 + 14 if task.experiment == "adult" else 3 + 12)  # models and cases
+
+
+def reproduce(task: Task, *, advance: Advance = lambda _: None) -> Report:
+    """Train what is to be audited, audit it, and report; goes on where an earlier run stopped."""
+    validate.whole("--seed", task.seed, at_least=0, remedy="use 0")
+    if task.records is not None:
+        validate.whole("--records", task.records, at_least=100, remedy="leave it out")
+    advance("reading the data")
+    study = {"adult": income_audits, "mnist": membership_audits}[
+        validate.choice("EXPERIMENT", task.experiment, ("adult", "mnist"), remedy="see tacit reproduce audit --help")
+    ]
+    return study(task, data_folder(task.data), advance)

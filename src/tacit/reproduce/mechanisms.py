@@ -1,0 +1,295 @@
+"""`tacit reproduce mechanisms`: every mechanism on the same votes and the same budget, for councils of four sizes.
+
+Constants of a mechanism are chosen by votes that are expected, never by those that are there; queries are the public
+records in the order of their file, the same for all. The student is one more learner of the teachers' kind, fitted on
+the answers alone, so that it shows what the answers are worth and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .. import __version__
+from ..core import validate
+from ..core.guarantee import Comparison
+from ..learning.choice import Choice, choice, margins
+from ..learning.students.fitting import fitted
+from ..report import Figure, Report, Table, figures
+from ..runtime import run_folder
+from .councils import LOADERS, SPLITS, Data, answers, vote_counts
+from .data import data_folder
+from .mapl import DELTA, MECHANISMS, SETTINGS, Setting
+from .results import write_results
+
+_Array = NDArray[Any]
+_Advance = Callable[[str], None]
+_Row = dict[str, Any]
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+TEACHERS = (100, 250, 500, 1000)
+EXPECTED = {
+    "mnist": {100: 0.97, 250: 0.95, 500: 0.93, 1000: 0.87},
+    "adult": {100: 0.82, 250: 0.80, 500: 0.78, 1000: 0.77},
+}
+"""The share of teachers that are right, by their number: measured on a sixth of the training file, with teachers on
+chunks of the same size from the rest of it, and rounded down. Constants are chosen by it."""
+COMPARED = ("svt-faithful", "svt", "stable", "gnmax", "confident-gnmax", "gate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Which data set, where it is, and how much to run: `councils` of each size in `teachers`."""
+
+    name: str
+    out: Path
+    data: Path | None = None
+    councils: int = 3
+    teachers: tuple[int, ...] = TEACHERS
+    epsilons: tuple[float, ...] = EPSILONS
+    engine: str = "local"
+    resume: bool = False
+
+
+def steps(task: Task) -> int:
+    """How many steps of progress the task has."""
+    return 1 + len(task.teachers) * task.councils * (1 + len(task.epsilons) * len(COMPARED))
+
+
+def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
+    """Run what is left of the task, and report on all of it. `advance` hears what begins."""
+    setting = SETTINGS[
+        validate.choice("DATA", task.name, tuple(SETTINGS), remedy="see tacit reproduce mechanisms --help")
+    ]()
+    validate.whole("--councils", task.councils, at_least=1, remedy="leave it out for three")
+    for count in task.teachers:
+        validate.whole("--teachers", count, at_least=2, remedy="leave it out for 100 to 1000")
+    for epsilon in task.epsilons:
+        validate.number("--epsilon", epsilon, at_least=1e-3, at_most=1e3, remedy="leave it out for 0.5 to 4")
+    advance("reading the data")
+    data = LOADERS[task.name](data_folder(task.data))[SPLITS[0]]
+    run_folder.claim(task.out, _mark(task, setting, data), resume=task.resume)
+    rows = list(_rows(task, setting, data, advance))
+    report = _report(task, setting, data, rows)
+    write_results(report, task.out, name=f"mechanisms-{task.name}", heading=setting.title)
+    return report
+
+
+def _mark(task: Task, setting: Setting, data: Data) -> dict[str, object]:
+    how = re.sub(r" at 0x\w+", "", repr((setting.estimator, EXPECTED[task.name])))
+    return {
+        "tacit": __version__,
+        "task": f"mechanisms {task.name}",
+        **data.mark(),
+        "setting": run_folder.digest(how.encode()),
+    }
+
+
+def _rows(task: Task, setting: Setting, data: Data, advance: _Advance) -> Iterator[_Row]:
+    for teachers in task.teachers:
+        for council in range(task.councils):
+            where = f"{teachers} teachers, council {council + 1} of {task.councils}"
+            advance(f"{where}: they vote")
+            votes = vote_counts(
+                data,
+                setting.estimator,
+                teachers,
+                council=council,
+                path=task.out / f"votes-{teachers}-{council}.npy",
+                engine=task.engine,
+            )
+            plurality = float(np.mean(np.argmax(votes, axis=1) == data.truth))
+            for epsilon in task.epsilons:
+                for name in COMPARED:
+                    advance(f"{where}: {MECHANISMS[name]}, ε = {epsilon:g}")
+                    path = task.out / f"{teachers}-{council}-{name}-{epsilon:g}.json"
+                    found = run_folder.record(
+                        path, partial(_result, task, setting, data, votes, teachers, name, epsilon)
+                    )
+                    yield {
+                        "teachers": teachers,
+                        "council": council,
+                        "plurality": plurality,
+                        "mechanism": name,
+                        "epsilon": epsilon,
+                        **found,
+                    }
+
+
+def _chosen(task: Task, data: Data, teachers: int, name: str, epsilon: float) -> Choice:
+    known = EXPECTED[task.name]
+    nearest = min(known, key=lambda size: abs(math.log(size / teachers)))
+    return choice(
+        name,
+        epsilon=epsilon,
+        delta=DELTA,
+        teachers=teachers,
+        points=len(data.public),
+        queries=None,
+        lead=margins(known[nearest]),
+        classes=data.classes,
+    )
+
+
+def _result(task: Task, setting: Setting, data: Data, votes: _Array, teachers: int, name: str, epsilon: float) -> _Row:
+    """One release and its student: queries asked and answered, labels right, the student's accuracy."""
+    chosen = _chosen(task, data, teachers, name, epsilon)
+    release = answers(chosen.mechanism, votes, range(chosen.queries))
+    known = [(place, answer) for place, answer in zip(*release.values(), strict=True) if answer is not None]
+    found: _Row = {"asked": len(release["points"]), "answered": len(known), "labels": None, "accuracy": None}
+    if known:
+        places, labels = (np.array(column) for column in zip(*known, strict=True))
+        student = fitted(clone(setting.estimator), data.public_features[places], labels, None)
+        found["labels"] = float(np.mean(labels == data.truth[places]))
+        found["accuracy"] = float(np.mean(student.predict(data.tested_features) == data.tested_truth))
+    return found
+
+
+def _mean(rows: Sequence[_Row], key: str) -> float | None:
+    values = [row[key] for row in rows if row[key] is not None]
+    return float(np.mean(values)) if values else None
+
+
+def _summarised(rows: Sequence[_Row], teachers: int, epsilon: float, name: str) -> _Row:
+    """Means over the councils; shares are None where no query was answered."""
+    found = [row for row in rows if (row["teachers"], row["epsilon"], row["mechanism"]) == (teachers, epsilon, name)]
+    means = {key: _mean(found, key) for key in ("plurality", "asked", "answered", "labels", "accuracy")}
+    return {"teachers": teachers, "epsilon": epsilon, "mechanism": name, **means}
+
+
+def _report(task: Task, setting: Setting, data: Data, rows: list[_Row]) -> Report:
+    means = [
+        _summarised(rows, teachers, epsilon, name)
+        for teachers in task.teachers
+        for epsilon in task.epsilons
+        for name in COMPARED
+    ]
+    shown = {f"{teachers}": _figure(setting, task, means, teachers) for teachers in task.teachers}
+    guarantees = [
+        _chosen(task, data, task.teachers[0], "gnmax", epsilon).mechanism.guarantee() for epsilon in task.epsilons
+    ]
+    return Report(
+        command=f"reproduce mechanisms {task.name}",
+        title=f"Mechanisms on the same votes, on {setting.title}",
+        summary=_summary(task, data, means),
+        comparisons=tuple(Comparison(guarantee=guarantee) for guarantee in guarantees),
+        figures=tuple(shown.values()),
+        tables=(_table(means),),
+        detail={
+            "means": means,
+            "rows": rows,
+            "figures": list(shown),
+            "setting": {
+                "delta": DELTA,
+                "councils": task.councils,
+                "expected": {str(size): share for size, share in EXPECTED[task.name].items()},
+            },
+        },
+    )
+
+
+def _summary(task: Task, data: Data, means: list[_Row]) -> tuple[str, ...]:
+    first = (
+        f"{len(data.private)} private records; {len(data.public)} public records, asked about in the order of their "
+        f"file; {len(data.tested)} records to test the student on; δ = {DELTA:g}, accounting that does not look at the "
+        f"data; means of {task.councils} councils of each size."
+    )
+    found = {(row["teachers"], row["epsilon"], row["mechanism"]): row for row in means}
+    pairs = [
+        (teachers, epsilon, found[teachers, epsilon, "gate"], found[teachers, epsilon, "gnmax"])
+        for teachers in task.teachers
+        for epsilon in task.epsilons
+    ]
+    wins = [_case(*pair) for pair in pairs if _wins(*pair[2:])]
+    losses: dict[int, list[str]] = {}
+    for teachers, epsilon, gate, noisy in pairs:
+        if not _wins(gate, noisy):
+            losses.setdefault(teachers, []).append(f"{epsilon:g}")
+    lost = [f"{teachers} teachers at ε = {', '.join(budgets)}" for teachers, budgets in losses.items()]
+    return (
+        first,
+        (
+            f"The gate answers more queries than GNMax, and is right on no smaller a share of them, in {len(wins)} of "
+            f"{len(pairs)} cases{': ' + '; '.join(wins) if wins else ''}."
+        ),
+        f"It answers fewer, or is right less often, in the others{': ' + '; '.join(lost) if lost else ''}.",
+        (
+            f"Of the students that learned from answers, the gate's is the better one in "
+            f"{sum((gate['accuracy'] or 0) > noisy['accuracy'] for *_, gate, noisy in pairs)} cases."
+        ),
+    )
+
+
+def _wins(gate: _Row, noisy: _Row) -> bool:
+    return gate["labels"] is not None and gate["answered"] > noisy["answered"] and gate["labels"] >= noisy["labels"]
+
+
+def _case(teachers: int, epsilon: float, gate: _Row, noisy: _Row) -> str:
+    return (
+        f"{teachers} teachers at ε = {epsilon:g}, {gate['answered']:.0f} answers against {noisy['answered']:.0f} "
+        f"({gate['answered'] / noisy['answered']:.2g} ×)"
+    )
+
+
+def _table(means: list[_Row]) -> Table:
+    return Table(
+        title="Queries answered, labels right, student",
+        columns=("teachers", "ε", *(MECHANISMS[name] for name in COMPARED)),
+        rows=tuple(
+            (
+                f"{teachers}",
+                f"{epsilon:g}",
+                *(
+                    _cell(row)
+                    for name in COMPARED
+                    for row in means
+                    if (row["teachers"], row["epsilon"], row["mechanism"]) == (teachers, epsilon, name)
+                ),
+            )
+            for teachers, epsilon in dict.fromkeys((row["teachers"], row["epsilon"]) for row in means)
+        ),
+        note="Queries answered, the share of answers that are true, and in brackets the accuracy of a student that "
+        "learned from them alone. Mechanisms that refuse answer the easier queries, which is part of their accuracy; "
+        "a student may learn more from many doubtful answers than from few certain ones.",
+    )
+
+
+def _cell(row: _Row) -> str:
+    if row["labels"] is None:
+        return "0"
+    return f"{row['answered']:.0f} at {_percent(row['labels'])} ({_percent(row['accuracy'])})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _figure(setting: Setting, task: Task, means: list[_Row], teachers: int) -> Figure:
+    found = {
+        (row["mechanism"], row["epsilon"]): row["answered"] * row["labels"]
+        for row in means
+        if row["teachers"] == teachers and row["labels"] is not None
+    }
+    lines = {MECHANISMS[name]: [found.get((name, epsilon)) for epsilon in task.epsilons] for name in COMPARED}
+    plurality = next(row["plurality"] for row in means if row["teachers"] == teachers)
+    return Figure(
+        title=f"Right answers of {teachers} teachers",
+        caption=f"Public records of {setting.title} that were answered with their true class, against the privacy loss "
+        f"ε; nothing where no query was answered. The winner of {teachers} teachers' votes is true on "
+        f"{_percent(plurality)} of all records.",
+        alternative="; ".join(
+            f"{label}: "
+            + ", ".join(f"{value or 0:.0f} at {at:g}" for at, value in zip(task.epsilons, values, strict=True))
+            for label, values in lines.items()
+        ),
+        svg=figures.comparison(task.epsilons, lines, x_label="privacy loss ε", y_label="right answers", counted=True),
+    )

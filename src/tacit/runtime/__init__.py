@@ -1,0 +1,1 @@
+"""What the outside world is reached through: files, run folders, tables, clusters, workers, entropy."""

@@ -1,0 +1,82 @@
+"""Exact privacy noise from cryptographic generators that the operating system's entropy seeds. Nothing takes a seed.
+
+Floating-point noise leaks through its low bits (Mironov, CCS 2012, doi:10.1145/2382196.2382264), so privacy noise is
+made of integers. Discrete Laplace and Gaussian noise come from OpenDP, which samples them exactly (Canonne,
+Kamath and Steinke, arXiv:2004.00010v4), with the bits of a generator of its own (OpenSSL's), seeded by the operating
+system. It has no Bernoulli of rational probability, so that one is ours, with the operating system's own generator.
+"""
+
+from __future__ import annotations
+
+import secrets
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ..core import validate
+from ..core.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LARGEST_SCALE = 2.0**40
+"""OpenDP clamps its noise to 64-bit integers; up to this scale that happens with probability below exp(−2²²)."""
+
+
+def discrete_laplace(scale: float, *, size: int) -> NDArray[np.int64]:
+    """`size` independent integers, each x with probability proportional to exp(−|x|/scale)."""
+    scale, size = _scale_and_size(scale, size)
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    return _noise(dp.m.make_laplace(*space, scale=scale), size)
+
+
+def discrete_gaussian(scale: float, *, size: int) -> NDArray[np.int64]:
+    """`size` independent integers, each x with probability proportional to exp(−x²/(2·scale²))."""
+    scale, size = _scale_and_size(scale, size)
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    return _noise(dp.m.make_gaussian(*space, scale=scale), size)
+
+
+def bernoulli(probability: Fraction | int, *, size: int) -> NDArray[np.bool_]:
+    """`size` independent coins, each true with exactly the rational probability given."""
+    if isinstance(probability, bool) or not isinstance(probability, Fraction | int) or not 0 <= probability <= 1:
+        raise InputError(
+            "probability",
+            probability,
+            requirement="must be a Fraction between 0 and 1",
+            remedy="write Fraction(1, 3), or Fraction(0.3) for exactly the float 0.3",
+        )
+    import numpy as np
+
+    size = _size(size)
+    exact = Fraction(probability)
+    coins = (secrets.randbelow(exact.denominator) < exact.numerator for _ in range(size))
+    return np.fromiter(coins, dtype=np.bool_, count=size)
+
+
+def _scale_and_size(scale: object, size: object) -> tuple[float, int]:
+    remedy = "give the scale of the noise, e.g. sensitivity/epsilon for Laplace"
+    return validate.number("scale", scale, above=0, at_most=_LARGEST_SCALE, remedy=remedy), _size(size)
+
+
+def _size(size: object) -> int:
+    return validate.whole("size", size, at_least=1, remedy="say how many values to draw")
+
+
+def _noise(measurement: Any, size: int) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.array(measurement([0] * size), dtype=np.int64)
+
+
+def _opendp() -> Any:
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise MissingExtraError(
+            "exact privacy noise must come from OpenDP, got no such package; pip install 'tacit[learning]'"
+        ) from None
+    dp.enable_features("contrib")  # OpenDP's name for all its samplers but the newest
+    return dp

@@ -1,0 +1,252 @@
+"""Some columns of a table of any size, part by part, for auditing: as they are, and with nothing missing."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core import validate
+from ...core.errors import InputError
+from .fields import fields, header, is_quoted, unquoted
+from .formats import SUFFIXES, Table, loaded_arrow, reading, suffix, unreadable
+
+_ROWS_AT_ONCE = 2**19
+_BYTES_AT_ONCE = 2**23
+_PROBED = 2**14  # rows of a part, by which it is decided whether counting equal ones pays
+_MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"]
+_MISSING += ["NULL", "NaN", "n/a", "nan", "null"]
+
+
+def batches(
+    path: Path, columns: Sequence[str], *, name: str, numbers: Sequence[str] = (), apart: bool = False
+) -> Iterator[tuple[Table, NDArray[np.int64] | None, float]]:
+    """Some columns of a CSV or Parquet file, part by part, in memory that does not grow with the file.
+
+    Yields columns (booleans, whole numbers, floats or text; nothing missing), how many rows each of theirs stands for
+    (None: one), and the share of the file that was read. Rows of one part that are the same to the last bit come once,
+    where there are many of them.
+
+    The fields of a CSV file are text, as they stand there: 1 and 1.0 are two, and so are a and "a", unless every field
+    of the column is quoted. Those of `numbers` alone are read as numbers, each as the float64 next to it; with `apart`
+    a column with two texts for one number is refused.
+    """
+    kind = suffix(path, name=name, among=SUFFIXES[:2])
+    parts = _csv_parts(path, columns, name, numbers, apart) if kind == ".csv" else _parquet_parts(path, columns, name)
+    seen = 0
+    for part, share in parts:
+        seen += part.num_rows
+        for column in columns:
+            _check_complete(part[column], f"column {column!r} of {name}", rows=seen)
+        different, counts = _different_rows(part)
+        yield {column: _plain(different[column], f"column {column!r} of {name}") for column in columns}, counts, share
+    if not seen:
+        raise unreadable(name, path, "no record")
+
+
+def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
+    arrow = loaded_arrow()
+    done = 0
+    with contextlib.ExitStack() as opened, reading(path, name):
+        # Unless told otherwise pyarrow holds all of the file that was read, and believes what it reads.
+        options = {"pre_buffer": False, "buffer_size": _BYTES_AT_ONCE, "page_checksum_verification": True}
+        file = opened.enter_context(arrow.parquet.ParquetFile(path, **options))
+        wanted = _named(file.schema_arrow.names, columns, name)
+        rows = file.metadata.num_rows
+        for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted):
+            batch.validate(full=True)
+            done += batch.num_rows
+            part = arrow.Table.from_batches([batch]).select(wanted).rename_columns(list(dict.fromkeys(columns)))
+            yield _simplified(part, name), done / max(1, rows)
+        if done != rows:
+            raise unreadable(name, path, f"{done} of {rows} rows")
+
+
+def _csv_parts(
+    path: Path, columns: Sequence[str], name: str, numbers: Sequence[str], apart: bool
+) -> Iterator[tuple[Any, float]]:
+    """Two passes: the first sees which columns are quoted throughout, so that their quotes tell nothing."""
+    arrow = loaded_arrow()
+    different = list(dict.fromkeys(columns))
+    held = _named(header(path, name), different, name)
+    bare = {
+        column
+        for part, _ in fields(path, held, name)
+        for column, kept in zip(different, held, strict=True)
+        if part.num_rows and not arrow.compute.all(is_quoted(part[kept])).as_py()
+    }
+    known: dict[str, Any] = {}
+    for part, share in fields(path, held, name):
+        part = part.select(held).rename_columns(different)
+        for column in different:
+            label = f"column {column!r} of {name}"
+            meant = arrow.compute.utf8_trim_whitespace(unquoted(part[column]))
+            gaps = arrow.compute.is_in(meant, value_set=arrow.array(_MISSING))
+            found = part[column] if column in bare else unquoted(part[column])
+            if column in numbers:
+                found = _numbers(arrow.compute.if_else(gaps, None, meant), label)
+                if apart:
+                    known[column] = _check_apart(known.get(column), part[column], found, label)
+            part = _with(part, column, arrow.compute.if_else(gaps, None, found))
+        yield part, share
+
+
+def _numbers(texts: Any, name: str) -> Any:
+    arrow = loaded_arrow()
+    try:
+        return texts.cast(arrow.float64())
+    except ValueError:
+        raise InputError(
+            name,
+            "an entry that is no number",
+            requirement="must hold numbers where --noise, --noise-added, --monotone or --lipschitz is given",
+            remedy="write all in decimal digits, or leave the option out for categories",
+        ) from None
+
+
+def _check_apart(known: Any, texts: Any, numbers: Any, name: str) -> Any:
+    """All pairs of text and number up to now; refuses two texts of one number, which the adversary can tell apart."""
+    arrow = loaded_arrow()
+    pairs = arrow.table({"text": texts, "number": numbers})
+    if known is not None:
+        pairs = arrow.concat_tables([known, pairs])
+    pairs = pairs.group_by(["text", "number"], use_threads=False).aggregate([])
+    if arrow.compute.count_distinct(pairs["number"]).as_py() < pairs.num_rows:
+        raise InputError(
+            name,
+            "different texts for one number",
+            requirement="must write every number in one way, and none that float64 does not tell apart",
+            remedy="round all to as many digits before they are released",
+        )
+    return pairs
+
+
+def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
+    """The columns as the file calls them; spaces and quotes around names do not count."""
+    plain = [one.strip().removeprefix('"').removesuffix('"').replace('""', '"').strip() for one in held]
+    found = []
+    for column in dict.fromkeys(columns):
+        matching = [one for one, said in zip(held, plain, strict=True) if column.strip() in (said, one.strip())]
+        if len(matching) != 1:
+            # Not all names: where the first line is missing, they are a record.
+            near = difflib.get_close_matches(column.strip(), plain, n=3)
+            others = f"{len(held)} others" + f", such as {', '.join(near)}" * bool(near)
+            raise InputError(
+                f"column {column!r} of {name}",
+                f"{len(matching)} of them" if matching else others,
+                requirement="must be there" if not matching else "must be there once",
+                remedy="check the spelling" if not matching else "rename one of them",
+            )
+        if matching[0] in found:
+            raise InputError(
+                f"column {column!r} of {name}",
+                "a second name of a column",
+                requirement="must be named once, in one spelling",
+                remedy="leave one of the two out",
+            )
+        found += matching
+    return found
+
+
+def _simplified(part: Any, name: str) -> Any:
+    """Columns of a Parquet file as booleans, whole numbers, floats or text, by rules that merge no two values."""
+    types = loaded_arrow().types
+    for column in part.column_names:
+        while types.is_dictionary(part[column].type):
+            part = _with(part, column, part[column].cast(part[column].type.value_type))
+        kind = part[column].type
+        if types.is_boolean(kind) or types.is_integer(kind) or types.is_null(kind):
+            continue
+        if types.is_nested(kind):
+            raise InputError(
+                f"column {column!r} of {name}",
+                str(kind),
+                requirement="must hold one value a row",
+                remedy="split it into several columns",
+            )
+        try:
+            part = _with(part, column, _exact(part[column]))
+        except (ValueError, NotImplementedError):
+            raise InputError(
+                f"column {column!r} of {name}",
+                str(kind),
+                requirement="must hold numbers, booleans, times or text in UTF-8, without loss",
+                remedy="convert it",
+            ) from None
+    return part
+
+
+def _exact(values: Any) -> Any:
+    """Numbers as float64, times and spans as whole numbers of their unit, the rest as text; ValueError on any loss."""
+    arrow = loaded_arrow()
+    types, kind = arrow.types, values.type
+    if types.is_floating(kind):
+        return values.cast(arrow.float64())
+    if types.is_time32(kind):
+        return values.cast(arrow.int32())
+    if types.is_time64(kind) or types.is_duration(kind):
+        return values.cast(arrow.int64())
+    # Decimals of more digits than float64 tells apart stay different as text.
+    found = values.cast(arrow.float64() if types.is_decimal(kind) and kind.precision <= 15 else arrow.string())
+    if types.is_temporal(kind) and not found.cast(kind).equals(values):
+        raise ValueError
+    return found
+
+
+def _check_complete(values: Any, name: str, *, rows: int) -> None:
+    """Of the last of so many rows, all before them complete: a file is not read on to count what it lacks."""
+    arrow = loaded_arrow()
+    missing = values.null_count
+    if arrow.types.is_floating(values.type):
+        missing += arrow.compute.sum(arrow.compute.is_nan(values)).as_py() or 0
+    if missing:
+        raise InputError(
+            name,
+            f"{missing} missing among the first {rows} rows",
+            requirement="must have no missing entry (empty, NA, NaN, null)",
+            remedy="leave such rows out only if missing is unrelated to the secret, else make it a value of its own",
+        )
+
+
+def _different_rows(part: Any) -> tuple[Any, NDArray[np.int64] | None]:
+    """Rows that differ in a bit, and how many there are of each; all rows, and None, if hardly any come twice."""
+    arrow = loaded_arrow()
+    floats = [field.name for field in part.schema if arrow.types.is_floating(field.type)]
+    bits = _viewed(part, floats, arrow.int64())  # as numbers, 0.0 and −0.0 would be one
+    keys = [str(place) for place in range(bits.num_columns)]
+
+    def grouped(rows: Any) -> Any:
+        # One thread: several would give the groups in an order that changes from run to run.
+        return rows.rename_columns(keys).group_by(keys, use_threads=False).aggregate([([], "count_all")])
+
+    beginning = bits.slice(0, _PROBED)
+    if 2 * grouped(beginning).num_rows > beginning.num_rows:
+        return part, None
+    found = grouped(bits)
+    different = found.select(keys).rename_columns(part.column_names)
+    return _viewed(different, floats, arrow.float64()), found["count_all"].to_numpy()
+
+
+def _viewed(part: Any, columns: Sequence[str], kind: Any) -> Any:
+    """The same bits, read as another type."""
+    for column in columns:
+        part = _with(part, column, part[column].combine_chunks().view(kind))
+    return part
+
+
+def _with(part: Any, column: str, values: Any) -> Any:
+    return part.set_column(part.column_names.index(column), column, values)
+
+
+def _plain(values: Any, name: str) -> NDArray[Any]:
+    arrow = loaded_arrow()
+    if not arrow.types.is_string(values.type):
+        return np.asarray(values.to_numpy())
+    words = values.combine_chunks().dictionary_encode()
+    known = validate.texts(name, words.dictionary.to_pylist())
+    return np.asarray(np.array(known, dtype=str)[words.indices.to_numpy()])

@@ -1,0 +1,46 @@
+"""What the rows of a file hold, for putting them in an order that nothing else has a say in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import InputError
+from ..files import arrays
+from .formats import loaded_arrow, suffix
+from .whole import _frame
+
+
+def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
+    """Each record of a file as text, but for some columns; equal texts stand for records that a copy writes alike.
+
+    A column that `write_with_column` could not leave out, since it is a part of an npz's X, is refused.
+    """
+    kind = suffix(path, name=name)
+    if kind == ".npz":
+        held = arrays(path, name)
+        for column in sorted(without):
+            if "X" in held and column not in held and re.fullmatch(r"x\d+", column):
+                raise InputError(
+                    f"column {column!r} of {name}",
+                    "a part of X, which is published",
+                    requirement="must be an array of its own",
+                    remedy="save it beside X, e.g. as y",
+                )
+        kept = [held[key] for key in sorted(held) if key not in without]
+        count = len(next(iter(held.values())))
+        return [" ".join(array[row].tobytes().hex() for array in kept) for row in range(count)]
+    frame = _frame(path, kind, name)
+    columns = [_exact(frame[column]).to_pylist() for column in sorted(frame.column_names) if column not in without]
+    return [repr(values) for values in zip(*columns, strict=True)] if columns else [""] * frame.num_rows
+
+
+def _exact(values: Any) -> Any:
+    """Floats and times by the bits that a copy writes: Python knows one nan, and no nanoseconds."""
+    arrow = loaded_arrow()
+    kind = values.type
+    if arrow.types.is_floating(kind) or (arrow.types.is_temporal(kind) and not arrow.types.is_interval(kind)):
+        return values.combine_chunks().view({16: arrow.int16(), 32: arrow.int32(), 64: arrow.int64()}[kind.bit_width])
+    return values

@@ -1,0 +1,170 @@
+"""Where teachers are trained and vote, through joblib: processes here, a Dask cluster, or a Ray cluster.
+
+A worker may die at any moment: what it had not finished is done again. What an estimator raises comes back as its
+kind alone, since its words may quote private records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.errors import InputError, MissingExtraError
+from . import clusters as engines
+
+RETRIES = 2
+"""How often in a row an engine may fail without finishing anything."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """That a job raised, and what kind of exception."""
+
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Many workers behind one of joblib's backends."""
+
+    engine: str
+    backend: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def cores(self) -> int:
+        """How many jobs run at once."""
+        import joblib
+
+        with joblib.parallel_config(backend=self.backend, **self.options):
+            return int(joblib.effective_n_jobs(-1))
+
+    def outcomes(
+        self, function: Callable[..., Any], numbers: Sequence[int], arguments: Callable[[int], tuple[Any, ...]]
+    ) -> Generator[tuple[int, Any], None, None]:
+        """Each number with function(*arguments(number)), or with its `Failure`, in the order they are done."""
+        left, failures = dict.fromkeys(numbers), 0
+        while left:
+            with _closing(self._round(function, list(left), arguments)) as done:
+                while True:
+                    try:
+                        number, outcome = next(done)
+                    except StopIteration:
+                        break
+                    except Exception as failure:  # of the workers; jobs themselves return what they raise
+                        failures += 1
+                        if failures > RETRIES:
+                            raise InputError(
+                                "engine",
+                                f"{self.engine}, which raised {type(failure).__name__}",
+                                requirement="must run its jobs",
+                                remedy="see that workers have memory, this tacit and the estimator's packages",
+                            ) from None
+                        break
+                    del left[number]
+                    failures = 0
+                    yield number, outcome
+
+    def _round(
+        self, function: Callable[..., Any], numbers: Sequence[int], arguments: Callable[[int], tuple[Any, ...]]
+    ) -> Generator[tuple[int, Any], None, None]:
+        import joblib
+
+        ray = self.backend == "ray"
+        with joblib.parallel_config(backend=self.backend, **self.options):
+            if self.backend == "dask":
+                _never_here(joblib.parallel.get_active_backend()[0])
+            parallel = joblib.Parallel(n_jobs=-1, batch_size=1, return_as="list" if ray else "generator_unordered")
+        # Ray's backend gives nothing back until all is done, so it is fed by slices.
+        size = 4 * self.cores if ray else len(numbers)
+        with parallel:
+            for start in range(0, len(numbers), size):
+                part = numbers[start : start + size]
+                yield from parallel(joblib.delayed(_run)(number, function, *arguments(number)) for number in part)
+
+
+@contextlib.contextmanager
+def _closing(outcomes: Generator[tuple[int, Any], None, None]) -> Iterator[Iterator[tuple[int, Any]]]:
+    """Jobs that nobody waits for any more are dropped; joblib would warn that they are."""
+    try:
+        yield outcomes
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            outcomes.close()
+
+
+def _never_here(backend: Any) -> None:
+    """joblib keeps to this process where it sees one core, as when the others are being started again."""
+    cores = backend.effective_n_jobs
+    backend.effective_n_jobs = lambda n_jobs: max(2, cores(n_jobs))
+
+
+def _run(number: int, function: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
+    import joblib
+    from threadpoolctl import threadpool_limits
+
+    # One thread each: the cores have jobs of their own, and sums are added in the same order everywhere.
+    with joblib.parallel_config(backend="sequential"), threadpool_limits(1):
+        try:
+            return number, function(*arguments)
+        except Exception as failure:
+            return number, Failure(type(failure).__name__)
+
+
+@contextlib.contextmanager
+def opened(engine: str) -> Iterator[Workers]:
+    """Workers of `local`, or of a cluster at tls://, dask:// or ray://HOST:PORT, which must answer first."""
+    if not isinstance(engine, str):
+        raise InputError("engine", engine, requirement="must be a string", remedy="use 'local'")
+    if engine == "local":
+        # Processes of our own, not those that other code has started, so that their files are closed to others too.
+        yield Workers(engine=engine, backend="loky", options={"initializer": os.umask, "initargs": (0o077,)})
+        return
+    kind, host, port = engines.address(engine, kinds=("dask", "tls", "ray"), name="engine")
+    if kind != "ray":
+        with engines.client(engine, name="engine") as client:
+            yield Workers(engine=engine, backend="dask", options={"client": client})
+    else:
+        with _ray(engine, host, port):
+            yield Workers(engine=engine, backend="ray")
+
+
+@contextlib.contextmanager
+def _ray(engine: str, host: str, port: int) -> Iterator[None]:
+    try:
+        import grpc  # noqa: F401 — Ray's client cannot do without
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError:
+        raise MissingExtraError(
+            f"engine {engine} must have Ray and its client, got no such packages; pip install 'tacit[ray]'"
+        ) from None
+    if ray.is_initialized():
+        raise InputError(
+            "engine",
+            engine,
+            requirement="must be the only Ray cluster that this process is connected to",
+            remedy="call ray.shutdown() first",
+        )
+    with engines.silent("ray.client_builder"), engines.silent("ray.util.multiprocessing.pool"):
+        try:
+            socket.create_connection((host, port), timeout=engines.TIMEOUT).close()
+            ray.init(engine.removeprefix(engines.INSECURE), log_to_driver=False)
+        except Exception:  # a server that is no Ray cluster, or a Ray of another version
+            raise InputError(
+                "engine",
+                engine,
+                requirement="must name the client server of a Ray cluster with this version of Ray and Python",
+                remedy="start it with `ray start --head`, or use engine='local'",
+            ) from None
+        try:
+            register_ray()
+            yield
+        finally:
+            ray.shutdown()
