@@ -296,8 +296,16 @@ BAD = {
     "delta of one": (GOOD, "--delta 1", "--delta must be a finite number"),
     "a ceiling of zero": (GOOD, "--require-advantage 0", "--require-advantage must be"),
     "two columns of one name": ("s,o,o\n1,2,2\n0,1,1\n", "", "must be there once"),
-    "no such positive": (GOOD, "--positive 2", "--positive must be a value of column 's', got '2'; write it as the file does"),
-    "a word as positive": (GOOD, "--positive yes", "--positive must be a value of column 's', got 'yes'; write it as the file does"),
+    "no such positive": (
+        GOOD,
+        "--positive 2",
+        "--positive must be a value of column 's', got '2'; write it as the file does",
+    ),
+    "a word as positive": (
+        GOOD,
+        "--positive yes",
+        "--positive must be a value of column 's', got 'yes'; write it as the file does",
+    ),
     "lipschitz of zero": (GOOD, "--lipschitz 0", "--lipschitz must be a finite number > 0"),
     "noise in it and on top": (GOOD, "--noise-added 1 --noise 1", "--noise-added must come without --noise"),
     "text with noise in it": ("s,o\n1,a\n0,b\n", "--noise-added 1", "must hold numbers where --noise"),
