@@ -500,8 +500,8 @@ def loss_guarantee(
     """The one shape of all: ε at most what was asked for, provided that its δ was seen to suffice."""
     if not spent <= mechanism.delta:
         raise NoTheoremError(
-            f"the constants of {type(mechanism).__name__} must give a δ of at most {mechanism.delta:.10g}, got {spent:g} "
-            f"at epsilon = {mechanism.epsilon:.10g}; use a smaller epsilon, or variant='tight'"
+            f"the constants of {type(mechanism).__name__} must give a δ of at most {mechanism.delta:.10g}, got "
+            f"{spent:g} at epsilon = {mechanism.epsilon:.10g}; use a smaller epsilon, or variant='tight'"
         )
     return Guarantee(
         quantity=f"privacy loss ε at δ = {text_above(mechanism.delta)}",
