@@ -109,7 +109,7 @@ def test_a_cluster_gives_the_numbers_of_a_local_run_to_the_bit(in_process, engin
 
 
 def test_a_worker_may_die(folder, in_process, cluster, engine):
-    whole = in_process("whole")
+    whole = in_process("whole", model="slow.py")
     start = command("--engine", engine, model="slow.py")
     with subprocess.Popen(start, cwd=folder, env=ALIKE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: batches(folder / "out"))

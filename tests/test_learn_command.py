@@ -660,7 +660,7 @@ def test_columns_of_any_name_and_a_large_budget_can_be_published(tmp_path, here)
     labelled = np.load(tmp_path / "out" / "publish" / "labelled.npz", allow_pickle=False)
     assert set(labelled.files) == {"file", "allow_pickle", "y"}
     assert {info.date_time[0] for info in labelled.zip.infolist()} == {1980}  # no time
-    assert "more than e^9000 times" in (tmp_path / "out" / "publish" / "report.html").read_text()
+    assert "at most e^9000 times" in (tmp_path / "out" / "publish" / "report.html").read_text()
 
 
 class Wary(LogisticRegression):
