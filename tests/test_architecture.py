@@ -21,115 +21,43 @@ from tacit import cli
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "tacit"
 
-# Each room and the rooms it may import. Nothing may import a room that does not list it here.
-MAY_IMPORT = {
-    "errors": set(),
-    "checked": {"errors"},
-    "cards": set(),
-    "guarantee": {"cards", "checked", "errors"},
-    "files": {"errors"},
-    "numerics": {"errors"},
-    "entropy": {"errors", "checked"},
-    "theory": {"errors", "checked", "numerics"},
-    "reconstruction": {"cards", "checked", "errors", "guarantee", "numerics", "report", "theory"},
-    "learning": {
-        "cards",
-        "checked",
-        "engine",
-        "entropy",
-        "errors",
-        "files",
-        "guarantee",
-        "kept",
-        "ledger",
-        "numerics",
-        "report",
-        "theory",
-    },
-    "audit": {"cards", "checked", "errors", "guarantee", "numerics", "report", "theory"},
-    "report": {"errors", "checked", "guarantee", "__init__"},
-    "ledger": {"checked", "errors", "files", "guarantee", "report"},
-    "demo": {
-        "audit",
-        "checked",
-        "errors",
-        "guarantee",
-        "learning",
-        "readings",
-        "reconstruction",
-        "report",
-        "theory",
-    },
-    "kept": {"errors", "files"},
-    "readings": {"guarantee", "reconstruction"},
-    "engine": {"errors"},
-    "bound": {
-        "__init__",
-        "checked",
-        "engine",
-        "errors",
-        "files",
-        "guarantee",
-        "kept",
-        "readings",
-        "reconstruction",
-        "report",
-    },
-    "reproduction": {
-        "audit",
-        "checked",
-        "errors",
-        "files",
-        "guarantee",
-        "kept",
-        "learning",
-        "readings",
-        "reconstruction",
-        "report",
-        "theory",
-        "__init__",
-    },
-    "plan": {"errors", "guarantee", "learning", "report"},
-    "tables": {"checked", "errors", "files"},
-    "learn": {"checked", "errors", "files", "guarantee", "kept", "learning", "ledger", "report", "tables", "theory"},
-    "audited": {"audit", "checked", "errors", "guarantee", "report", "tables"},
-    "cli": {
-        "__init__",
-        "audited",
-        "bound",
-        "demo",
-        "errors",
-        "files",
-        "learn",
-        "ledger",
-        "plan",
-        "report",
-        "reproduction",
-    },
-    "__init__": {"errors", "guarantee"},
-    "__main__": {"cli"},
-}
+# A room may import those of lower floors; rooms of one floor never import one another.
+FLOORS = [
+    {"core"},
+    {"theory", "runtime"},
+    {"report"},
+    {"ledger"},
+    {"reconstruction", "learning", "audit"},
+    {"demo", "reproduce"},
+    {"cli"},
+    {"__main__"},
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+FRONT_DOOR = "__init__"
+"""Names the rooms below; all may ask it for the version number."""
 # Foreign packages that only some rooms may import at all, wherever in a file the import stands.
-APPLIED = {f"tacit.reconstruction.{name}" for name in ("unbiased", "anyone", "twin_search", "bayes")}
+APPLIED = {
+    f"tacit.reconstruction.{name}" for name in ("unbiased", "two_point", "identification", "twin_search", "bayes")
+}
 """Modules that apply the theorems of others to a model."""
 
 ONLY_IN = {
     "matplotlib": {"report"},
     "jinja2": {"report"},
-    "sklearn": {"audit", "demo", "learning", "reconstruction", "reproduction"},
-    "opendp": {"entropy"},
+    "sklearn": {"audit", "demo", "learning", "reconstruction", "reproduce"},
+    "opendp": {"runtime"},
     "sqlalchemy": {"ledger"},
     "sqlite3": {"ledger"},
-    "dask": {"engine"},
-    "distributed": {"engine"},
-    "joblib": {"learning"},
-    "ray": {"learning"},
+    "dask": {"runtime"},
+    "distributed": {"runtime"},
+    "joblib": {"learning", "runtime"},
+    "ray": {"runtime"},
     "skops": {"learning"},
-    "pyarrow": {"tables"},
+    "pyarrow": {"runtime"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "torch": {"audit", "demo", "learning", "reconstruction", "bound", "kept", "reproduction"},
-    "torchvision": {"reproduction"},
+    "torch": {"audit", "demo", "learning", "reconstruction", "reproduce", "runtime", "theory"},
+    "torchvision": {"reproduce"},
 }
 
 
@@ -167,44 +95,59 @@ FILES = sorted(SOURCE.rglob("*.py"))
 def test_imports_run_one_way(path):
     own = room(path)
     for other, foreign in imports(path):
-        if other is not None and other != own:
-            assert other in MAY_IMPORT[own], f"{own} imports {other}"
+        if other not in (None, own, FRONT_DOOR) and own != FRONT_DOOR:
+            assert FLOOR[other] < FLOOR[own], f"{own} imports {other}"
         if foreign in ONLY_IN:
             assert own in ONLY_IN[foreign], f"{own} imports {foreign}"
 
 
-def test_the_rooms_form_no_circle():
-    order, left = [], {name: set(rooms) for name, rooms in MAY_IMPORT.items()}
-    left["report"].discard("__init__")  # for the version number, inside a function
+def modules_imported(path):
+    """Files of tacit that a file imports, wherever the import stands."""
+    package = path.relative_to(SOURCE.parent).parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = SOURCE.parent.joinpath(*package[: len(package) - node.level + 1])
+            base = base.joinpath(*(node.module or "").split(".")) if node.module else base
+            for alias in node.names:
+                for found in (base / f"{alias.name}.py", base / alias.name / "__init__.py", base.with_suffix(".py")):
+                    if found.exists():
+                        yield found
+                        break
+                else:
+                    yield base / "__init__.py"
+
+
+def test_no_files_import_one_another():
+    """Nor in a longer circle. A package's face, which hands names on, does not count."""
+    faces = {path for path in FILES if path.name == "__init__.py"}
+    left = {path: set(modules_imported(path)) - faces - {path} for path in FILES if path not in faces}
     while left:
-        free = [name for name, rooms in left.items() if rooms <= set(order)]
-        assert free, f"a circle among {sorted(left)}"
-        order += free
-        left = {name: rooms for name, rooms in left.items() if name not in free}
+        free = {path for path, needed in left.items() if not needed & set(left)}
+        assert free, f"a circle among {sorted(str(path.relative_to(SOURCE)) for path in left)}"
+        left = {path: needed for path, needed in left.items() if path not in free}
 
 
-def test_the_architecture_page_says_who_may_import_whom():
+def test_a_library_does_not_know_its_command():
+    """What a command does with a part lives in its study, which nothing else of that part imports."""
+    for part in ("reconstruction", "learning", "audit"):
+        for path in (SOURCE / part).rglob("*.py"):
+            if path.parent.name != "study" and path.name != "__init__.py":
+                assert not any(found.parent.name == "study" for found in modules_imported(path)), path
+
+
+def test_the_architecture_page_draws_the_floors():
     page = (ROOT / "docs" / "architecture.md").read_text()
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, flags=re.MULTILINE))
-    told = {
-        name: set(re.findall(r"`(\w+)`", words)) | ({"__init__"} if "the version number" in words else set())
-        for name, words in rows.items()
-    }
-    assert told == {name: rooms for name, rooms in MAY_IMPORT.items() if not name.startswith("__")}
-    drawn = set(re.findall(r"^  (\w+)(?:\.py|/) ", page, flags=re.MULTILINE))
-    assert drawn == set(MAY_IMPORT) - {"__main__"}
-
-
-def test_no_room_is_allowed_what_it_does_not_need():
-    used = {name: set() for name in MAY_IMPORT}
-    for path in FILES:
-        used[room(path)] |= {other for other, _ in imports(path) if other not in (None, room(path))}
-    assert used == MAY_IMPORT
+    drawn = re.findall(r"^  (\w+)(?:\.py|/) ", page, flags=re.MULTILINE)
+    assert sorted(drawn) == sorted({*FLOOR, FRONT_DOOR} - {"__main__"})
+    assert {room(path) for path in FILES} == {*FLOOR, FRONT_DOOR}
+    (told,) = re.findall(r"^Floors, from the top: (.*)$", page, flags=re.MULTILINE)
+    floors = [set(re.findall(r"`(\w+)`", floor)) for floor in told.split("→")]
+    assert floors == FLOORS[-2::-1]
 
 
 def test_the_core_needs_the_standard_library_alone():
-    for name in ("errors", "checked", "cards", "guarantee"):
-        foreign = {package for _, package in imports(SOURCE / f"{name}.py") if package}
+    for path in (SOURCE / "core").glob("*.py"):
+        foreign = {package for _, package in imports(path) if package}
         assert foreign - set(sys.stdlib_module_names) <= {"numpy"}  # of arrays at the door, imported where used
     script = "import sys, tacit; print('numpy' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "False"
@@ -373,7 +316,9 @@ def test_the_tests_that_documents_name_exist():
 def test_the_reference_shows_every_public_room():
     pages = "\n".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
     shown = set(re.findall(r"^::: (\S+)", pages, flags=re.MULTILINE))
-    public = {f"tacit.{room}" for room in ("reconstruction", "learning", "audit", "report", "ledger", "entropy")}
+    public = {
+        f"tacit.{room}" for room in ("reconstruction", "learning", "audit", "report", "ledger", "runtime.entropy")
+    }
     assert {"tacit", *public, *(module for module in theorems() if module not in APPLIED)} <= shown
 
 

@@ -9,18 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from commands import assert_one_line_error, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_report import comparison, report
+from pages import comparison, report
 
 from tacit import InputError, __version__, cli
 from tacit.cli import delivery
-
-
-def run(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "tacit", *arguments], capture_output=True, text=True, check=False, **options
-    )
 
 
 def test_version():
@@ -33,13 +28,6 @@ def test_help_names_the_commands_and_exit_codes():
     assert finished.returncode == 0
     assert "demo" in finished.stdout
     assert "Exit codes" in finished.stdout
-
-
-def assert_one_line_error(finished):
-    assert finished.returncode == 2, finished
-    assert finished.stdout == ""
-    assert finished.stderr.startswith("tacit: error: ")
-    assert finished.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -164,7 +152,7 @@ def test_one_file_under_two_names_is_refused(tmp_path):
 
 
 STAND_IN = """
-from test_report import comparison, report
+from pages import comparison, report
 from tacit import cli, demo
 demo.demo = lambda **_: report(comparison(), title="ε is small")
 cli.main(["demo"])
@@ -174,7 +162,7 @@ cli.main(["demo"])
 def run_stand_in(*, env=None, **options):
     """The real command line around a report that is there at once."""
     tests = Path(__file__).resolve().parent
-    path = os.pathsep.join([str(tests), str(tests.parent / "src")])
+    path = os.pathsep.join([str(tests / "support"), str(tests.parent / "src")])
     environment = {**os.environ, "PYTHONPATH": path, **(env or {})}
     command = [sys.executable, "-c", STAND_IN]
     return subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False, timeout=60, **options)
@@ -198,7 +186,7 @@ def test_a_reader_who_leaves_early_is_no_failure():
 
 
 GATE = """
-from test_report import comparison, report
+from pages import comparison, report
 from tacit import cli, demo
 def fails(**_):
     {body}
@@ -224,7 +212,7 @@ cli.main(["demo"])
 )
 def test_1_says_that_a_requirement_is_not_met_and_nothing_else(body, code):
     tests = Path(__file__).resolve().parent
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent / "src")])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests / "support"), str(tests.parent / "src")])}
     command = [sys.executable, "-c", GATE.format(body=body)]
     read, write = os.pipe()
     os.close(read)  # nobody reads: the verdict stays

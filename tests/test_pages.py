@@ -4,7 +4,7 @@ import json
 
 import pytest
 from browsing import PHONE, WAYS, assert_accessible, assert_fits, browser, opened
-from test_report import comparison, report
+from pages import comparison, report
 
 from tacit.report import Chapter, Figure, Slider, Step, Table, figures
 

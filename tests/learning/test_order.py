@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading
 
 from tacit.learning import KernelRidgeClassifier, PrivateClassifier, Propagated, stored
+from tacit.learning.mechanisms import session
 from tacit.ledger import Ledger
 from tacit.runtime import run_folder
 

@@ -39,7 +39,7 @@ from tacit.runtime.workers import opened
 
 KEY = bytes(range(32))
 HERE = Path(__file__).resolve().parent
-IMPORTABLE = os.pathsep.join([str(HERE), str(HERE.parents[1] / "src")])
+IMPORTABLE = os.pathsep.join(map(str, (HERE, HERE.parent / "support", HERE.parents[1] / "src")))
 
 
 def data(n=240, *, features=3, classes=3, random_state=0):

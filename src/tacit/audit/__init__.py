@@ -1,6 +1,7 @@
 """Certificates from tables: what nobody who sees an output can learn about a secret."""
 
-from .attacks import Attempt, Rates, attempts
+from .attacks import attempts
+from .attempt import Attempt, Rates
 from .certificate import READINGS, SCOPE, Certificate
 from .certifying import certify, certify_tally
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve

@@ -1,15 +1,11 @@
 """Attacks on a table: how well real adversaries tell the secret from the output, on rows they were not fitted to.
 
-attempts     all attacks that fit the output, each fitted, its rule chosen, and tested on three parts of the table
-Attempt      what one of them reached
-Rates        how often a rule hit and how often it gave a false alarm, with exact limits
+`attempts` runs all attacks that fit the output: each is fitted, its rule chosen, and tested on three parts of it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,18 +15,11 @@ from scipy import special
 from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import Attack
-from ..core.rounding import down, up
-from ..theory.confidence import binomial_lower, binomial_upper
+from .attempt import METHODS, Attempt, Rates, rate_limits
 from .certificate import Certificate
 from .columns import column, output_columns, spelled_numbers
 from .learners import LEARNERS, fitting, roc_counts
 
-METHODS = {
-    "threshold": "threshold on one column",
-    "histogram": "histogram of the output",
-    "boosting": "gradient boosting",
-    "network": "two-layer tanh network",
-}
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 
 LEAST_ROWS = 30
@@ -41,90 +30,6 @@ _OWN_STREAM = 0x7AC17  # noise must not repeat the draws of a table that was sim
 _FIT, _CHOICE = 1 / 3, 1 / 6  # of the rows; the other half tests
 
 _Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rates:
-    """How often a fixed rule said "positive" on rows of either class.
-
-    All four limits (Clopper–Pearson) hold together except with probability `failure_probability`.
-    """
-
-    true_positives: int
-    positives: int
-    false_positives: int
-    negatives: int
-    failure_probability: float
-
-    @property
-    def true_positive_rate(self) -> float:
-        """The share of positive rows that the rule found."""
-        return self.true_positives / self.positives
-
-    @property
-    def false_positive_rate(self) -> float:
-        """The share of negative rows for which it gave a false alarm, ties with the threshold among them."""
-        return self.false_positives / self.negatives
-
-    @property
-    def true_positive_limits(self) -> tuple[float, float]:
-        """A lower and an upper limit of its true positive rate."""
-        return _limits(self.true_positives, self.positives, self.failure_probability / 4)
-
-    @property
-    def false_positive_limits(self) -> tuple[float, float]:
-        """A lower and an upper limit of its false positive rate."""
-        return _limits(self.false_positives, self.negatives, self.failure_probability / 4)
-
-    @property
-    def advantage(self) -> tuple[float, float, float]:
-        """TPR − FPR as seen, and its limits."""
-        (hit_low, hit_high), (alarm_low, alarm_high) = self.true_positive_limits, self.false_positive_limits
-        seen = self.true_positive_rate - self.false_positive_rate
-        return seen, min(seen, down(hit_low - alarm_high)), max(seen, up(hit_high - alarm_low))
-
-    @property
-    def epsilon_lower(self) -> float:
-        """No release with a smaller ε, at δ = 0, has these rates: the best of ln TPR/FPR and ln TNR/FNR, both ways."""
-        (hit_low, hit_high), (alarm_low, alarm_high) = self.true_positive_limits, self.false_positive_limits
-        pairs = (
-            (hit_low, alarm_high),
-            (1 - alarm_high, 1 - hit_low),
-            (alarm_low, hit_high),  # a rule that finds the negative class shows as much
-            (1 - hit_high, 1 - alarm_low),
-        )
-        shown = [down(math.log(likely / unlikely), relative=1e-12) for likely, unlikely in pairs if likely > 0]
-        return max(0.0, *shown)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Attempt:
-    """What one attack reached on rows that it was neither fitted to nor chosen on.
-
-    attack         its advantage, comparable with the certificate's
-    rates          those of the rule behind it
-    at_rates       for each false positive rate aimed at, what was realised: ties make it differ
-    epsilon        the largest ε that a rule, chosen for it, shows
-    roc            false and true positive rates of all thresholds on the test rows, for pictures
-    calibration    (guessed probability, its share of positives, lower, upper limit) for groups of test rows, both
-                   classes weighted alike; empty where the attack guesses no probability
-    """
-
-    method: str
-    attack: Attack
-    rates: Rates
-    at_rates: tuple[tuple[float, Rates], ...]
-    epsilon: float
-    roc: tuple[tuple[float, float], ...]
-    calibration: tuple[tuple[float, float, float, float], ...]
-
-    @property
-    def name(self) -> str:
-        """The method in words."""
-        return METHODS[self.method]
-
-    def _repr_html_(self) -> str:
-        return self.attack._repr_html_()
 
 
 def attempts(
@@ -290,7 +195,7 @@ def _calibration(
         for truth in (labels, ~labels):
             count, total = int((inside & truth).sum()), int(truth.sum())
             shares.append(count / total)
-            limits.append(_limits(count, total, failure / (4 * len(kinds))))
+            limits.append(rate_limits(count, total, failure / (4 * len(kinds))))
         (low, high), (other_low, other_high) = limits
         found.append(
             (
@@ -301,10 +206,3 @@ def _calibration(
             )
         )
     return tuple(found)
-
-
-def _limits(count: int, total: int, failure: float) -> tuple[float, float]:
-    return (
-        binomial_lower(count, trials=total, failure_probability=failure),
-        binomial_upper(count, trials=total, failure_probability=failure),
-    )

@@ -18,7 +18,7 @@ from ..theory import leakage
 
 if TYPE_CHECKING:
     from ..report import Figure
-    from .attacks import Attempt
+    from .attempt import Attempt
 
 SCOPE = (
     "It covers exactly this output: who also sees the input, the label, other queries or other models is not covered.",

@@ -2,7 +2,7 @@
 
 For test points θ + ε_i with features shifted by z_i, and *any* coefficients c, the variance of an unbiased estimate of
 one coordinate is at least (Σ c_i (ε_i)_k)² / (cᵀBc), B_ij = exp(⟨z_i, z_j⟩) − 1 for whitened shifts
-(docs/proofs/quotient.md). The coefficients come from a regularised solve and may be as wrong as they like: the
+(docs/proofs/multipoint.md). The coefficients come from a regularised solve and may be as wrong as they like: the
 quotient is then evaluated, with every rounding error bounded and paid for.
 """
 
@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from ..core.rounding import at_least
-from .symmetric import gram, inverse, quadratic
 
 UNIT = 2.0**-53
 _LARGEST_EXPONENT = 700.0
 _LEAST_NORM = 1e-120
+_BLOCK = 2048
 
 
 @at_least
@@ -32,7 +32,7 @@ def multipoint_variance(
     Assumptions. Unbiased at all test points (caller); shifts are whitened by Gaussian noise (caller) and each lies
                  within feature_error of the true one in norm (caller); float64 (checked by the door).
     Direction.   Rounded down; the errors of the shifts, of the inputs and of every sum are bounded and paid for.
-    Reference.   Barankin 1949; McAulay and Seidman 1969; docs/proofs/quotient.md.
+    Reference.   Barankin 1949; McAulay and Seidman 1969; docs/proofs/multipoint.md.
 
     Shapes: shifts (b, m, n); step, feature_error and input_error (b,); the result (b, m).
     """
@@ -57,7 +57,7 @@ def two_sided_variance(
                  the model's curvature, falls out of the denominator.
     Assumptions. Those of `multipoint_variance`.
     Direction.   Rounded down, as there.
-    Reference.   Barankin 1949; McAulay and Seidman 1969; docs/proofs/quotient.md.
+    Reference.   Barankin 1949; McAulay and Seidman 1969; docs/proofs/multipoint.md.
 
     Shapes: those of `multipoint_variance`.
     """
@@ -92,7 +92,7 @@ def _variance(sides: Sequence[Tensor], *, step: Tensor, errors: tuple[Tensor, Te
     rounding_of_sums = (4 * points + 1000) * UNIT * weighed(own_rest.sqrt()).square()
     steepness = torch.expm1(norms.square().amax(dim=(0, 2)) * (1 + 1e-6))[:, None]
     rounding_of_gram = steepness * (n + 8) * UNIT * weighed(norms).square()
-    second_order = quadratic(c, rest).clamp(min=0) + rounding_of_sums + rounding_of_gram
+    second_order = _quadratic(c, rest).clamp(min=0) + rounding_of_sums + rounding_of_gram
     # In the Hilbert space of the kernel, moving z_i by δ moves its image by at most δ·√(1 + r²)·exp(r²/2).
     reach = norms + feature_error[:, None]
     moved = weighed(feature_error[:, None] * (1 + reach.square()).sqrt() * torch.exp(reach.square() / 2))
@@ -119,10 +119,10 @@ def _usable(shifts: Tensor) -> Tensor:
 
 def _kernels(sides: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """exp(G) − 1 and exp(G) − 1 − G for the Gram matrix of the points; of two sides, each with its sign, summed."""
-    products = gram(sides[0])
+    products = _gram(sides[0])
     kernel, rest = torch.expm1(products), _rest(products)
     if len(sides) == 2:
-        products = gram(sides[1])
+        products = _gram(sides[1])
         kernel += torch.expm1(products)
         rest += _rest(products)
         products = sides[0] @ sides[1].mT
@@ -144,7 +144,7 @@ def _coefficients(kernel: Tensor, usable: Tensor, regularisation: float) -> Tens
     while bool((failed > 0).any()):
         ridge = torch.where(failed > 0, (100 * ridge).clamp(min=1e-16), ridge)
         factor, failed = torch.linalg.cholesky_ex(_ridged(kernel, ridge * scale))
-    found = inverse(factor) * scale[:, None, None]
+    found = _inverse(factor) * scale[:, None, None]
     return torch.where(usable[:, :, None] & usable[:, None, :], found, 0.0)
 
 
@@ -160,3 +160,48 @@ def _tail(x: Tensor) -> Tensor:
     for k in range(8, 2, -1):
         result = torch.addcmul(one, result, x, value=1 / k)
     return result * x * x / 2
+
+
+# Symmetric matrices at half the work: each pair of rows once, in blocks. torch has no such products of its own.
+
+
+def _gram(vectors: Tensor, *, block: int = _BLOCK) -> Tensor:
+    """All scalar products of the rows of (…, m, n)."""
+    m = vectors.shape[-2]
+    if m <= block:
+        return vectors @ vectors.mT
+    result = vectors.new_empty((*vectors.shape[:-1], m))
+    for start in range(0, m, block):
+        stop = min(start + block, m)
+        products = vectors[..., start:, :] @ vectors[..., start:stop, :].mT
+        result[..., start:, start:stop] = products
+        result[..., start:stop, stop:] = products[..., stop - start :, :].mT
+    return result
+
+
+def _quadratic(vectors: Tensor, matrix: Tensor, *, block: int = _BLOCK) -> Tensor:
+    """cᵀRc for every row c of (…, k, m) and a symmetric R (…, m, m)."""
+    total = vectors.new_zeros(vectors.shape[:-1])
+    for start in range(0, matrix.shape[-1], block):
+        own = slice(start, start + block)
+        products = vectors[..., own] @ matrix[..., own, own]
+        if start > 0:
+            products += 2 * (vectors[..., :start] @ matrix[..., :start, own])
+        total += (products * vectors[..., own]).sum(dim=-1)
+    return total
+
+
+def _inverse(factor: Tensor, *, block: int = _BLOCK) -> Tensor:
+    """(LLᵀ)⁻¹ from a lower triangular L, by the inverses of its leading part and of what that leaves (Schur)."""
+    m = factor.shape[-1]
+    if m <= block:
+        return torch.cholesky_inverse(factor)
+    first, second = slice(m // 2), slice(m // 2, m)
+    leading = factor[..., first, first]
+    across = torch.linalg.solve_triangular(leading, factor[..., second, first], upper=False, left=False)
+    result = torch.empty_like(factor)
+    result[..., second, second] = left = _inverse(factor[..., second, second], block=block)
+    result[..., second, first] = mixed = -left @ across
+    result[..., first, second] = mixed.mT
+    result[..., first, first] = _inverse(leading, block=block) - across.mT @ mixed
+    return result

@@ -1,5 +1,8 @@
 """Students: classifiers of public records, from the answers alone."""
 
+import sys
+
+from . import images, kernels, network
 from .fitting import Constant, Renumbered
 from .images import OrientedGradients
 from .kernels import KernelRidgeClassifier
@@ -16,6 +19,8 @@ __all__ = [
     "VoteRegression",
 ]
 
-# Files of published classifiers name these types by where they stood in tacit 0.1, and go on doing so.
+# Files of published classifiers name a type by the module that it stood in when tacit 0.1 wrote them: all go on loading.
 for _kind in (Constant, Propagated, Renumbered, VoteRegression):
     _kind.__module__ = __name__
+for _name, _module in (("images", images), ("kernels", kernels), ("network", network)):
+    sys.modules.setdefault(f"tacit.learning.{_name}", _module)

@@ -1,17 +1,13 @@
 """The published experiments in small: real digits where there are any, the paper's networks, kills and resumptions."""
 
-import gzip
-import io
 import json
-import os
 import shutil
-import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from published_data import write_digits
 from torch import nn
 
 from tacit import cli
@@ -23,35 +19,7 @@ from tacit.reproduce.hcr import reproduce, steps
 from tacit.reproduce.hcr_task import SETTINGS, Run, Task
 from tacit.runtime import run_folder
 
-DATA = Path(os.environ.get("TACIT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 KNOWN, TESTED = 320, 40
-
-
-def write_digits(folder, *, known, tested):
-    """The first so many digits of MNIST, in a folder as the whole of it has."""
-    if not (DATA / "mnist").is_dir():
-        pytest.skip(f"no MNIST in {DATA}; set TACIT_DATA to a folder that holds mnist/*.gz")
-    (folder / "mnist").mkdir()
-    for kind, count in (("train", known), ("t10k", tested)):
-        for name, header, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
-            file = f"mnist/{kind}-{name}-ubyte.gz"
-            raw = gzip.decompress((DATA / file).read_bytes())
-            short = raw[:4] + count.to_bytes(4, "big") + raw[8 : header + count * size]
-            (folder / file).write_bytes(gzip.compress(short))
-    return folder
-
-
-def write_adult(folder, *, known, tested):
-    """The first so many records of Adult, in an archive as the whole of it is."""
-    if not (DATA / "adult.tar.xz").is_file():
-        pytest.skip(f"no adult.tar.xz in {DATA}; set TACIT_DATA to a folder that holds it")
-    with tarfile.open(DATA / "adult.tar.xz") as archive, tarfile.open(folder / "adult.tar.xz", "w:xz") as short:
-        for name, count in (("./adult.data", known), ("./adult.test", tested)):
-            text = b"\n".join(archive.extractfile(name).read().split(b"\n")[: count + 1])
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            short.addfile(member, io.BytesIO(text))
-    return folder
 
 
 @pytest.fixture(scope="module")

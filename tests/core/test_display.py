@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
-from test_report import comparison, report
+from pages import comparison, report
 from torch import nn
 
 from tacit import Comparison

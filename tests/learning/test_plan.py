@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-from test_cli import assert_one_line_error, run
-from test_report import Page
+from commands import assert_one_line_error, run
+from pages import Page
 
 from tacit import InputError
 from tacit.learning.study.plan import report

@@ -8,12 +8,12 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import assert_one_line_error, run
+from pages import Page
 from pyarrow import csv, parquet
 from tacit.audited import Task, audit
 from tacit.audited.reading import read
 from tacit.audited.sample import Sample
-from test_cli import assert_one_line_error, run
-from test_report import Page
 
 from tacit import TacitError, tables
 from tacit.audit import attempts, certify, certify_slices

@@ -7,10 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
+from commands import run
+from published_data import write_adult, write_digits
 from scipy import stats
 from sklearn.neural_network import MLPClassifier
-from test_cli import run
-from test_reproduction import write_adult, write_digits
 
 from tacit import cli
 from tacit.audit import certify

@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import skops.io
+from commands import assert_one_line_error
+from pages import Page
 from pyarrow import parquet
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.ensemble import RandomForestClassifier
@@ -25,8 +27,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from test_cli import assert_one_line_error
-from test_report import Page
 
 from tacit import Comparison, InputError
 from tacit.learning.dry_run import rehearsal, vouched

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from tacit.theory.multipoint import multipoint_variance, two_sided_variance
+from tacit.theory.multipoint import _gram, _inverse, _quadratic, multipoint_variance, two_sided_variance
 
 
 def bound(shifts, backwards=None, *, step=1e-3, feature_error=0.0, input_error=0.0, regularisation=1e-8):
@@ -193,3 +193,27 @@ def test_an_input_that_needs_a_larger_ridge_does_not_change_its_neighbour():
         regularisation=0.0,
     )
     torch.testing.assert_close(both[0], bound(nearly, regularisation=0.0), rtol=1e-9, atol=0)
+
+
+def drawn(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 5, 10, 23])
+@pytest.mark.parametrize("block", [5, 100])
+class TestBlocks:
+    def test_gram(self, rows, block):
+        vectors = drawn(2, rows, 7)
+        found = _gram(vectors, block=block)
+        torch.testing.assert_close(found, vectors @ vectors.mT, rtol=1e-13, atol=1e-13)
+
+    def test_quadratic(self, rows, block):
+        vectors, matrix = drawn(2, 6, rows), _gram(drawn(2, rows, 7))
+        expected = torch.einsum("bki,bij,bkj->bk", vectors, matrix, vectors)
+        torch.testing.assert_close(_quadratic(vectors, matrix, block=block), expected, rtol=1e-12, atol=1e-12)
+
+    def test_inverse(self, rows, block):
+        matrix = _gram(drawn(2, rows, 3 * rows))
+        found = _inverse(torch.linalg.cholesky(matrix), block=block)
+        torch.testing.assert_close(found @ matrix, torch.eye(rows, dtype=torch.float64).expand(2, -1, -1))
+        torch.testing.assert_close(found, found.mT)

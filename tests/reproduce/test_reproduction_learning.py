@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from test_reproduction import write_adult, write_digits
+from published_data import write_adult, write_digits
 
 from tacit import cli
 from tacit.reproduce import gather, mechanisms
