@@ -24,7 +24,7 @@ import tacit.theory.gate
 import tacit.theory.leakage
 import tacit.theory.learnability
 import tacit.theory.quantized
-from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo, entropy
+from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, InputError, TacitError, checked, demo, entropy
 from tacit.learning import gate_design
 from tacit.report import Figure, Report, Table
 
@@ -840,6 +840,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("door", "good"), [pytest.param(*row[:2], id=row[0].__qualname__) for row in DOORS])
+def test_a_signalling_nan_is_refused_without_a_warning():
+    """Of a damaged file: NumPy would warn before the number is looked at."""
+    signalling = np.array([0x7FA00000], dtype=np.uint32).view(np.float32)
+    with pytest.raises(InputError, match="x must be a non-empty array of finite real numbers"):
+        checked.array("x", signalling, remedy="pass numbers")
+
+
 def test_the_good_values_of_this_table_are_good(door, good):
     if door is not demo.demo:  # which tests/test_demo.py runs
         door(**good)
