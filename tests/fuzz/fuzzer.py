@@ -368,12 +368,11 @@ def worker(arguments: argparse.Namespace) -> None:
         speak.write(json.dumps([number, what, wrong, time.monotonic() - began]) + "\n")
 
 
-def fuzz(cases: int, seed: int) -> tuple[Counter[str], Counter[str], list[str]]:
-    """How many cases of each kind were run, how long they took, and what was wrong."""
+def fuzz(cases: int, seed: int, first: int = 0) -> tuple[Counter[str], Counter[str], list[str]]:
+    """How many cases of each kind were run, from `first` to `cases`, how long they took, and what was wrong."""
     counts: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
     wrong: list[str] = []
-    first = 0
     with tempfile.TemporaryDirectory(prefix="tacit-fuzz-") as place:
         good = Path(place) / "good"
         good.mkdir()
@@ -408,7 +407,7 @@ def fuzz(cases: int, seed: int) -> tuple[Counter[str], Counter[str], list[str]]:
 def main() -> None:
     """The command line of this script."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--cases", type=int, default=2000, help="end before this case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="begin with this case")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -418,7 +417,7 @@ def main() -> None:
         worker(arguments)
         return
     began = time.monotonic()
-    counts, seconds, wrong = fuzz(arguments.cases, arguments.seed)
+    counts, seconds, wrong = fuzz(arguments.cases, arguments.seed, arguments.first)
     for what, count in sorted(counts.items()):
         print(f"{count:8d} {what}, {seconds[what] / count:.2g} seconds each")
     print(f"{sum(counts.values())} cases, {len(wrong)} of them wrong, in {time.monotonic() - began:.0f} seconds")

@@ -66,6 +66,7 @@ LIES = {
     "holds objects": npy("(1,)", kind="|O", content=bytes(64)),
     "ends too soon": npy("(9,)", content=bytes(64)),
     "is no header": npy("os.getcwd()"),
+    "was damaged so that NumPy warns": npy("(9L,)", content=bytes(72)),
     "is nothing": b"",
 }
 

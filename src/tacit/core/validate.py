@@ -146,7 +146,8 @@ def array(
         raise InputError(name, value, requirement=requirement, remedy=remedy) from None
     if found.dtype.kind not in "iuf":
         raise InputError(name, value, requirement=requirement, remedy=remedy)
-    result = found.astype(np.float64, order="C", copy=False)
+    with np.errstate(all="ignore"):  # signalling nans and overflows; what comes of them is looked at below
+        result = found.astype(np.float64, order="C", copy=False)
     if result.size == 0 or (dimensions is not None and result.ndim != dimensions):
         raise InputError(f"{name}, of shape {result.shape},", value, requirement=requirement, remedy=remedy)
     good = (result >= at_least) & (result <= at_most) & (np.isfinite(result) | (not finite))

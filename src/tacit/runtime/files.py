@@ -11,6 +11,7 @@ import math
 import os
 import secrets
 import stat
+import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,9 +171,11 @@ def _array(file: IO[bytes], size: int, path: Path, name: str) -> NDArray[Any]:
 
 @contextlib.contextmanager
 def _reading(path: Path, name: str) -> Iterator[None]:
-    """Whatever is raised over bytes that are no arrays becomes one line."""
+    """Whatever is raised over bytes that are no arrays becomes one line; so does what is only warned of."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield
     except InputError:
         raise
     except Exception as failure:  # NumPy and zipfile raise what they like
