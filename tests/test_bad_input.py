@@ -893,3 +893,10 @@ def test_errors_that_travel_between_processes_stay_whole():
         Assumption(text="", checked_by="code")
     again = pickle.loads(pickle.dumps(refusal.value))  # noqa: S301 — our own bytes, as worker processes send them
     assert str(again) == str(refusal.value)
+
+
+def test_a_signalling_nan_is_refused_without_a_warning():
+    """Of a damaged file: NumPy would warn before the number is looked at."""
+    signalling = np.array([0x7FA00000], dtype=np.uint32).view(np.float32)
+    with pytest.raises(InputError, match="x must be a non-empty array of finite real numbers"):
+        checked.array("x", signalling, remedy="pass numbers")
