@@ -24,7 +24,8 @@ import tacit.theory.gate
 import tacit.theory.leakage
 import tacit.theory.learnability
 import tacit.theory.quantized
-from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, TacitError, demo
+from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, InputError, TacitError, demo
+from tacit.core import validate
 from tacit.learning.mechanisms import gate_design
 from tacit.report import Figure, Report, Table
 from tacit.runtime import entropy
@@ -899,4 +900,4 @@ def test_a_signalling_nan_is_refused_without_a_warning():
     """Of a damaged file: NumPy would warn before the number is looked at."""
     signalling = np.array([0x7FA00000], dtype=np.uint32).view(np.float32)
     with pytest.raises(InputError, match="x must be a non-empty array of finite real numbers"):
-        checked.array("x", signalling, remedy="pass numbers")
+        validate.array("x", signalling, remedy="pass numbers")

@@ -19,7 +19,7 @@ __all__ = [
     "VoteRegression",
 ]
 
-# Files of published classifiers name a type by the module that it stood in when tacit 0.1 wrote them: all go on loading.
+# Published files name a type by the module that it stood in when tacit 0.1 wrote them: all go on loading.
 for _kind in (Constant, Propagated, Renumbered, VoteRegression):
     _kind.__module__ = __name__
 for _name, _module in (("images", images), ("kernels", kernels), ("network", network)):
