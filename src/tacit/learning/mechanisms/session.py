@@ -192,6 +192,7 @@ def one_distance(counts: NDArray[np.int64]) -> int:
 
 
 def check_budget(mechanism: Any) -> None:
+    """Refuses an ε or δ that no mechanism is run for."""
     validate.number("epsilon", mechanism.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
     validate.probability("delta", mechanism.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
 
