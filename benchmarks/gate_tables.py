@@ -1,6 +1,6 @@
 """The gate's designs for common budgets, searched for, proven, and stored with the package: some minutes.
 
-python benchmarks/gate_tables.py src/tacit/learning/gate_designs.npz
+python benchmarks/gate_tables.py src/tacit/learning/mechanisms/gate_designs.npz
 """
 
 from __future__ import annotations
