@@ -538,7 +538,7 @@ class Odd(DecisionTreeClassifier):
 
 def test_what_a_learner_holds_must_come_from_its_packages():
     held = rehearsal("--learner", Odd(), width=2, classes=2)
-    with pytest.raises(InputError, match=r"^--learner must hold types of sklearn, test_learn_command alone .*Fraction"):
+    with pytest.raises(InputError, match=r"^--learner must hold types of sklearn, test_learn_files alone .*Fraction"):
         vouched("--learner", Odd(), held)
     boosted = make_pipeline(StandardScaler(), pytest.importorskip("lightgbm").LGBMClassifier(verbose=-1))
     assert "lightgbm.basic.Booster" in vouched(
