@@ -18,6 +18,7 @@ from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform
 from .other_noise import Density, Sampled
 from .priors import Gallery, Mixture, Prior
+from .study import bound, bound_files
 from .twin_search import Twins, twins
 from .two_point import TwoPointBounds, two_point_bounds
 from .unbiased import (
@@ -48,6 +49,8 @@ __all__ = [
     "UnbiasedBounds",
     "Uniform",
     "bayes_bound",
+    "bound",
+    "bound_files",
     "calibrate",
     "gradient_inversion",
     "hcr_bounds",

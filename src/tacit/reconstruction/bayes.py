@@ -103,7 +103,7 @@ def bayes_bound(
     prior: Prior,
     noise: Noise,
     *,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     draws: int = 20_000,
     mode_draws: int = 0,
     failure_probability: float = 0.001,

@@ -38,7 +38,7 @@ def local_limit(
     inputs: object,
     noise: Noise,
     *,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     rtol: float = 1e-8,
     feature_error: float | None = None,
 ) -> LocalLimit:

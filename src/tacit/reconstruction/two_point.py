@@ -81,7 +81,7 @@ def two_point_bounds(
     inputs: object,
     noise: Noise,
     *,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     box: Box | None = None,
     largest: float | None = None,
     feature_error: float | None = None,
