@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from tacit import InputError
-from tacit.reconstruction.study import Task, bound
+from tacit.reconstruction import bound_files
 from tacit.runtime.clusters import opened
 
 # A class of the file's own, which workers cannot import, and slow enough to be killed in the middle.
@@ -81,9 +81,9 @@ def in_process(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
     def run_here(out, *, model="quick.py", methods=("multi-point",), **options):
-        files = {"model": f"{model}:features", "weights": folder / "weights.safetensors", "data": folder / "data.npy"}
-        setting = {"noise": "gaussian:0.5", "basis": "dct", "limit": None, "seed": 0, "feature_error": 1e-6}
-        bound(Task(**files, **{**setting, "resume": False, **options}, methods=methods, out=folder / out))
+        files = {"weights": folder / "weights.safetensors", "data": folder / "data.npy", "out": folder / out}
+        setting = {"noise": "gaussian:0.5", "basis": "dct", "feature_error": 1e-6, "method": ",".join(methods)}
+        bound_files(f"{model}:features", **files, **{**setting, **options})
         return batches(folder / out)
 
     yield run_here

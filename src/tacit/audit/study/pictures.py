@@ -9,8 +9,11 @@ import numpy as np
 
 from ...core.guarantee import safe_text
 from ...report import Figure, figures
-from .. import Attempt, Certificate, Tally, certify_tally
 from ..attacks import LEAST_ROWS
+from ..attempt import Attempt
+from ..certificate import Certificate
+from ..certifying import certify_tally
+from ..tally import Tally
 from .findings import Findings
 from .inputs import Read
 from .options import Task
