@@ -125,7 +125,7 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
         if data.proposer is not None:
             learner = classifier.estimator if classifier.student is None else classifier.student
             proposer = learners.proposer(learner, *data.proposer)
-    with workers.opened(task.engine):
+    with workers.open_workers(task.engine):
         folder = _folder(task)  # once a cluster, if there is to be one, has answered
     classifier.set_params(ledger=_ledger(task))
     advance("training teachers")

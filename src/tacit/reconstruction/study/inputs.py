@@ -18,7 +18,7 @@ from ...runtime import files, run_folder
 from ..basis import usual_basis
 from ..noise import Gaussian, Laplace, Noise, Quantized, Uniform
 from ..priors import Gallery, Mixture, Prior
-from ..release import opened, weight_type
+from ..release import open_release, weight_type
 from .options import METHODS, Task, has_theorem
 
 _Array = NDArray[np.float64]
@@ -212,4 +212,4 @@ def error_of(model: Any, inputs: _Array, feature_error: float | None) -> float:
             remedy="change one of them; of a text model give the embeddings as --data, and a MODEL that returns "
             "torch.nn.Identity()",
         ) from None
-    return opened(model, torch.tensor(inputs), feature_error=feature_error, only_these=True).error
+    return open_release(model, torch.tensor(inputs), feature_error=feature_error, only_these=True).error

@@ -17,7 +17,7 @@ from ...core.errors import InputError, TacitError
 from ...core.guarantee import Attack, Comparison, Guarantee
 from ...report import Report
 from ...runtime import run_folder
-from ...runtime.clusters import opened
+from ...runtime.clusters import open_cluster
 from .. import median_bounds
 from ..attacks import linear_decoder, nearest_candidate, posterior_mean
 from ..bayes import bayes_bound
@@ -151,7 +151,7 @@ def _run(task: Task, features: nn.Module, gallery: _Array, advance: Callable[[st
     )
     advance = _counted(task, len(data.inputs), advance)
     on_data = None
-    with opened(task.engine) as outcomes:
+    with open_cluster(task.engine) as outcomes:
         if task.out is not None:
             claim_folder(task, task.out, data, features)
         try:
