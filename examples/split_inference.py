@@ -21,10 +21,10 @@ from tacit.reconstruction import (
     Gaussian,
     bayes_bound,
     calibrate,
+    evaluate_decoder,
     identification_bound,
     nearest_candidate,
     trained_decoder,
-    tried_decoder,
 )
 from tacit.report import Figure, Report, figures
 
@@ -83,7 +83,7 @@ prior = Gallery(images[private])
 remains = bayes_bound(phone, prior, noise, seed=1).guarantee()
 decoder = trained_decoder(phone, images[public], noise, epochs=20, width=256)
 rebuilding = Comparison(
-    guarantee=remains, attack=tried_decoder(decoder, phone, images[public], prior, noise, tries=4000, seed=3)
+    guarantee=remains, attack=evaluate_decoder(decoder, phone, images[public], prior, noise, tries=4000, seed=3)
 )
 for comparison in (naming, rebuilding):
     print(comparison.guarantee)

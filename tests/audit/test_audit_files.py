@@ -1,5 +1,7 @@
 """`tacit audit` as people run it: real files in, verdicts and exit codes out, bad tables refused in one line."""
 
+import dataclasses
+import inspect
 import json
 import re
 import subprocess
@@ -11,12 +13,13 @@ import pytest
 from commands import assert_one_line_error, run
 from pages import Page
 from pyarrow import csv, parquet
-from tacit.audited import Task, audit
-from tacit.audited.reading import read
-from tacit.audited.sample import Sample
 
-from tacit import TacitError, tables
-from tacit.audit import attempts, certify, certify_slices
+from tacit import TacitError
+from tacit.audit import attempts, audit_file, certify, certify_slices
+from tacit.audit.sample import Sample
+from tacit.audit.study.inputs import read
+from tacit.audit.study.options import Task
+from tacit.runtime import tables
 
 ROWS = 8_000
 RNG = np.random.default_rng(0)
@@ -31,7 +34,15 @@ TABLE = {
 
 
 def audited(table, **options):
-    return audit(Task(**{"table": table, "secret": "s", "outputs": ("o",)} | options))
+    return audit_file(table, **{"secret": "s", "output": "o"} | options)
+
+
+def kept(table, *outputs, **options):
+    """What an audit of a file keeps of it."""
+    usual = {name: one.default for name, one in inspect.signature(audit_file).parameters.items()}
+    fields = {field.name: usual.get(field.name) for field in dataclasses.fields(Task)}
+    task = Task(**fields | {"table": table, "secret": "s", "outputs": outputs} | options)
+    return read(task, lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +66,7 @@ def written(folder):
 
 
 def test_pictures_state_the_condition_that_the_certificate_rests_on(folder):
-    found = audit(Task(table=folder / "t.csv", secret="member", outputs=("score",), monotone=True))  # noqa: S106
+    found = audit_file(folder / "t.csv", secret="member", output="score", monotone=True)  # noqa: S106
     captions = [figure.caption for figure in found.figures if "shaded region" in figure.caption]
     assert captions
     assert all(", if " in caption for caption in captions)
@@ -99,7 +110,7 @@ def test_the_numbers_are_the_library_s(written):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_column_that_holds_its_noise_is_certified_as_the_library_does(folder, name):
-    columns = {"secret": "member", "outputs": ("score",)}
+    columns = {"secret": "member", "output": "score"}
     expected = certify(TABLE["member"], TABLE["score"], noise_added=1.0, delta=0.025, loss="joint")
     parts = certify_slices(TABLE["member"], TABLE["score"], TABLE["group"], noise_added=1.0, delta=0.025, loss="joint")
     report = audited(folder / name, **columns, noise_added=1.0, slices="group", attack_rows=0)
@@ -140,7 +151,7 @@ def test_the_page_shows_the_three_pictures(written):
 def test_csv_and_parquet_say_the_same_as_the_library(folder, output):
     seen = {name: TABLE[name] for name in output}
     expected = certify(TABLE["member"], seen if len(seen) > 1 else TABLE[output[0]], delta=0.1, loss="joint")
-    columns = {"secret": "member", "outputs": tuple(output)}
+    columns = {"secret": "member", "output": tuple(output)}
     for name in ("t.csv", "t.parquet"):
         report = audited(folder / name, **columns, delta=0.1, attack_rows=0)
         assert report.detail["readings"]["advantage"] == expected.advantage
@@ -206,7 +217,7 @@ def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
         assert report.summary[0].startswith("If the secret's mean given the output, coded ±1 and with both values ")
         assert "met: " in report.summary[0]
     both = certify(secret, {"o": score, "p": 1 - score}, delta=0.05, method="lipschitz", lipschitz=0.5)
-    report = audited(tmp_path / "t.parquet", outputs=("o", "p"), lipschitz=0.5, attack_rows=0)
+    report = audited(tmp_path / "t.parquet", output=("o", "p"), lipschitz=0.5, attack_rows=0)
     assert report.detail["readings"]["advantage"] == both.advantage
 
 
@@ -255,7 +266,7 @@ def test_the_positive_secret_is_found_by_its_text(secrets, given, meant, tmp_pat
 
 
 def test_pictures_are_drawn_for_a_page_alone(folder):
-    columns = {"secret": "member", "outputs": ("class",), "attack_rows": 0}
+    columns = {"secret": "member", "output": "class", "attack_rows": 0}
     assert len(audited(folder / "t.parquet", **columns).figures) == 2
     assert not audited(folder / "t.parquet", **columns, pictures=False).figures
 
@@ -352,8 +363,7 @@ def damaged(content, rng, tries):
 
 
 def counts(path):
-    task = Task(table=path, secret="s", outputs=("o", "w"), attack_rows=0)  # noqa: S106 — no password
-    return {cell: pair.tolist() for cell, pair in read(task, lambda _: None).whole._cells.items()}
+    return {cell: pair.tolist() for cell, pair in kept(path, "o", "w", attack_rows=0).whole._cells.items()}
 
 
 def counts_or_refusal(path):
@@ -486,14 +496,14 @@ def test_no_refusal_shows_what_a_row_holds(tmp_path):
     tries = [
         ("t.csv", {"secret": "name"}),
         ("t.csv", {"secret": "id"}),
-        ("t.csv", {"outputs": ("name",), "noise": 1.0}),
-        ("t.csv", {"outputs": ("id",), "noise": 1.0}),
-        ("t.csv", {"outputs": ("id",), "lipschitz": 1.0}),
-        ("t.csv", {"secret": "name", "slices": "s", "outputs": ("id",)}),
+        ("t.csv", {"output": "name", "noise": 1.0}),
+        ("t.csv", {"output": "id", "noise": 1.0}),
+        ("t.csv", {"output": "id", "lipschitz": 1.0}),
+        ("t.csv", {"secret": "name", "slices": "s", "output": "id"}),
         ("headless.csv", {}),
-        ("t.parquet", {"secret": "name", "outputs": ("s",)}),
-        ("t.parquet", {"outputs": ("name",), "noise": 1.0}),
-        ("t.parquet", {"outputs": ("id",)}),
+        ("t.parquet", {"secret": "name", "output": "s"}),
+        ("t.parquet", {"output": "name", "noise": 1.0}),
+        ("t.parquet", {"output": "id"}),
     ]
     for name, options in tries:
         with pytest.raises(TacitError) as refusal:
@@ -562,8 +572,7 @@ def test_a_run_is_repeated_to_the_bit(tmp_path):
     rng = np.random.default_rng(5)
     table = pa.table({"s": rng.integers(0, 2, 200_000), "o": rng.integers(0, 3_000, 200_000)})
     parquet.write_table(table, tmp_path / "t.parquet")
-    task = Task(table=tmp_path / "t.parquet", secret="s", outputs=("o",))  # noqa: S106 — no password
-    drawn = [read(task, lambda _: None).sample.table() for _ in range(2)]
+    drawn = [kept(tmp_path / "t.parquet", "o").sample.table() for _ in range(2)]
     np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
     np.testing.assert_array_equal(drawn[0][1][0], drawn[1][1][0])
 

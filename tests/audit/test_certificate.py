@@ -13,6 +13,7 @@ from tacit.audit import (
     Audit,
     ImpliedByDP,
     Tally,
+    attempts,
     audit,
     certify,
     certify_network,
@@ -29,7 +30,7 @@ OUTPUT = RNG.integers(0, 4, 2000)
 
 
 def test_a_certificate_says_everything():
-    found = certify(SECRET, OUTPUT, delta=0.05, name="the predicted class")
+    found = certify(SECRET, OUTPUT, delta=0.05, loss="squared", name="the predicted class")
     guarantee = found.guarantee
     assert guarantee == Guarantee.from_json(guarantee.to_json())
     assert str(guarantee).startswith("advantage (TPR − FPR) in telling 1 from 0 by the predicted class is at most 0.1")
@@ -45,7 +46,7 @@ def test_a_certificate_says_everything():
 
 
 def test_readings_follow_from_one_another():
-    found = certify(SECRET, OUTPUT, delta=0.05)
+    found = certify(SECRET, OUTPUT, delta=0.05, loss="squared")
     assert found.squared_loss == pytest.approx(1 - found.squared)
     assert found.advantage == pytest.approx(math.sqrt(found.squared))
     assert found.balanced_accuracy == pytest.approx((1 + found.advantage) / 2)
@@ -86,7 +87,7 @@ def test_a_certificate_is_its_theorem_at_the_plug_in(sampling, form):
     sizes = {"positives": 1000, "negatives": 1000, "failure_probability": 0.05, "paired": sampling == "pairs"}
     options = {"delta": 0.05, "form": form, "sampling": sampling}
     squared, log = (getattr(certificates, f"{name}_{form}") for name in ("squared", "log"))
-    assert certify(secret, output, **options).squared == pytest.approx(squared(v, **sizes), rel=1e-9)
+    assert certify(secret, output, loss="squared", **options).squared == pytest.approx(squared(v, **sizes), rel=1e-9)
     assert certify(secret, output, loss="log", **options).information == pytest.approx(log(nats, **sizes), rel=1e-9)
     variation = certify(secret, output, loss="zero-one", **options).variation
     if form == "sharp":
@@ -117,7 +118,7 @@ def test_alphabets_are_whole_numbers_whatever_the_form():
 
 def test_a_joint_certificate_is_the_intersection():
     found = certify(SECRET, OUTPUT, delta=0.05, loss="joint")
-    squared = certify(SECRET, OUTPUT, delta=0.025)
+    squared = certify(SECRET, OUTPUT, delta=0.025, loss="squared")
     variation = certify(SECRET, OUTPUT, delta=0.025, loss="zero-one")
     assert found.squared == min(squared.squared, variation.variation)
     assert found.variation == min(squared.variation, variation.variation)
@@ -221,7 +222,7 @@ def test_a_secret_that_was_no_fair_coin_is_noticed():
 
 
 def test_tables_with_nothing_to_see_and_with_everything():
-    assert certify(SECRET, np.zeros(2000, dtype=int), delta=0.05).squared == pytest.approx(
+    assert certify(SECRET, np.zeros(2000, dtype=int), delta=0.05, loss="squared").squared == pytest.approx(
         8 * math.log(20) / 2000, rel=0.02
     )
     assert certify(SECRET, SECRET, delta=0.05).advantage == 1
@@ -322,10 +323,31 @@ def attack(certificate, low, value=None):
     )
 
 
+def test_unless_told_otherwise_v_and_total_variation_are_certified_together():
+    """One question, one answer: `certify`, `audit` and the command have the same defaults."""
+    assert certify(SECRET, OUTPUT) == certify(SECRET, OUTPUT, delta=0.05, loss="joint")
+    assert certify(SECRET, OUTPUT / 4, method="lipschitz", lipschitz=0.1).loss == "squared"
+    assert certify(SECRET, OUTPUT, form="printed", sampling="pairs").loss == "squared"
+
+
+def test_an_audit_attacks_unless_told_otherwise():
+    leaky = np.where(np.arange(2000) % 10 < 7, SECRET, OUTPUT)
+    found = audit(SECRET, leaky)
+    assert found.certificate == certify(SECRET, leaky)
+    assert 0.5 < found.low < found.high
+    tried = attempts(SECRET, leaky, certificate=found.certificate)
+    assert [one.method.partition(" (")[0] for one in found.attacks] == [one.name for one in tried]
+    assert found.failure_probability == pytest.approx(0.05 + 0.1 * 0.05)
+    assert audit(SECRET[:50], leaky[:50]).attacks == ()  # too few rows to show anything
+    assert audit(SECRET, leaky, attack_rows=0).attacks == ()
+    with pytest.raises(InputError, match="attacks must be 'all' or a list of Attacks"):
+        audit(SECRET, leaky, attacks="best")
+
+
 def test_an_audit_is_an_interval_and_a_verdict():
-    found = audit(SECRET, OUTPUT, delta=0.05, name="the class")
+    found = audit(SECRET, OUTPUT, name="the class", attacks=())
     assert (found.low, found.high, found.met, found.contradicted) == (0.0, found.certificate.advantage, True, False)
-    assert found.verdict.startswith("The largest advantage of anyone who sees only the class lies between 0 and 0.1")
+    assert found.verdict.startswith("The largest advantage of anyone who sees only the class lies between 0 and 0.05")
     both = [attack(found.certificate, 0.01), attack(found.certificate, 0.03)]
     found = audit(SECRET, OUTPUT, delta=0.05, name="the class", attacks=both, require_advantage=0.2)
     assert (found.low, found.met) == (0.03, True)
@@ -339,7 +361,10 @@ def test_verdicts_where_the_ceiling_is_not_kept():
     unsure = Audit(certificate=certificate, require_advantage=0.01)
     assert not unsure.met
     assert "Not proven" in unsure.verdict
-    assert f"at least {rows_needed(0.01, delta=0.05, values=1)} rows even where nothing leaks" in unsure.verdict
+    assert (
+        f"at least {rows_needed(0.01, delta=0.05, loss='zero-one', values=1)} rows even where nothing leaks"
+        in unsure.verdict
+    )
     broken = Audit(certificate=certificate, attacks=(attack(certificate, 0.03),), require_advantage=0.01)
     assert not broken.met
     assert broken.verdict.startswith("Broken: ")
@@ -401,7 +426,7 @@ def test_rows_needed_are_enough_and_no_more():
     needed = rows_needed(0.1, delta=0.05)
 
     def certified(rows):
-        return certify(np.arange(rows) % 2, np.arange(rows) // 2 % 2, delta=0.05).advantage
+        return certify(np.arange(rows) % 2, np.arange(rows) // 2 % 2, delta=0.05, loss="squared").advantage
 
     assert certified(4 * (needed // 4) + 4) <= 0.1
     assert certified(4 * (int(0.9 * needed) // 4)) > 0.1 * 0.99

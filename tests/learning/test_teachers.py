@@ -35,7 +35,7 @@ from tacit import InputError, MissingExtraError
 from tacit.learning import ABSTAIN, Teachers, vote_counts, winners
 from tacit.learning.chunks import chunks
 from tacit.runtime import run_folder
-from tacit.runtime.workers import opened
+from tacit.runtime.workers import open_workers
 
 KEY = bytes(range(32))
 HERE = Path(__file__).resolve().parent
@@ -497,7 +497,7 @@ def test_ray_gives_the_same_votes_and_its_workers_may_die(ray, alone, tmp_path):
 
 def test_ray_behind_tls_talks_to_none_but_its_own(ray, ray_variables):
     """Who has no certificate of its authority, or none at all."""
-    start = [sys.executable, "-c", f"from tacit.runtime.workers import opened\nwith opened({ray!r}): pass"]
+    start = [sys.executable, "-c", f"from tacit.runtime.workers import opened\nwith open_workers({ray!r}): pass"]
     others = [
         subprocess.Popen(start, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
         for variables in (ray_over_tls(ray_variables, "theirs"), {"RAY_USE_TLS": "0"})
@@ -523,7 +523,7 @@ def test_workers_that_always_die_are_one_line():
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tacit\[ray\]'"), opened("ray://127.0.0.1:1"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'tacit\[ray\]'"), open_workers("ray://127.0.0.1:1"):
         pass
 
 
@@ -531,12 +531,15 @@ def test_ray_elsewhere_must_be_encrypted(monkeypatch):
     """Before anything is imported or sent."""
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delenv("RAY_USE_TLS")
-    with pytest.raises(InputError, match="engine must be encrypted where it leaves this machine"), opened("ray://h:1"):
+    with (
+        pytest.raises(InputError, match="engine must be encrypted where it leaves this machine"),
+        open_workers("ray://h:1"),
+    ):
         pass
-    with pytest.raises(MissingExtraError), opened("insecure+ray://h:1"):
+    with pytest.raises(MissingExtraError), open_workers("insecure+ray://h:1"):
         pass
     monkeypatch.setenv("RAY_USE_TLS", "1")
-    with pytest.raises(MissingExtraError), opened("ray://h:1"):
+    with pytest.raises(MissingExtraError), open_workers("ray://h:1"):
         pass
 
 

@@ -25,18 +25,18 @@ from tacit.reconstruction import (
     two_point_bounds,
 )
 from tacit.reconstruction.basis import basis_of
-from tacit.reconstruction.release import opened
+from tacit.reconstruction.release import open_release
 
 
 def refused(features, inputs, match):
     with pytest.raises(InputError, match=match) as refusal:
-        opened(features, inputs)
+        open_release(features, inputs)
     assert "\n" not in str(refusal.value)
 
 
 def test_networks_of_every_kind_are_let_in_and_left_as_they_were(network, images):
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    release = opened(network, images)
+    release = open_release(network, images)
     assert release.features(release.inputs).dtype == torch.float64
     torch.testing.assert_close(
         release.features(release.inputs).float(), network(images).flatten(1), rtol=1e-4, atol=1e-5
@@ -75,7 +75,7 @@ class Moody(nn.Module):
 def test_other_layers_that_care_about_train_mode_are_refused(layer, images):
     refused(nn.Sequential(layer, nn.Flatten()).train(), images, r"call features.eval\(\)")
     network = nn.Sequential(layer, nn.Flatten()).eval()
-    opened(network, images)
+    open_release(network, images)
     layer.train()
     refused(network, images, r"call features.eval\(\)")
 
@@ -240,7 +240,7 @@ def test_without_a_word_the_type_of_what_is_released_decides(images):
     np.testing.assert_allclose(single, exact_ones, rtol=1e-2)
     for error in (None, 1e-6):
         with pytest.raises(InputError, match="treat every input by itself"):
-            opened(lambda x: x.flatten(1) - 1e-3 * x.flatten(1).mean(dim=0), images.double(), feature_error=error)
+            open_release(lambda x: x.flatten(1) - 1e-3 * x.flatten(1).mean(dim=0), images.double(), feature_error=error)
 
 
 def test_a_type_that_errs_by_more_is_paid_for_or_refused():
@@ -251,12 +251,12 @@ def test_a_type_that_errs_by_more_is_paid_for_or_refused():
         features.weight.copy_(torch.tensor([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]))
         features.bias.zero_()
     wide = torch.cat([inputs[:, :1] + 1000, inputs[:, :1] + 1000 + 1e-3 * inputs[:, 1:2], inputs[:, 2:] + 1000], dim=1)
-    found = opened(features, wide.double() + 1e-5 * inputs.double())
+    found = open_release(features, wide.double() + 1e-5 * inputs.double())
     assert found.error > 4e-6
     with pytest.raises(InputError, match="by which float32 moves features of this model"):
-        opened(features, wide.double() + 1e-5 * inputs.double(), feature_error=1e-6)
+        open_release(features, wide.double() + 1e-5 * inputs.double(), feature_error=1e-6)
     assert (
-        opened(features, wide.double() + 1e-5 * inputs.double(), feature_error=1e-13).error < 1e-9
+        open_release(features, wide.double() + 1e-5 * inputs.double(), feature_error=1e-13).error < 1e-9
     )  # float64 is meant
 
 
@@ -281,7 +281,7 @@ def test_a_module_that_overflows_in_its_own_type_is_refused():
         for layer in features:
             layer.weight.copy_(300 * torch.eye(3))
     with pytest.raises(InputError, match="inf or nan in float16"):
-        opened(features, torch.ones(4, 3) + torch.eye(4, 3))
+        open_release(features, torch.ones(4, 3) + torch.eye(4, 3))
 
 
 def test_attacks_take_what_the_bounds_take():
@@ -367,8 +367,8 @@ def test_inputs_of_which_the_type_leaves_rounding_alone_are_refused_wherever_the
     inputs = torch.cat([255 * torch.rand(16, 49), blank])
     for some in (inputs, inputs.flip(0), blank):
         with pytest.raises(InputError, match=r"the features of input \d+ must be more than the rounding of float32"):
-            opened(model, some, only_these=True)
-    assert opened(copy.deepcopy(model).double(), inputs, only_these=True).error < 1e-9
+            open_release(model, some, only_these=True)
+    assert open_release(copy.deepcopy(model).double(), inputs, only_these=True).error < 1e-9
 
 
 def test_the_error_of_a_type_is_that_of_the_worst_input():
@@ -379,6 +379,6 @@ def test_the_error_of_a_type_is_that_of_the_worst_input():
     exact = copy.deepcopy(model).double()(inputs.double()).detach()
     apart = float((model(inputs).detach().double() - exact).norm(dim=1).div(exact.norm(dim=1)).max())
     assert apart > 1e-5
-    assert opened(model, inputs).error >= 1.9 * apart
+    assert open_release(model, inputs).error >= 1.9 * apart
     with pytest.raises(InputError, match="by which float32 moves features of this model"):
-        opened(model, inputs, feature_error=1e-6)
+        open_release(model, inputs, feature_error=1e-6)

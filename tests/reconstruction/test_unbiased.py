@@ -21,7 +21,7 @@ from tacit.reconstruction import (
     single_mode_bounds,
     two_point_bounds,
 )
-from tacit.reconstruction.release import opened, plain_attention
+from tacit.reconstruction.release import open_release, plain_attention
 from tacit.theory.multipoint import multipoint_variance
 
 NOISE = Gaussian(0.5)
@@ -120,7 +120,7 @@ def test_steps_both_ways_see_less_of_the_curvature_and_the_better_side_of_a_kink
         return torch.sin(2 * x @ weights)
 
     both = multipoint_bounds(curved, inputs, NOISE, basis="pixel", steps=(0.05,)).std
-    release = opened(curved, inputs)
+    release = open_release(curved, inputs)
     moved = release.features((inputs[:, None] + 0.05 * torch.eye(16, dtype=torch.float64)).reshape(-1, 16))
     shifts = moved.reshape(2, 16, -1) - release.features(inputs)[:, None]
     one_way = multipoint_variance(

@@ -19,8 +19,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from tacit import InputError
-from tacit.reconstruction.study import Task, bound
-from tacit.runtime.clusters import opened
+from tacit.reconstruction import bound_files
+from tacit.runtime.clusters import open_cluster
 
 # A class of the file's own, which workers cannot import, and slow enough to be killed in the middle.
 MODEL = """
@@ -81,9 +81,9 @@ def in_process(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
     def run_here(out, *, model="quick.py", methods=("multi-point",), **options):
-        files = {"model": f"{model}:features", "weights": folder / "weights.safetensors", "data": folder / "data.npy"}
-        setting = {"noise": "gaussian:0.5", "basis": "dct", "limit": None, "seed": 0, "feature_error": 1e-6}
-        bound(Task(**files, **{**setting, "resume": False, **options}, methods=methods, out=folder / out))
+        files = {"weights": folder / "weights.safetensors", "data": folder / "data.npy", "out": folder / out}
+        setting = {"noise": "gaussian:0.5", "basis": "dct", "feature_error": 1e-6, "method": ",".join(methods)}
+        bound_files(f"{model}:features", **files, **{**setting, **options})
         return batches(folder / out)
 
     yield run_here
@@ -143,7 +143,7 @@ def test_results_come_as_they_are_done_and_are_told_apart(engine):
         return 10 * number
 
     for name in (engine, "local"):
-        with opened(name) as outcomes:
+        with open_cluster(name) as outcomes:
             found = list(outcomes(late, 1.0, [(number,) for number in range(200)]))
         assert sorted(found) == [(number, 10 * number) for number in range(200)]
         assert (found[0][0] == 0) == (name == "local")
@@ -162,7 +162,7 @@ def assert_one_line(finished, match):
 def test_an_engine_of_another_kind_is_refused(address):
     with (
         pytest.raises(InputError, match="--engine must be local or dask://HOST:PORT or tls://HOST:PORT"),
-        opened(address),
+        open_cluster(address),
     ):
         pass
 
@@ -171,7 +171,10 @@ def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_no_folder(folder, 
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as silent:
         mute = f"dask://127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
-        with pytest.raises(InputError, match="must name a Dask scheduler that answers within 5 seconds"), opened(mute):
+        with (
+            pytest.raises(InputError, match="must name a Dask scheduler that answers within 5 seconds"),
+            open_cluster(mute),
+        ):
             pass
         assert time.monotonic() - began < 10
     assert_one_line(run_here("--engine", "dask://127.0.0.1:1"), "must name a Dask scheduler that answers")
@@ -187,7 +190,10 @@ def test_workers_that_lack_a_package_are_one_line(engine, tmp_path, monkeypatch)
     monkeypatch.syspath_prepend(tmp_path)
     from absent import half
 
-    with pytest.raises(InputError, match="must run the batches, got ModuleNotFoundError"), opened(engine) as outcomes:
+    with (
+        pytest.raises(InputError, match="must run the batches, got ModuleNotFoundError"),
+        open_cluster(engine) as outcomes,
+    ):
         list(outcomes(half, None, [(1,)]))
 
 
@@ -202,7 +208,7 @@ def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):
     start = [sys.executable, "-m", "dask", "scheduler", "--port", port, "--no-dashboard"]
     with subprocess.Popen(start, cwd=tmp_path, stderr=subprocess.DEVNULL) as scheduler:
         wait_for(lambda: reachable(int(port)))
-        with opened(f"dask://127.0.0.1:{port}") as outcomes:
+        with open_cluster(f"dask://127.0.0.1:{port}") as outcomes:
             done = outcomes(max, 0, [(1,), (2,)])
             threading.Timer(1.0, scheduler.kill).start()
             with pytest.raises(InputError, match="must be there until all batches are done"):
@@ -255,10 +261,13 @@ def test_a_cluster_behind_tls_gives_the_numbers_of_a_local_run(folder, in_proces
 
 def test_a_cluster_behind_tls_is_not_reached_without_certificates(secured):
     engine, _ = secured
-    with pytest.raises(InputError, match=r"must have files for ca-file, client\.cert and client\.key"), opened(engine):
+    with (
+        pytest.raises(InputError, match=r"must have files for ca-file, client\.cert and client\.key"),
+        open_cluster(engine),
+    ):
         pass
     plain = engine.replace("tls://", "dask://")
-    with pytest.raises(InputError, match="must name a Dask scheduler that answers"), opened(plain):
+    with pytest.raises(InputError, match="must name a Dask scheduler that answers"), open_cluster(plain):
         pass
 
 

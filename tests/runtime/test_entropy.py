@@ -85,7 +85,7 @@ def test_forked_processes_do_not_repeat_each_other():
 def test_without_opendp_the_error_says_what_to_install():
     script = (
         "import sys; sys.modules['opendp'] = None\n"
-        "from tacit import entropy, MissingExtraError\n"
+        "from tacit import MissingExtraError\nfrom tacit.runtime import entropy\n"
         "try:\n    entropy.discrete_laplace(1.0, size=1)\n"
         "except MissingExtraError as error:\n    print(error)\n"
     )

@@ -9,6 +9,7 @@ from .members import Membership, membership
 from .network import certify_network
 from .planning import rows_needed
 from .slices import certify_slices, certify_tallies
+from .study import audit_file
 from .tally import Tally
 from .verdict import Audit, audit
 
@@ -25,6 +26,7 @@ __all__ = [
     "Tally",
     "attempts",
     "audit",
+    "audit_file",
     "certify",
     "certify_network",
     "certify_slices",

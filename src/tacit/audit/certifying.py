@@ -16,7 +16,7 @@ from .certificate import Certificate
 from .columns import column, multiplicities
 from .tally import Tally
 
-LOSSES = ("squared", "log", "zero-one", "joint")
+LOSSES = ("auto", "squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "noise added", "monotone", "lipschitz")
 FORMS = ("sharp", "closed", "printed")
 SAMPLINGS = ("by class", "pairs")
@@ -27,8 +27,8 @@ def certify(
     secret: object,
     output: object,
     *,
-    delta: float,
-    loss: str = "squared",
+    delta: float = 0.05,
+    loss: str = "auto",
     noise: float | None = None,
     noise_added: float | None = None,
     method: str = "auto",
@@ -47,7 +47,8 @@ def certify(
     secret      a column with two values
     output      a column, or several (a mapping or a two-dimensional array), seen together
     loss        what is certified: "squared" (v), "log" (mutual information), "zero-one" (total variation), or "joint"
-                (v and total variation, half of delta each); all readings follow from each
+                (v and total variation, half of delta each); all readings follow from each. "auto" is "joint", and
+                "squared" where there is no other theorem: for a Lipschitz posterior, and in printed form
     noise       standard deviation of the Gaussian noise that is added to every number of this column at its release;
                 the column holds the numbers before
     noise_added the same of noise that the column holds already: its numbers are those released. Weaker, as what the
@@ -88,8 +89,8 @@ def bin_width(lipschitz: float, *, rows: int) -> float:
 def certify_tally(
     tally: Tally,
     *,
-    delta: float,
-    loss: str = "squared",
+    delta: float = 0.05,
+    loss: str = "auto",
     method: str = "auto",
     form: str = "sharp",
     sampling: str = "by class",
@@ -101,7 +102,7 @@ def certify_tally(
 ) -> Certificate:
     """`certify` from counts that were gathered batch by batch."""
     chosen = _choices(delta, loss, method, form, sampling, lipschitz)
-    delta, lipschitz = chosen["delta"], chosen["lipschitz"]
+    delta, lipschitz, loss = chosen["delta"], chosen["lipschitz"], str(chosen["loss"])
     if not isinstance(tally, Tally):
         raise InputError("tally", tally, requirement="must be a Tally", remedy="use certify for columns")
     output = validate.text("name", name, remedy="name what the adversary sees")
@@ -183,12 +184,14 @@ def _choices(
 ) -> dict[str, Any]:
     chosen = {
         "delta": validate.probability("delta", delta, remedy="use a small probability such as 0.05"),
-        "loss": validate.choice("loss", loss, LOSSES, remedy="use 'squared' unless another is read"),
+        "loss": validate.choice("loss", loss, LOSSES, remedy="use 'auto'"),
         "method": validate.choice("method", method, METHODS, remedy="use 'auto'"),
         "form": validate.choice("form", form, FORMS, remedy="use 'sharp'"),
         "sampling": validate.choice("sampling", sampling, SAMPLINGS, remedy="use 'by class'"),
         "lipschitz": lipschitz,
     }
+    if loss == "auto":
+        chosen["loss"] = "squared" if method == "lipschitz" or form == "printed" else "joint"
     if lipschitz is not None:
         chosen["lipschitz"] = validate.number(
             "lipschitz", lipschitz, at_least=0, remedy="give the Lipschitz constant of E[S|T]"

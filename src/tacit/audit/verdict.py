@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ..core import validate
 from ..core.display import card
 from ..core.errors import InputError
 from ..core.guarantee import Attack, Comparison, chance_text, safe_text
+from .attacks import LEAST_ROWS, attempts
+from .attempt import Attempt
 from .certificate import Certificate
 from .certifying import certify
+from .columns import column, multiplicities, output_columns
 from .planning import rows_needed
+from .sample import Sample
+
+ATTACK_ROWS = 100_000
+"""Rows that attacks are fitted to and tested on, drawn at random from larger tables."""
+_ATTACKS_SHARE = 0.1
+"""Of delta, and on top of it, for the attacks' intervals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,17 +131,46 @@ def audit(
     secret: object,
     output: object,
     *,
-    delta: float,
-    attacks: Sequence[Attack] = (),
+    delta: float = 0.05,
+    attacks: Sequence[Attack] | Literal["all"] = "all",
+    attack_rows: int = ATTACK_ROWS,
     require_advantage: float | None = None,
+    noise: float | None = None,
+    weights: object = None,
+    seed: int = 0,
     **options: Any,
 ) -> Audit:
     """A two-sided interval for what is leaked, and a verdict against a ceiling; options are those of `certify`.
 
-    Attacks have to be made on rows of their own, name the certificate's output as their adversary and its
-    `quantity("advantage")` as their quantity.
+    "all" runs the attacks of `attempts`, on at most `attack_rows` rows drawn at random, as `tacit audit` does; their
+    intervals fail with a tenth of `delta`, on top of it. Attacks of your own have to be made on rows of their own,
+    name the certificate's output as their adversary and its `quantity("advantage")` as their quantity.
     """
-    if not isinstance(attacks, list | tuple):
-        raise InputError("attacks", attacks, requirement="must be a list of Attacks", remedy="use [] for none")
-    certificate = certify(secret, output, delta=delta, **options)
+    if attacks != "all" and not isinstance(attacks, list | tuple):
+        remedy = "use 'all', or [] for none"
+        raise InputError("attacks", attacks, requirement="must be 'all' or a list of Attacks", remedy=remedy)
+    validate.whole("attack_rows", attack_rows, at_least=0, remedy="use 0 for no attacks")
+    certificate = certify(secret, output, delta=delta, noise=noise, weights=weights, seed=seed, **options)
+    if attacks == "all":
+        secrets, sample = column("secret", secret), Sample(attack_rows, seed)
+        sample.add(secrets, output_columns(output, rows=len(secrets)), multiplicities(weights, len(secrets)))
+        tried = attacked(certificate, sample, delta=delta, noise=noise, seed=seed)
+        attacks = tuple(attempt.attack for attempt in tried)
     return Audit(certificate=certificate, attacks=tuple(attacks), require_advantage=require_advantage)
+
+
+def attacked(
+    certificate: Certificate, sample: Sample, *, delta: float, noise: float | None, seed: int
+) -> tuple[Attempt, ...]:
+    """What attacks reach on a sample of the table; nothing where it has too few rows of a class."""
+    if sample.fewest < LEAST_ROWS:
+        return ()
+    secrets, columns = sample.table()
+    return attempts(
+        secrets,
+        columns,
+        certificate=certificate,
+        noise=noise,
+        failure_probability=_ATTACKS_SHARE * delta,
+        seed=seed,
+    )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..core.errors import MissingExtraError
 from .delivery import delivery
 from .options import Anchor, Insecure, JsonPath, LedgerUrlFile, Quiet, ReportPath, Resume, engine_of
 from .printing import say
@@ -65,25 +66,30 @@ def bound(
 ) -> None:
     """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
     with delivery(json, report, quiet=quiet) as deliver:
-        from ..reconstruction import study as study
+        try:
+            from ..reconstruction import bound_files
+        except ImportError:
+            raise MissingExtraError(
+                "tacit bound must have torch, got no such package; pip install 'tacit[torch]'"
+            ) from None
 
-        task = study.Task(
-            model=model,
-            weights=weights,
-            data=data,
-            public=public,
-            noise=noise,
-            methods=study.methods_of(method, noise, public=public is not None),
-            basis=basis,
-            out=out,
-            resume=resume,
-            limit=limit,
-            seed=seed,
-            feature_error=feature_error,
-            engine=engine_of(engine, insecure=insecure),
-        )
-        with progress(study.steps(task), quiet=quiet) as advance:
-            result = study.bound(task, advance=advance)
+        with progress(None, quiet=quiet) as advance:
+            result = bound_files(
+                model,
+                data=data,
+                noise=noise,
+                out=out,
+                weights=weights,
+                public=public,
+                method=method,
+                basis=basis,
+                limit=limit,
+                seed=seed,
+                feature_error=feature_error,
+                engine=engine_of(engine, insecure=insecure),
+                resume=resume,
+                advance=advance,
+            )
         deliver(result)
 
 
@@ -161,38 +167,38 @@ def learn(
 ) -> None:
     """Learn from private records a classifier that may be published, with (ε, δ)-differential privacy."""
     with delivery(json, report, quiet=quiet) as deliver:
-        from ..learning import study as study
+        from ..learning import learn_files
 
-        task = study.Task(
-            private=private,
-            label=label,
-            epsilon=epsilon,
-            delta=delta,
-            out=out,
-            public=public,
-            test=test,
-            learner=learner,
-            settings=tuple(settings or ()),
-            student=student,
-            student_settings=tuple(student_settings or ()),
-            teachers=teachers,
-            mechanism=mechanism,
-            proposer=proposer,
-            queries=queries,
-            refusals=refusals,
-            expected=expected,
-            classes=classes,
-            ids=ids,
-            ledger=ledger,
-            ledger_url_file=ledger_url_file,
-            new_ledger=new_ledger,
-            anchor=anchor,
-            engine=engine_of(engine, insecure=insecure),
-            allow_overlap=allow_overlap,
-            resume=resume,
-        )
         with progress(None, quiet=quiet) as advance:
-            result = study.learn(task, advance=advance)
+            result = learn_files(
+                private,
+                label=label,
+                epsilon=epsilon,
+                delta=delta,
+                out=out,
+                public=public,
+                test=test,
+                learner=learner,
+                settings=settings or (),
+                student=student,
+                student_settings=student_settings or (),
+                teachers=teachers,
+                mechanism=mechanism,
+                proposer=proposer,
+                queries=queries,
+                refusals=refusals,
+                expected=expected,
+                classes=classes,
+                ids=ids,
+                ledger=ledger,
+                ledger_url_file=ledger_url_file,
+                new_ledger=new_ledger,
+                anchor=anchor,
+                engine=engine_of(engine, insecure=insecure),
+                allow_overlap=allow_overlap,
+                resume=resume,
+                advance=advance,
+            )
         deliver(result)
         if not quiet:
             say(f"to publish: {(out / 'publish').absolute()}", err=True)
@@ -308,24 +314,24 @@ def audit(
 ) -> None:
     """Certify from a table what nobody can learn about a secret from an output, and attack it."""
     with delivery(json, report, quiet=quiet) as deliver:
-        from ..audit import study as study
+        from ..audit import audit_file
 
-        task = study.Task(
-            table=table,
-            secret=secret,
-            outputs=tuple(output),
-            noise=noise,
-            noise_added=noise_added,
-            monotone=monotone,
-            lipschitz=lipschitz,
-            positive=positive,
-            slices=slices,
-            delta=delta,
-            require_advantage=require_advantage,
-            attack_rows=attack_rows,
-            seed=seed,
-            pictures=report is not None,
-        )
         with progress(None, quiet=quiet) as advance:
-            result = study.audit(task, advance=advance)
+            result = audit_file(
+                table,
+                secret=secret,
+                output=output,
+                noise=noise,
+                noise_added=noise_added,
+                monotone=monotone,
+                lipschitz=lipschitz,
+                positive=positive,
+                slices=slices,
+                delta=delta,
+                require_advantage=require_advantage,
+                attack_rows=attack_rows,
+                seed=seed,
+                pictures=report is not None,
+                advance=advance,
+            )
         deliver(result)

@@ -70,7 +70,7 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
         rebuilt.append(np.clip(np.asarray(decoder(shown)), 0, 1))
         decoders.append(decoder)
     prior = recon.Gallery(candidates)
-    rebuilding = recon.tried_decoder(decoders[here], layer, public, prior, chosen.noise, tries=4096, seed=seed + 1)
+    rebuilding = recon.evaluate_decoder(decoders[here], layer, public, prior, chosen.noise, tries=4096, seed=seed + 1)
     advance("part 1, features: bounds for every mode, and twins")
     squares = candidates[:BOUNDED].reshape(-1, 1, 8, 8)
     network = torch.nn.Sequential(torch.nn.Flatten(), layer)

@@ -21,6 +21,7 @@ from .moments import MomentClassifier
 from .planning import Plan, plan
 from .queries import medoids
 from .students import KernelRidgeClassifier, NetworkClassifier, OrientedGradients, Propagated, VoteRegression
+from .study import learn_files
 from .teachers import Teachers
 from .votes import ABSTAIN, vote_counts, votes_to_flip, winners
 
@@ -52,6 +53,7 @@ __all__ = [
     "data_dependent_epsilon",
     "distinguishing_attack",
     "games",
+    "learn_files",
     "medoids",
     "membership_attack",
     "plan",

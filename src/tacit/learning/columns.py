@@ -100,7 +100,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def _part(self, name: str, column: NDArray[Any]) -> NDArray[np.float64]:
         if name in self.numeric_:
             median, mean, deviation = self.numeric_[name]
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # of what is no finite number
                 scaled = (numbers(column) - mean) / deviation
             return np.where(np.isfinite(scaled), scaled, (median - mean) / deviation)[:, None]
         words = self.categories_[name]

@@ -132,7 +132,7 @@ class Teachers:
             return votes
         # Scikit-learn looks for infinities in every call; once is enough.
         finite = queries.dtype.kind == "f" and bool(np.isfinite(queries).all())
-        with private_files.enclosed(self._place), workers.opened(engine) as crowd:
+        with private_files.enclosed(self._place), workers.open_workers(engine) as crowd:
             size = math.ceil(len(taught) / (4 * crowd.cores))
             blocks = [taught[start : start + size] for start in range(0, len(taught), size)]
             teachers, done = self._teachers, self.n_teachers - len(taught)
@@ -205,7 +205,7 @@ class Teachers:
         done = self.n_teachers - len(left)  # a chunk with one class, or empty, needs no training
         if left:
             with (
-                workers.opened(engine) as crowd,
+                workers.open_workers(engine) as crowd,
                 contextlib.closing(crowd.outcomes(_fitted, left, job)) as outcomes,
             ):
                 for number, outcome in outcomes:

@@ -1,14 +1,17 @@
 """How well can anyone rebuild an input from its noisy features? The only room that imports torch."""
 
+import warnings
+from typing import Any
+
 from .algorithm1 import perturbation
 from .attacks import (
+    evaluate_decoder,
     gradient_inversion,
     learned_decoder,
     linear_decoder,
     nearest_candidate,
     posterior_mean,
     trained_decoder,
-    tried_decoder,
 )
 from .bayes import BayesBounds, bayes_bound
 from .calibration import Calibration, calibrate
@@ -18,6 +21,7 @@ from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform
 from .other_noise import Density, Sampled
 from .priors import Gallery, Mixture, Prior
+from .study import bound, bound_files
 from .twin_search import Twins, twins
 from .two_point import TwoPointBounds, two_point_bounds
 from .unbiased import (
@@ -48,7 +52,10 @@ __all__ = [
     "UnbiasedBounds",
     "Uniform",
     "bayes_bound",
+    "bound",
+    "bound_files",
     "calibrate",
+    "evaluate_decoder",
     "gradient_inversion",
     "hcr_bounds",
     "identification_bound",
@@ -62,8 +69,15 @@ __all__ = [
     "release_assumptions",
     "single_mode_bounds",
     "trained_decoder",
-    "tried_decoder",
     "twins",
     "two_point_bounds",
     "unbiased_assumptions",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Names of earlier versions, for one version more."""
+    if name == "tried_decoder":
+        warnings.warn("tried_decoder is evaluate_decoder now", DeprecationWarning, stacklevel=2)
+        return evaluate_decoder
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,7 +24,7 @@ from .bayes import REMAINING
 from .identification import GalleryRelease
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform, required_gaussian
 from .priors import Gallery, Mixture
-from .release import Release, as_array, derivatives, loaded, opened
+from .release import Release, as_array, derivatives, loaded, open_release
 
 _CONFIDENCE = "use 0.999"
 _SHARE_OF_THEIRS = "mean squared error of rebuilt held-out inputs, as a share of their variance"
@@ -91,7 +91,7 @@ def posterior_mean(
     if not isinstance(prior, Gallery):
         raise InputError("prior", prior, requirement="must be a Gallery", remedy="write Gallery(inputs)")
     known, only_these = prior.as_given(prior.inputs), held_out is None
-    release = opened(features, known, feature_error=feature_error, only_these=only_these, promised=False)
+    release = open_release(features, known, feature_error=feature_error, only_these=only_these, promised=False)
     trial = _held_out(release, prior if held_out is None else held_out, tries, seed)
     clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
     log_weights = torch.tensor(prior.weights, device=clean.device).log()
@@ -146,7 +146,7 @@ def learned_decoder(
     """
     options: dict[str, Any] = {"seed": seed, "feature_error": feature_error}
     decoder = trained_decoder(features, known, noise, epochs=epochs, width=width, advance=advance, **options)
-    return tried_decoder(decoder, features, known, held_out, noise, tries=tries, confidence=confidence, **options)
+    return evaluate_decoder(decoder, features, known, held_out, noise, tries=tries, confidence=confidence, **options)
 
 
 def trained_decoder(
@@ -161,12 +161,12 @@ def trained_decoder(
     advance: Callable[[int], None] = lambda _: None,
 ) -> Callable[[Tensor], Tensor]:
     """The map of `learned_decoder` from released features, one a row, to rebuilt inputs."""
-    release = opened(features, known, feature_error=feature_error, promised=False)
+    release = open_release(features, known, feature_error=feature_error, promised=False)
     decode = _learned_map(release, noise, epochs, width, seed, advance)
     return lambda released: decode(released.to(release.inputs).flatten(1)).reshape(-1, *release.shape)
 
 
-def tried_decoder(
+def evaluate_decoder(
     decoder: Callable[[Tensor], Tensor],
     features: Callable[[Any], Any],
     known: object,
@@ -206,7 +206,7 @@ def gradient_inversion(
     if not isinstance(prior, Mixture):
         raise InputError("prior", prior, requirement="must be a Mixture", remedy="write Mixture.fitted(public)")
     steps = validate.whole("steps", steps, at_least=1, remedy="use 300")
-    release = opened(features, prior.sample(8, seed=seed), feature_error=feature_error, promised=False)
+    release = open_release(features, prior.sample(8, seed=seed), feature_error=feature_error, promised=False)
     trial = _held_out(release, held_out, tries, seed)
     start = prior.means.mean(dim=0).to(release.inputs)
     rate = 0.1 * math.sqrt(float(prior.variances.mean()))
@@ -253,7 +253,7 @@ def _both(
     seed: int,
     feature_error: float | None,
 ) -> tuple[Release, _Trial]:
-    release = opened(features, known, feature_error=feature_error, promised=False)
+    release = open_release(features, known, feature_error=feature_error, promised=False)
     if len(release.inputs) < 2:
         raise InputError("the rows of known", len(release.inputs), requirement="must be 2 or more", remedy="pass more")
     return release, _held_out(release, held_out, tries, seed)

@@ -39,12 +39,17 @@ class Basis:
         return self.from_modes(units.reshape(-1, *self.shape)).reshape(len(modes), self.size)
 
 
+def usual_basis(shape: tuple[int, ...]) -> str:
+    """The basis that "auto" stands for: cosine modes of images, single entries of vectors."""
+    return "dct" if len(shape) > 1 else "pixel"
+
+
 def basis_of(basis: BasisLike, shape: tuple[int, ...], device: torch.device) -> Basis:
     """The basis that the caller named, for inputs of this shape."""
     if isinstance(basis, str):
-        validate.choice(
-            "basis", basis, ("pixel", "dct"), remedy="or pass an orthonormal matrix, or a pair of callables"
-        )
+        remedy = "or pass an orthonormal matrix, or a pair of callables"
+        basis = validate.choice("basis", basis, ("auto", "pixel", "dct"), remedy=remedy)
+        basis = usual_basis(shape) if basis == "auto" else basis
         return _pixel(shape) if basis == "pixel" else _cosine(shape, device)
     if isinstance(basis, tuple) and len(basis) == 2 and all(callable(part) for part in basis):
         found = Basis(name="given", to_modes=basis[0], from_modes=basis[1], shape=shape)

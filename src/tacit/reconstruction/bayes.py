@@ -23,7 +23,7 @@ from .basis import Basis, BasisLike, basis_of
 from .identification import GalleryRelease
 from .noise import Noise, checked_noise, gaussian_of
 from .priors import Gallery, Mixture, Prior
-from .release import Release, as_array, opened
+from .release import Release, as_array, open_release
 from .unbiased import mode_error, release_assumptions, shift_error
 
 _Array = NDArray[np.float64]
@@ -103,7 +103,7 @@ def bayes_bound(
     prior: Prior,
     noise: Noise,
     *,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     draws: int = 20_000,
     mode_draws: int = 0,
     failure_probability: float = 0.001,
@@ -130,7 +130,7 @@ def bayes_bound(
     seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
     only_these = isinstance(prior, Gallery)
     some = prior.as_given(prior.inputs) if isinstance(prior, Gallery) else prior.sample(8, seed=seed)
-    release = opened(features, some, feature_error=feature_error, only_these=only_these)
+    release = open_release(features, some, feature_error=feature_error, only_these=only_these)
     modes = basis_of(basis, prior.shape, release.inputs.device)
     share = failure / 2 if mode_draws else failure
     if isinstance(prior, Gallery):

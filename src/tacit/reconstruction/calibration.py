@@ -23,7 +23,7 @@ from .bayes import bayes_bound
 from .identification import identification_bound
 from .noise import Gaussian
 from .priors import Gallery
-from .release import as_array, exact, opened
+from .release import as_array, exact, open_release
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -118,7 +118,7 @@ def calibrate(
     goal, value = _goal(target)
     failure = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
     seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
-    release = opened(features, inputs, feature_error=feature_error, only_these=True)
+    release = open_release(features, inputs, feature_error=feature_error, only_these=True)
     clean = release.features(release.inputs)
     truth = _labels(labels, clean)
     refinements = REFINEMENTS if sigmas is None else 0

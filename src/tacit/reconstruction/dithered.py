@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..core import validate
 from ..core.errors import InputError
 from .noise import Noise
-from .release import check_evaluation, check_modes, exact, opened
+from .release import check_evaluation, check_modes, exact, open_release
 
 _VANISHING = 1e-9  # of the largest singular value
 
@@ -106,7 +106,7 @@ class _Projected(nn.Module):
 
 def _principal(features: Callable[[Tensor], Tensor], public: object, keep: int) -> Tensor:
     """The directions in which the features of public inputs vary most, one a column, each with a sign of its own."""
-    release = opened(features, public)
+    release = open_release(features, public)
     clean = release.features(release.inputs)
     _check_keep(keep, clean.shape[1], "the features")
     _, sizes, directions = torch.linalg.svd(clean - clean.mean(dim=0), full_matrices=False)

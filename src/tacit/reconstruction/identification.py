@@ -16,7 +16,7 @@ from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import gallery_identification
 from .noise import Noise, required_gaussian
 from .priors import Gallery
-from .release import Release, as_array, opened, type_error
+from .release import Release, as_array, open_release, type_error
 from .unbiased import release_assumptions
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class GalleryRelease:
     ) -> GalleryRelease:
         """For `naming`, inputs that the model does not tell apart by the numbers it is given are one."""
         gaussian = required_gaussian(noise, "bounds over a gallery")
-        release = opened(features, prior.as_given(prior.inputs), feature_error=feature_error, only_these=True)
+        release = open_release(features, prior.as_given(prior.inputs), feature_error=feature_error, only_these=True)
         clean = release.features(release.inputs)
         whitened = gaussian.whitened(clean)
         moved = release.error * clean.norm(dim=1) / gaussian.size + gaussian.rounding * whitened.norm(dim=1)

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..core import validate
 from .basis import Basis, BasisLike, basis_of
 from .noise import Noise, checked_noise
-from .release import Release, as_array, derivatives, opened
+from .release import Release, as_array, derivatives, open_release
 
 _Array = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def local_limit(
     inputs: object,
     noise: Noise,
     *,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     rtol: float = 1e-8,
     feature_error: float | None = None,
 ) -> LocalLimit:
@@ -47,7 +47,7 @@ def local_limit(
     Singular values up to `rtol` of the greatest count as zero.
     """
     checked_noise(noise)
-    release = opened(features, inputs, feature_error=feature_error)
+    release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     rtol = validate.probability("rtol", rtol, remedy="use 1e-8")
     ranks, null, identifiable = [], [], []

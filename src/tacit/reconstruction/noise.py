@@ -408,10 +408,15 @@ def checked_noise(noise: object) -> None:
         raise InputError("noise", noise, requirement="must be a noise of this room", remedy="use Gaussian(sigma)")
 
 
+def unrounded(noise: Noise) -> Noise:
+    """The noise itself, or the one whose release is then rounded."""
+    return noise.noise if isinstance(noise, Quantized) else noise
+
+
 def gaussian_of(noise: Noise) -> Gaussian | None:
     """The Gaussian noise whose bounds hold for this one: itself, or the one that is then rounded."""
-    unrounded = noise.noise if isinstance(noise, Quantized) else noise
-    return unrounded if isinstance(unrounded, Gaussian) else None
+    found = unrounded(noise)
+    return found if isinstance(found, Gaussian) else None
 
 
 def required_gaussian(noise: Noise, purpose: str) -> Gaussian:

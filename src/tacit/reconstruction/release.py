@@ -176,7 +176,7 @@ def _full_products() -> Iterator[None]:
             setattr(part, name, value)
 
 
-def opened(
+def open_release(
     features: Callable[[Any], Any],
     inputs: object,
     *,

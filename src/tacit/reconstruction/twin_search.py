@@ -19,7 +19,7 @@ from ..core.rounding import at_most
 from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
 from .noise import Gaussian, Noise, required_gaussian
-from .release import Release, as_array, derivatives, opened
+from .release import Release, as_array, derivatives, open_release
 from .two_point import Box, checked_box
 from .unbiased import release_assumptions, shift_error
 
@@ -83,7 +83,7 @@ def twins(
     float64 features are close enough, so the distance is certain; that nothing lies farther is not.
     """
     gaussian = required_gaussian(noise, "twins")
-    release = opened(features, inputs, feature_error=feature_error)
+    release = open_release(features, inputs, feature_error=feature_error)
     distance = validate.number("distance", distance, above=0, remedy="use 1.0")
     steps = validate.whole("steps", steps, at_least=1, remedy="use 300")
     limits = checked_box(box, release)

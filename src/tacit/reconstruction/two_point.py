@@ -21,7 +21,7 @@ from ..theory.estimation import two_point_bayes_mse, two_point_mse
 from .basis import BasisLike, basis_of
 from .mode_display import mode_card, mode_histogram
 from .noise import Noise, checked_noise, gaussian_of
-from .release import Release, as_array, opened, scales
+from .release import Release, as_array, open_release, scales
 from .unbiased import mode_error, mode_of_input, release_assumptions, shift_error
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def two_point_bounds(
     inputs: object,
     noise: Noise,
     *,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     box: Box | None = None,
     largest: float | None = None,
     feature_error: float | None = None,
@@ -93,7 +93,7 @@ def two_point_bounds(
     for an adversary who knows the box.
     """
     checked_noise(noise)
-    release = opened(features, inputs, feature_error=feature_error)
+    release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     limits = checked_box(box, release)
     width = limits[1] - limits[0]

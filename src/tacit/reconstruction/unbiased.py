@@ -25,7 +25,7 @@ from .algorithm1 import perturbation
 from .basis import ROUNDING, Basis, BasisLike, basis_of
 from .mode_display import mode_card, mode_histogram
 from .noise import Noise, checked_noise
-from .release import Release, as_array, opened, scales
+from .release import Release, as_array, open_release, scales
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -118,7 +118,7 @@ def multipoint_bounds(
     inputs: object,
     noise: Noise,
     *,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     steps: Sequence[float] | None = None,
     memory: float = 4e9,
     seconds: float | None = None,
@@ -139,7 +139,7 @@ def multipoint_bounds(
     `advance` then hears of the first pass.
     """
     checked_noise(noise)
-    release = opened(features, inputs, feature_error=feature_error)
+    release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps, release, _STEPS[:1] if release.error < 1e-10 else _LARGER_STEPS)
     if seconds is not None:
@@ -197,7 +197,7 @@ def single_mode_bounds(
     inputs: object,
     noise: Noise,
     *,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     steps: Sequence[float] | None = None,
     feature_error: float | None = None,
 ) -> UnbiasedBounds:
@@ -206,7 +206,7 @@ def single_mode_bounds(
     Without `steps`, which are in units of the inputs, four from 10⁻³ to 1 of the spread of an input's entries.
     """
     checked_noise(noise)
-    release = opened(features, inputs, feature_error=feature_error)
+    release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps, release, _STEPS)
     variance = np.zeros((len(release.inputs), modes.size))
@@ -231,7 +231,7 @@ def hcr_bounds(
     size: float = 1 / 200,
     repetitions: int = 10,
     restarts: int = 25,
-    basis: BasisLike = "dct",
+    basis: BasisLike = "auto",
     seed: int = 0,
     rows: int = 1024,
     feature_error: float | None = None,
@@ -245,7 +245,7 @@ def hcr_bounds(
     does, is refused.
     """
     checked_noise(noise)
-    release = opened(features, inputs, feature_error=feature_error)
+    release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     size = validate.number("size", size, above=0, remedy="use 1/200")
     repetitions = validate.whole("repetitions", repetitions, at_least=1, remedy="use 10")

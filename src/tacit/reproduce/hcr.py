@@ -26,15 +26,15 @@ from ..reconstruction import (
     Gaussian,
     Mixture,
     bayes_bound,
+    evaluate_decoder,
     hcr_bounds,
     identification_bound,
     linear_decoder,
     multipoint_bounds,
     nearest_candidate,
     trained_decoder,
-    tried_decoder,
 )
-from ..reconstruction.release import as_array, exact, opened, type_error
+from ..reconstruction.release import as_array, exact, open_release, type_error
 from ..report import Report
 from ..runtime import run_folder
 from . import networks
@@ -214,7 +214,7 @@ def _train(network: networks.Network, data: Data, epochs: int, seed: int, advanc
 
 def _measured(network: networks.Network, data: Data, setting: Setting) -> dict[str, float]:
     """The noise that the paper's rule gives, and how far float32 takes the features."""
-    release = opened(network.features.eval(), data.images)
+    release = open_release(network.features.eval(), data.images)
     size = float(release.features(release.inputs).square().mean().sqrt())
     return {"sigma": setting.scale * size, "feature_error": release.error}
 
@@ -228,7 +228,7 @@ def _accuracy(run: Run) -> dict[str, float]:
     tested: list[tuple[NDArray[Any], NDArray[np.int64]]] = [(data.images, data.labels)]
     if not run.setting.epochs:
         tested.append((data.known, data.known_labels))
-    release = opened(run.features, data.images)
+    release = open_release(run.features, data.images)
     generator = torch.Generator().manual_seed(run.task.seed)
     count = hits = dithered_hits = 0
     with exact():
@@ -324,10 +324,10 @@ def _rebuilding(run: Run) -> Rebuilding | None:
         return trained_decoder(features, known, run.noise, seed=seed)
 
     def attack() -> dict[str, Any]:
-        return tried_decoder(decoder(), features, known, unseen, run.noise, seed=seed).to_dict()
+        return evaluate_decoder(decoder(), features, known, unseen, run.noise, seed=seed).to_dict()
 
     def shown() -> _Array:
-        release = opened(features, unseen[:SHOWN])
+        release = open_release(features, unseen[:SHOWN])
         clean = release.features(release.inputs)
         noisy = clean + run.noise.sample(clean.cpu(), torch.Generator().manual_seed(seed)).to(clean.device)
         return as_array(decoder()(noisy))
@@ -356,7 +356,7 @@ def _decoded(run: Run, known: _Array) -> nn.Module:
     """
     if run.width <= WIDEST_DECODED:
         return run.features
-    release = opened(run.features, known)
+    release = open_release(run.features, known)
     clean = release.features(release.inputs)
     directions = torch.linalg.qr((clean - clean.mean(dim=0)).T)[0]
     part = nn.Linear(len(directions), len(known), bias=False, dtype=torch.float64, device=clean.device)

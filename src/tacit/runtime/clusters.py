@@ -37,7 +37,7 @@ Outcomes = Callable[[Callable[..., Any], Any, Sequence[Job]], Iterator[tuple[int
 
 
 @contextlib.contextmanager
-def opened(engine: str) -> Iterator[Outcomes]:
+def open_cluster(engine: str) -> Iterator[Outcomes]:
     """What runs jobs on this engine, `local`, `tls://HOST:PORT` of a Dask cluster, or `dask://HOST:PORT` of one here.
 
     A cluster must answer before anything is run.

@@ -118,7 +118,7 @@ def _run(number: int, function: Callable[..., Any], *arguments: Any) -> tuple[in
 
 
 @contextlib.contextmanager
-def opened(engine: str) -> Iterator[Workers]:
+def open_workers(engine: str) -> Iterator[Workers]:
     """Workers of `local`, or of a cluster at tls://, dask:// or ray://HOST:PORT, which must answer first."""
     if not isinstance(engine, str):
         raise InputError("engine", engine, requirement="must be a string", remedy="use 'local'")

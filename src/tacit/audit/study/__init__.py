@@ -1,6 +1,5 @@
-"""`tacit audit`: a table of secrets and outputs in, a report out: what nobody can learn, and what attacks did learn."""
+"""`tacit audit`: a table of any size in, certificate, attacks and verdict out."""
 
-from .options import Task
-from .run import audit
+from .run import audit_file
 
-__all__ = ["Task", "audit"]
+__all__ = ["audit_file"]

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import InputError
-from .. import Attempt, Audit, Certificate, Tally, attempts, certify_tallies, certify_tally, rows_needed
-from ..attacks import LEAST_ROWS
+from ..attempt import Attempt
+from ..certificate import Certificate
+from ..certifying import certify_tally
+from ..planning import rows_needed
+from ..slices import certify_tallies
+from ..tally import Tally
+from ..verdict import Audit, attacked
 from .inputs import Read
 from .options import Task
-
-_ATTACKS_SHARE = 0.1  # of delta, and on top of it, for the attacks' intervals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +67,6 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
     whole = table.whole
     options: dict[str, Any] = {
         "delta": task.delta if task.slices is None else task.delta / 2,
-        "loss": task.loss,
         "lipschitz": task.lipschitz,
         "positive": _positive(task, whole),
         "name": task.name,
@@ -74,18 +76,9 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
     slices = {}
     if task.slices is not None:
         slices = certify_tallies(table.tallies, method=certificate.method, **options)
-    tried: tuple[Attempt, ...] = ()
-    if table.sample.fewest >= LEAST_ROWS:
+    if task.attack_rows:
         advance("attacking")
-        secrets, columns = table.sample.table()
-        tried = attempts(
-            secrets,
-            columns,
-            certificate=certificate,
-            noise=task.noise,
-            failure_probability=_ATTACKS_SHARE * task.delta,
-            seed=task.seed,
-        )
+    tried = attacked(certificate, table.sample, delta=task.delta, noise=task.noise, seed=task.seed)
     verdict = Audit(
         certificate=certificate,
         attacks=tuple(attempt.attack for attempt in tried),

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import InputError, NoTheoremError
 from ...runtime import tables
-from .. import Tally
+from ..sample import Sample
+from ..tally import Tally
 from .options import Task
-from .sample import Sample
 
 _MOST_VALUES = 5_000_000
 _MOST_SLICES = 1_000

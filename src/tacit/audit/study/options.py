@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ...core import validate
 from ...core.errors import InputError
-from .. import Tally
 from ..certifying import bin_width
+from ..tally import Tally
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,17 +18,17 @@ class Task:
     table: Path
     secret: str
     outputs: tuple[str, ...]
-    noise: float | None = None
-    noise_added: float | None = None
-    monotone: bool = False
-    lipschitz: float | None = None
-    positive: str | None = None
-    slices: str | None = None
-    delta: float = 0.05
-    require_advantage: float | None = None
-    attack_rows: int = 100_000
-    seed: int = 0
-    pictures: bool = True
+    noise: float | None
+    noise_added: float | None
+    monotone: bool
+    lipschitz: float | None
+    positive: str | None
+    slices: str | None
+    delta: float
+    require_advantage: float | None
+    attack_rows: int
+    seed: int
+    pictures: bool
 
     @property
     def method(self) -> str:
@@ -39,11 +39,6 @@ class Task:
     def of_numbers(self) -> bool:
         """Whether the outputs are numbers; else each is a symbol, as it stands in the table."""
         return self.noise is not None or self.noise_added is not None or self.method != "auto"
-
-    @property
-    def loss(self) -> str:
-        """What is certified: v and total variation; of a Lipschitz posterior v alone, and the rest follows."""
-        return "joint" if self.lipschitz is None else "squared"
 
     def tally(self, rows: int) -> Tally:
         """An empty one, for a table of so many rows."""

@@ -9,14 +9,17 @@ import numpy as np
 
 from ...core.guarantee import safe_text
 from ...report import Figure, figures
-from .. import Attempt, Certificate, Tally, certify_tally
 from ..attacks import LEAST_ROWS
+from ..attempt import Attempt
+from ..certificate import Certificate
+from ..certifying import certify_tally
+from ..tally import Tally
 from .findings import Findings
 from .inputs import Read
 from .options import Task
 
 
-def pictures(task: Task, table: Read, found: Findings) -> tuple[Figure, ...]:
+def pictures_of(task: Task, table: Read, found: Findings) -> tuple[Figure, ...]:
     """All that fit what was found."""
     guessing = [attempt for attempt in found.tried if attempt.calibration]
     return (
@@ -54,7 +57,6 @@ def _growth(task: Task, table: Read, found: Findings) -> Figure:
     certificate = found.certificate
     options: dict[str, Any] = {
         "delta": certificate.delta,
-        "loss": task.loss,
         "method": certificate.method,
         "lipschitz": task.lipschitz,
     }
@@ -90,5 +92,5 @@ def _least(rows: int, task: Task, certificate: Certificate) -> float:
     """The certificate of a table of so many rows whose output is constant."""
     half = max(1, rows // 2)
     tally = Tally(width=task.width(2 * half)).add([False, True], [0, 0], weights=[half, half])
-    options: dict[str, Any] = {"loss": task.loss, "method": task.method, "lipschitz": task.lipschitz}
+    options: dict[str, Any] = {"method": task.method, "lipschitz": task.lipschitz}
     return certify_tally(tally, delta=certificate.delta, **options).advantage

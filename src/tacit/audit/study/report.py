@@ -6,8 +6,10 @@ from typing import Any
 
 from ...core.guarantee import safe_text
 from ...report import Figure, Report, Table
-from .. import SCOPE, Attempt, Certificate, ImpliedByDP
 from ..attacks import FALSE_POSITIVE_RATES, LEAST_ROWS
+from ..attempt import Attempt
+from ..certificate import SCOPE, Certificate
+from ..curve import ImpliedByDP
 from .findings import Findings
 from .inputs import Read
 from .options import Task

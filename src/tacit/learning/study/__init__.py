@@ -5,7 +5,6 @@ report. `private/` holds the teachers, their key, and a page for the owner; it i
 them stands the ledger, unless it stands elsewhere: what was paid, and every answer that was released.
 """
 
-from .options import Task
-from .run import learn
+from .run import learn_files
 
-__all__ = ["Task", "learn"]
+__all__ = ["learn_files"]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import InputError
 from ...runtime import tables
-from .. import Columns
-from ..columns import numbers, texts
+from ..columns import Columns, numbers, texts
 from ..overlap import require_other_rows
 from .options import OTHERS, Task
 

@@ -27,27 +27,27 @@ class Task:
     out: Path
     epsilon: float
     delta: float
-    public: Path | None = None
-    test: Path | None = None
-    learner: str = "sklearn.linear_model:LogisticRegression"
-    settings: tuple[str, ...] = ()
-    student: str | None = None
-    student_settings: tuple[str, ...] = ()
-    teachers: int | None = None
-    mechanism: str = "auto"
-    queries: str | None = None
-    refusals: int | None = None
-    expected: float = 0.8
-    classes: str | None = None
-    ids: str | None = None
-    proposer: Path | None = None
-    ledger: str | None = None
-    ledger_url_file: Path | None = None
-    new_ledger: bool = False
-    anchor: Path | None = None
-    engine: str = "local"
-    allow_overlap: bool = False
-    resume: bool = False
+    public: Path | None
+    test: Path | None
+    learner: str
+    settings: tuple[str, ...]
+    student: str | None
+    student_settings: tuple[str, ...]
+    teachers: int | None
+    mechanism: str
+    queries: str | None
+    refusals: int | None
+    expected: float
+    classes: str | None
+    ids: str | None
+    proposer: Path | None
+    ledger: str | None
+    ledger_url_file: Path | None
+    new_ledger: bool
+    anchor: Path | None
+    engine: str
+    allow_overlap: bool
+    resume: bool
 
 
 def check(task: Task) -> None:

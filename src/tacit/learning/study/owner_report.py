@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
 from ...report import Figure, Report, Table, figures
 from ...runtime.files import write_whole
-from .. import PrivateClassifier
 from ..choice import margins
+from ..classifier import PrivateClassifier
 from ..votes import leads
 from .accuracy import accuracy
 from .inputs import Records

@@ -12,8 +12,9 @@ from ...core.guarantee import Comparison, safe_text, text_above
 from ...report import Figure, Report, Table, figures
 from ...runtime import tables
 from ...runtime.files import write_whole
-from .. import PrivateClassifier, stored
+from .. import stored
 from ..choice import margins
+from ..classifier import PrivateClassifier
 from .inputs import Records
 from .options import Task
 

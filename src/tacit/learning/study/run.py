@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from ...ledger import Ledger, named_place
 from ...report import Report
 from ...runtime import private_files, run_folder, workers
 from ...runtime.files import write_whole
-from .. import PrivateClassifier
+from ..classifier import PrivateClassifier
 from ..dry_run import rehearsal, vouched
 from . import inputs, learners, owner_report
 from .accuracy import accuracy
@@ -35,9 +35,79 @@ _TEST = Assumption(
 )
 
 
-def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Report:
-    """Run what is left of the task, write everything into its folder, and report what may be known."""
+def learn_files(
+    private: Path | str,
+    *,
+    label: str,
+    epsilon: float,
+    delta: float,
+    out: Path | str,
+    public: Path | str | None = None,
+    test: Path | str | None = None,
+    learner: str = "sklearn.linear_model:LogisticRegression",
+    settings: Sequence[str] = (),
+    student: str | None = None,
+    student_settings: Sequence[str] = (),
+    teachers: int | None = None,
+    mechanism: str = "auto",
+    proposer: Path | str | None = None,
+    queries: str | None = None,
+    refusals: int | None = None,
+    expected: float = 0.8,
+    classes: str | None = None,
+    ids: str | None = None,
+    ledger: str | None = None,
+    ledger_url_file: Path | str | None = None,
+    new_ledger: bool = False,
+    anchor: Path | str | None = None,
+    engine: str = "local",
+    allow_overlap: bool = False,
+    resume: bool = False,
+    advance: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """What `tacit learn` does: learn from a table a classifier that may be published, in `out`/publish, and report it.
+
+    Options are those of the command (docs/command-line.md), with `_` for `-`; `PrivateClassifier` does the same with
+    arrays in memory. `advance` is called with a line about what begins.
+    """
+    task = Task(
+        private=Path(private),
+        label=label,
+        out=Path(out),
+        epsilon=epsilon,
+        delta=delta,
+        public=_path(public),
+        test=_path(test),
+        learner=learner,
+        settings=tuple(settings),
+        student=student,
+        student_settings=tuple(student_settings),
+        teachers=teachers,
+        mechanism=mechanism,
+        queries=queries,
+        refusals=refusals,
+        expected=expected,
+        classes=classes,
+        ids=ids,
+        proposer=_path(proposer),
+        ledger=ledger,
+        ledger_url_file=_path(ledger_url_file),
+        new_ledger=new_ledger,
+        anchor=_path(anchor),
+        engine=engine,
+        allow_overlap=allow_overlap,
+        resume=resume,
+    )
     check(task)
+    return _run(task, advance)
+
+
+def _path(name: Path | str | None) -> Path | None:
+    return None if name is None else Path(name)
+
+
+def _run(task: Task, advance: Callable[[str], None]) -> Report:
+    """Run what is left of the task, write everything into its folder, and report what may be known."""
     advance("reading tables")
     data = inputs.read(task)
     classifier = _classifier(task, data)
@@ -55,7 +125,7 @@ def learn(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
         if data.proposer is not None:
             learner = classifier.estimator if classifier.student is None else classifier.student
             proposer = learners.proposer(learner, *data.proposer)
-    with workers.opened(task.engine):
+    with workers.open_workers(task.engine):
         folder = _folder(task)  # once a cluster, if there is to be one, has answered
     classifier.set_params(ledger=_ledger(task))
     advance("training teachers")

@@ -4,8 +4,6 @@ Every finished batch is a file of the output folder, written whole or not at all
 stopped, and gives the same numbers as one that was not.
 """
 
-from .inputs import methods_of
-from .options import Task
-from .run import bound, steps
+from .run import bound, bound_files
 
-__all__ = ["Task", "bound", "methods_of", "steps"]
+__all__ = ["bound", "bound_files"]

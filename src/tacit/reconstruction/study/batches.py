@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import nn
 
-from ...core.errors import InputError, MissingExtraError
+from ...core.errors import InputError
 from ...runtime import run_folder
 from ...runtime.clusters import Outcomes
+from ..noise import Noise
+from ..two_point import two_point_bounds
+from ..unbiased import hcr_bounds, multipoint_bounds
 from .options import PER_INPUT, Data, Task
 
 _Array = NDArray[np.float64]
@@ -22,21 +27,8 @@ _Array = NDArray[np.float64]
 BATCH = 4
 
 
-def reconstruction() -> Any:
-    """The room that bounds, or what to install."""
-    try:
-        from ... import reconstruction as found
-    except ImportError:
-        raise MissingExtraError(
-            "tacit bound must have torch, got no such package; pip install 'tacit[torch]'"
-        ) from None
-    return found
-
-
-def claim_folder(task: Task, data: Data, features: Any) -> None:
+def claim_folder(task: Task, folder: Path, data: Data, features: nn.Module) -> None:
     """Make the output folder, or make sure that it belongs to this very task."""
-    import torch
-
     state = hashlib.sha256()
     for name, tensor in (*features.named_parameters(), *features.named_buffers()):
         state.update(name.encode() + tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
@@ -47,13 +39,13 @@ def claim_folder(task: Task, data: Data, features: Any) -> None:
         "weights": state.hexdigest(),
         "inputs": run_folder.digest(np.ascontiguousarray(data.inputs).tobytes()),
         "box": list(data.box),
-        "noise": task.noise,
+        "noise": repr(task.noise),
         "basis": task.basis,
         "seed": task.seed,
         "feature_error": task.feature_error,
         "batch": BATCH,
     }
-    run_folder.claim(task.out, mark, resume=task.resume)
+    run_folder.claim(folder, mark, resume=task.resume)
 
 
 def _versions() -> dict[str, str]:
@@ -73,7 +65,7 @@ class _Setting:
     """What all batches share, wherever they run."""
 
     features: Any
-    noise: Any
+    noise: Noise
     box: tuple[float, float]
     basis: str
     seed: int
@@ -82,13 +74,13 @@ class _Setting:
 
 
 def bounds_per_input(
-    task: Task, features: Any, data: Data, noise: Any, outcomes: Outcomes, advance: Callable[[str], None]
+    task: Task, features: Any, data: Data, outcomes: Outcomes, advance: Callable[[str], None]
 ) -> dict[str, _Array]:
     """The bounds that methods give input by input: from files, and from the engine where there are none yet."""
     inputs = data.inputs
     setting = _Setting(
         features=features,
-        noise=noise,
+        noise=task.noise,
         box=data.box,
         basis=task.basis,
         seed=task.seed,
@@ -99,9 +91,9 @@ def bounds_per_input(
     left = []
     for method in found:
         for number, rows in enumerate(_rows(len(inputs))):
-            path = task.out / f"{method}-{number:05d}.npy"
+            path = None if task.out is None else task.out / f"{method}-{number:05d}.npy"
             named = f"{method}, inputs {rows.start + 1} to {rows.stop} of {len(inputs)}"
-            if path.exists():
+            if path is not None and path.exists():
                 advance(named)
                 make = partial(_batch, setting, method, inputs[rows], rows.start)
                 found[method][number] = run_folder.array(path, inputs[rows].shape, make)
@@ -112,25 +104,25 @@ def bounds_per_input(
         advance(named if task.engine == "local" else f"{count} of {len(left)} batches done on {task.engine}")
         index, values = next(done)
         method, number, rows, path, _ = left[index]
-        found[method][number] = run_folder.array(path, inputs[rows].shape, partial(np.asarray, values))
+        found[method][number] = values
+        if path is not None:
+            found[method][number] = run_folder.array(path, inputs[rows].shape, partial(np.asarray, values))
     return {method: np.concatenate([parts[number] for number in sorted(parts)]) for method, parts in found.items()}
 
 
 def _batch(setting: _Setting, method: str, inputs: _Array, first: int) -> _Array:
     """The bounds of one method for some inputs, of which the first has this number."""
-    import torch
-
-    recon, chosen = reconstruction(), torch.tensor(inputs)
+    chosen = torch.tensor(inputs)
     if _versions() != setting.versions:
         raise InputError(
             "the packages of a worker", _versions(), requirement=f"must be {setting.versions}", remedy="install those"
         )
     options: dict[str, Any] = {"basis": setting.basis, "feature_error": setting.feature_error}
     if method == "multi-point":
-        return np.asarray(recon.multipoint_bounds(setting.features, chosen, setting.noise, **options).std)
+        return np.asarray(multipoint_bounds(setting.features, chosen, setting.noise, **options).std)
     if method == "two-point":
         options["box"] = setting.box
-        return np.asarray(recon.two_point_bounds(setting.features, chosen, setting.noise, **options).rmse)
+        return np.asarray(two_point_bounds(setting.features, chosen, setting.noise, **options).rmse)
     # Each batch has a stream of its own, so that it draws the same wherever and whenever it runs.
     options["seed"] = setting.seed + first
-    return np.asarray(recon.hcr_bounds(setting.features, chosen, setting.noise, **options).std)
+    return np.asarray(hcr_bounds(setting.features, chosen, setting.noise, **options).std)

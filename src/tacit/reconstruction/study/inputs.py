@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,11 @@ from numpy.typing import NDArray
 from ...core import validate
 from ...core.errors import InputError, NoTheoremError
 from ...runtime import files, run_folder
-from .options import METHODS, Task, kind_of, needs_gaussian
+from ..basis import usual_basis
+from ..noise import Gaussian, Laplace, Noise, Quantized, Uniform
+from ..priors import Gallery, Mixture, Prior
+from ..release import open_release, weight_type
+from .options import METHODS, Task, has_theorem
 
 _Array = NDArray[np.float64]
 
@@ -41,6 +46,11 @@ def inputs_of(path: Path, option: str = "--data") -> _Array:
         (values,) = held.values()
     else:
         raise InputError(option, str(path), requirement="must be a folder, .npy or .npz", remedy=remedy)
+    return checked_inputs(values, option, remedy=remedy)
+
+
+def checked_inputs(values: object, option: str, *, remedy: str = "pass numbers, one input a row") -> _Array:
+    """Two inputs or more, of finite numbers that are not all the same."""
     array = validate.array(option, values, at_least=-_LARGEST, at_most=_LARGEST, remedy=remedy)
     if array.ndim < 2 or len(array) < 2:
         raise InputError(option, array.shape, requirement="must hold two inputs or more, one a row", remedy=remedy)
@@ -49,15 +59,15 @@ def inputs_of(path: Path, option: str = "--data") -> _Array:
     return array
 
 
-def prior_of(task: Task, inputs: _Array, recon: Any) -> tuple[Any, _Array | None]:
-    """What the adversary of `bayes` knows: the inputs, or mean and covariance of public ones; and these."""
-    if task.public is None:
-        return recon.Gallery(inputs), None
+def prior_of(task: Task, inputs: _Array) -> Prior:
+    """What the adversary of `bayes` knows: the inputs, or mean and covariance of public ones."""
+    public = task.public
+    if public is None:
+        return Gallery(inputs)
     if "bayes" not in task.methods:
         raise InputError(
             "--method", ",".join(task.methods), requirement="must name bayes, which --public is for", remedy="add it"
         )
-    public = inputs_of(task.public, "--public")
     if public.shape[1:] != inputs.shape[1:]:
         raise InputError(
             "the shape of --public",
@@ -65,7 +75,7 @@ def prior_of(task: Task, inputs: _Array, recon: Any) -> tuple[Any, _Array | None
             requirement=f"must be that of the inputs of --data, {inputs.shape[1:]}",
             remedy="prepare both in the same way",
         )
-    return recon.Mixture.fitted(public), public
+    return Mixture.fitted(public)
 
 
 def _pictures(folder: Path, option: str) -> _Array:
@@ -110,14 +120,14 @@ def _picture(picture: Any) -> _Array:
     return np.asarray(picture.convert("L" if picture.mode in ("1", "L") else "RGB")) / 255.0
 
 
-def noise_of(text: str, recon: Any) -> Any:
-    """The noise of `tacit.reconstruction` that KIND:SIZE names."""
+def noise_of(text: str) -> Noise:
+    """The noise that KIND:SIZE names."""
     kind, _, size = text.partition(":")
-    kinds = {"gaussian": recon.Gaussian, "laplace": recon.Laplace, "uniform": recon.Uniform}
+    kinds: dict[str, Callable[[float], Noise]] = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform}
     try:
         if kind == "quantized":
             step, _, unrounded = size.partition(":")
-            return recon.Quantized(noise_of(unrounded, recon), float(step))
+            return Quantized(noise_of(unrounded), float(step))
         return kinds[kind](float(size))
     except (KeyError, ValueError) as failure:
         if isinstance(failure, InputError):
@@ -130,33 +140,27 @@ def noise_of(text: str, recon: Any) -> Any:
         ) from None
 
 
-def methods_of(text: str, noise: str, *, public: bool) -> tuple[str, ...]:
+def methods_of(text: str, noise: Noise, *, public: bool) -> tuple[str, ...]:
     """The methods that a text with commas names; `all` are those that have a theorem for this noise."""
     if text == "all":
-        gaussian = kind_of(noise) == "gaussian"
-        return tuple(method for method in METHODS if gaussian or not needs_gaussian(method, public=public))
+        return tuple(method for method in METHODS if has_theorem(method, noise, public=public))
     named = [method.strip() for method in text.split(",")]
     for method in named:
         validate.choice("--method", method, METHODS, remedy="or use all")
+        if not has_theorem(method, noise, public=public):
+            others = " or bayes with --public" if method == "bayes" else ""
+            raise NoTheoremError(
+                f"--method {method} must have Gaussian noise, got {noise!r}; use --method two-point,hcr{others}, or "
+                "release with gaussian:SIGMA"
+            )
     return tuple(method for method in METHODS if method in named)
 
 
-def check_noise(task: Task) -> None:
-    """Refuses methods that have no theorem for this noise, before any work begins."""
-    for method in task.methods:
-        if kind_of(task.noise) != "gaussian" and needs_gaussian(method, public=task.public is not None):
-            others = " or bayes with --public" if method == "bayes" else ""
-            raise NoTheoremError(
-                f"--method {method} must have Gaussian noise, got {task.noise}; use --method two-point,hcr{others}, or "
-                "release with gaussian:SIGMA"
-            )
-
-
 def basis_of(text: str, inputs: _Array) -> str:
-    """The basis that is asked for; for auto, cosine modes of images and single entries of vectors."""
+    """The basis that is asked for, or that of inputs of this shape."""
     validate.choice("--basis", text, ("auto", "dct", "pixel"), remedy="leave it out")
     if text == "auto":
-        return "dct" if inputs.ndim > 2 else "pixel"
+        return usual_basis(inputs.shape[1:])
     if text == "dct" and inputs.ndim < 3:
         raise InputError("--basis", text, requirement="must be pixel for vectors", remedy="leave it out")
     return text
@@ -195,8 +199,6 @@ def error_of(model: Any, inputs: _Array, feature_error: float | None) -> float:
     """
     import torch
 
-    from ..release import opened, weight_type
-
     some = torch.tensor(inputs[:_TRIED])
     try:
         with torch.no_grad():
@@ -210,4 +212,4 @@ def error_of(model: Any, inputs: _Array, feature_error: float | None) -> float:
             remedy="change one of them; of a text model give the embeddings as --data, and a MODEL that returns "
             "torch.nn.Identity()",
         ) from None
-    return opened(model, torch.tensor(inputs), feature_error=feature_error, only_these=True).error
+    return open_release(model, torch.tensor(inputs), feature_error=feature_error, only_these=True).error

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ...core.guarantee import Attack, Comparison, Guarantee, safe_text
 from ...report import Figure, figures
 from .. import median_bounds
-from .options import PER_INPUT, Data, Task, kind_of
+from ..noise import Gaussian, Uniform, gaussian_of, unrounded
+from ..twin_search import twins
+from .options import PER_INPUT, Data, Task
 
 _Array = NDArray[np.float64]
 
@@ -22,7 +25,6 @@ LOWEST = 8
 def summary(
     comparisons: Mapping[str, Comparison],
     data: Data,
-    noise: Any,
     task: Task,
     *,
     candidates: int,
@@ -59,19 +61,19 @@ def summary(
             f"{data.spread:.2g}. Real attackers have such knowledge."
         )
     for method in silent:
-        vacuous = method == "hcr" and kind_of(task.noise) == "uniform"
+        vacuous = method == "hcr" and isinstance(unrounded(task.noise), Uniform)
         why = ": with uniform noise some releases rule other inputs out" if vacuous else ""
         sentences.append(f"The {method} bounds are 0 for half of all modes or more, and say nothing{why}.")
     if "identify" not in comparisons:
         how = (
             "--method identify asks it"
-            if kind_of(task.noise) == "gaussian"
+            if gaussian_of(task.noise) is not None
             else "only Gaussian noise has a theorem for that"
         )
         sentences.append(f"Not asked: how often somebody who holds a list of inputs names the one released; {how}.")
     alone = f", of which {len(data.inputs)} were bounded one by one" if set(comparisons) & set(PER_INPUT) else ""
     sentences.append(
-        f"{candidates} inputs of shape {data.inputs.shape[1:]}, released as features with noise {noise!r}{alone}."
+        f"{candidates} inputs of shape {data.inputs.shape[1:]}, released as features with noise {task.noise!r}{alone}."
     )
     return tuple(sentences)
 
@@ -145,9 +147,7 @@ def _of(comparison: Comparison) -> tuple[Guarantee, float, str]:
     return comparison.guarantee, comparison.attack.low, safe_text(comparison.attack.value, toward="nearest")
 
 
-def figures_of(
-    recon: Any, features: Any, bounds: dict[str, _Array], data: Data, noise: Any, task: Task
-) -> tuple[Figure, ...]:
+def figures_of(features: Any, bounds: dict[str, _Array], data: Data, task: Task) -> tuple[Figure, ...]:
     """Histograms of the bounds, and for images what they mean."""
     made, inputs = [], data.inputs
     made += _histograms("Bounds over all modes and inputs", bounds, data.spread)
@@ -158,8 +158,8 @@ def figures_of(
     if unbiased is not None and inputs.ndim == 4 and inputs.shape[1] in (1, 3):
         moved = median_bounds.moved_by(bounds[unbiased][:SHOWN], inputs[:SHOWN], basis=task.basis, seed=task.seed)
         rows = {f"moved by the bound on unbiased estimates ({unbiased})": moved}
-        if isinstance(noise, recon.Gaussian):
-            rows["twin: its release differs by less than the noise"] = _twins(recon, features, data, noise, task)
+        if isinstance(task.noise, Gaussian):
+            rows["twin: its release differs by less than the noise"] = _twins(features, data, task)
         made.append(_pictures_of(rows, data))
     return tuple(made)
 
@@ -187,11 +187,9 @@ def _histograms(title: str, bounds: dict[str, _Array], spread: float) -> list[Fi
     ]
 
 
-def _twins(recon: Any, features: Any, data: Data, noise: Any, task: Task) -> _Array:
-    import torch
-
+def _twins(features: Any, data: Data, task: Task) -> _Array:
     chosen = torch.tensor(data.inputs[:SHOWN])
-    found = recon.twins(features, chosen, noise, box=data.box, seed=task.seed, feature_error=task.feature_error)
+    found = twins(features, chosen, task.noise, box=data.box, seed=task.seed, feature_error=task.feature_error)
     return np.asarray(found.inputs)
 
 

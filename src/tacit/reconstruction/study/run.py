@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from ...core import validate
-from ...core.errors import TacitError
+from ...core.errors import InputError, TacitError
 from ...core.guarantee import Attack, Comparison, Guarantee
 from ...report import Report
 from ...runtime import run_folder
-from ...runtime.clusters import opened
+from ...runtime.clusters import open_cluster
 from .. import median_bounds
-from .batches import BATCH, bounds_per_input, claim_folder, reconstruction
-from .inputs import basis_of, check_noise, error_of, inputs_of, model_of, noise_of, prior_of
+from ..attacks import linear_decoder, nearest_candidate, posterior_mean
+from ..bayes import bayes_bound
+from ..identification import identification_bound
+from ..noise import Noise, checked_noise
+from ..priors import Gallery, Prior
+from ..release import loaded
+from .batches import BATCH, bounds_per_input, claim_folder
+from .inputs import basis_of, checked_inputs, error_of, inputs_of, methods_of, model_of, noise_of, prior_of
 from .options import PER_INPUT, Data, Task
 from .report import figures_of, summary
 
@@ -30,47 +39,135 @@ _LEAST_TRIED = 30
 _CONFIDENCE = 0.999
 
 
-def steps(task: Task) -> int:
-    """How many steps of progress the task has."""
-    if task.limit is not None:
-        validate.whole("--limit", task.limit, at_least=1, remedy="leave it out to bound all inputs")
-    count = len(inputs_of(task.data)[: task.limit])
-    per_input = sum(method in PER_INPUT for method in task.methods)
-    return per_input * -(-count // BATCH) + len(task.methods) - per_input
+def bound_files(
+    model: str,
+    *,
+    data: Path | str,
+    noise: Noise | str,
+    out: Path | str,
+    weights: Path | str | None = None,
+    public: Path | str | None = None,
+    method: str = "all",
+    basis: str = "auto",
+    limit: int | None = None,
+    seed: int = 0,
+    feature_error: float | None = None,
+    engine: str = "local",
+    resume: bool = False,
+    advance: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """What `tacit bound` does: bound how well anyone rebuilds the inputs of a model, attack it, and report both.
+
+    `model` is FILE.py:FUNCTION, `noise` an object of `tacit.reconstruction` or KIND:SIZE, `method` names with commas
+    or "all". Finished batches are kept in the folder `out`; a run that was killed goes on with `resume`.
+    `advance` is called with a line about each step that begins.
+    """
+    gallery = inputs_of(Path(data))
+    features = model_of(model, None if weights is None else Path(weights))
+    task = _task(
+        features,
+        gallery,
+        noise,
+        public=None if public is None else inputs_of(Path(public), "--public"),
+        method=method,
+        basis=basis,
+        limit=limit,
+        seed=seed,
+        feature_error=feature_error,
+    )
+    return _run(replace(task, model=model, out=Path(out), resume=resume, engine=engine), features, gallery, advance)
 
 
-def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Report:
-    """Run what is left of the task, and report on all of it. `advance` hears what begins."""
-    recon = reconstruction()
-    noise = noise_of(task.noise, recon)
-    check_noise(task)
-    gallery = inputs_of(task.data)
-    prior, public = prior_of(task, gallery, recon)
-    task = replace(task, basis=basis_of(task.basis, gallery))
+def bound(
+    features: nn.Module,
+    inputs: object,
+    noise: Noise | str,
+    *,
+    public: object = None,
+    method: str = "all",
+    basis: str = "auto",
+    limit: int | None = None,
+    seed: int = 0,
+    feature_error: float | None = None,
+    advance: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """How well anyone rebuilds the inputs of a module from its noisy features, attacked and reported.
+
+    What `tacit bound` does with files, with a module and arrays in memory; nothing is kept but the report, whose
+    `to_html()`, `to_json()` and `comparisons` hold all of it.
+    """
+    if not isinstance(features, nn.Module):
+        remedy = "pass a module; the single bounds, such as identification_bound, take any function"
+        raise InputError("features", type(features).__name__, requirement="must be a torch module", remedy=remedy)
+    gallery = checked_inputs(loaded("inputs", inputs), "inputs")
+    task = _task(
+        features,
+        gallery,
+        noise,
+        public=None if public is None else checked_inputs(loaded("public", public), "public"),
+        method=method,
+        basis=basis,
+        limit=limit,
+        seed=seed,
+        feature_error=feature_error,
+    )
+    return _run(task, features, gallery, advance)
+
+
+def _task(
+    features: nn.Module,
+    gallery: _Array,
+    noise: Noise | str,
+    *,
+    public: _Array | None,
+    method: str,
+    basis: str,
+    limit: int | None,
+    seed: int,
+    feature_error: float | None,
+) -> Task:
+    if limit is not None:
+        validate.whole("--limit", limit, at_least=1, remedy="leave it out to bound all inputs")
+    added = noise_of(noise) if isinstance(noise, str) else noise
+    checked_noise(added)
+    return Task(
+        noise=added,
+        methods=methods_of(method, added, public=public is not None),
+        basis=basis_of(basis, gallery),
+        limit=limit,
+        seed=validate.whole("--seed", seed, at_least=0, remedy="use 0"),
+        feature_error=error_of(features, gallery, feature_error),
+        public=public,
+    )
+
+
+def _run(task: Task, features: nn.Module, gallery: _Array, advance: Callable[[str], None]) -> Report:
+    """What is left of the task, and a report on all of it."""
+    prior = prior_of(task, gallery)
     data = Data(
         inputs=gallery[: task.limit],
         spread=median_bounds.prior_std(gallery),
         box=(float(gallery.min()), float(gallery.max())),
     )
-    features = model_of(task.model, task.weights)
-    error = error_of(features, gallery, task.feature_error)
-    task = replace(task, feature_error=error)
+    advance = _counted(task, len(data.inputs), advance)
     on_data = None
-    with opened(task.engine) as outcomes:
-        claim_folder(task, data, features)
+    with open_cluster(task.engine) as outcomes:
+        if task.out is not None:
+            claim_folder(task, task.out, data, features)
         try:
-            bounds = bounds_per_input(task, features, data, noise, outcomes, advance)
-            found = {method: _median(method, values, data, noise, error) for method, values in bounds.items()}
+            bounds = bounds_per_input(task, features, data, outcomes, advance)
+            found = {method: _median(method, values, data, task) for method, values in bounds.items()}
             if "identify" in task.methods:
                 advance("naming the input")
-                found["identify"] = _naming(recon, features, gallery, noise, task)
+                found["identify"] = _naming(features, gallery, task)
             if "bayes" in task.methods:
                 advance("rebuilding the input")
-                found["bayes"] = _rebuilding(recon, features, prior, noise, task)
-                if public is not None:
-                    on_data = _on_data(recon, features, public, gallery, prior, noise, found["bayes"].guarantee, task)
+                found["bayes"] = _rebuilding(features, prior, task)
+                if task.public is not None:
+                    on_data = _on_data(features, task.public, gallery, prior, found["bayes"].guarantee, task)
         except TacitError:
-            run_folder.unclaim(task.out)
+            if task.out is not None:
+                run_folder.unclaim(task.out)
             raise
     # What real inputs give away decides, where it is more than the prior allows.
     if on_data is not None and Comparison(guarantee=found["bayes"].guarantee, attack=on_data).contradicted:
@@ -79,55 +176,65 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
     return Report(
         command="bound",
         title="How well anyone can rebuild the inputs from these features",
-        summary=summary(comparisons, data, noise, task, candidates=len(gallery), on_data=on_data),
+        summary=summary(comparisons, data, task, candidates=len(gallery), on_data=on_data),
         comparisons=tuple(comparisons.values()),
-        figures=figures_of(recon, features, bounds, data, noise, task),
+        figures=figures_of(features, bounds, data, task),
         detail={
             "inputs": list(data.inputs.shape),
-            "noise": repr(noise),
+            "noise": repr(task.noise),
             "basis": task.basis,
             "prior_std": data.spread,
             "median": {method: float(np.median(values)) for method, values in bounds.items()},
             "feature_error": task.feature_error,
             "on_data": None if on_data is None else on_data.to_dict(),
-            "folder": str(task.out),
+            "folder": None if task.out is None else str(task.out),
         },
     )
 
 
-def _median(method: str, values: _Array, data: Data, noise: Any, error: float) -> Comparison:
-    guarantee = median_bounds.median_guarantee(method, values, spread=data.spread, noise=noise, feature_error=error)
-    return Comparison(guarantee=guarantee)
+def _counted(task: Task, inputs: int, advance: Callable[[str], None]) -> Callable[[str], None]:
+    """Puts before each line how many steps are done, of how many."""
+    per_input = sum(method in PER_INPUT for method in task.methods)
+    steps = per_input * -(-inputs // BATCH) + len(task.methods) - per_input
+    begun = count()
+
+    def counted(line: str) -> None:
+        advance(f"{next(begun)} of {steps} steps done, {line}")
+
+    return counted
 
 
-def _naming(recon: Any, features: Any, gallery: _Array, noise: Any, task: Task) -> Comparison:
+def _median(method: str, values: _Array, data: Data, task: Task) -> Comparison:
+    options: dict[str, Any] = {"spread": data.spread, "noise": task.noise, "feature_error": task.feature_error}
+    return Comparison(guarantee=median_bounds.median_guarantee(method, values, **options))
+
+
+def _naming(features: Any, gallery: _Array, task: Task) -> Comparison:
     """Of those who hold the inputs."""
     options: dict[str, Any] = {"seed": task.seed, "feature_error": task.feature_error}
-    guarantee = recon.identification_bound(features, gallery, noise, **options)
+    guarantee = identification_bound(features, gallery, task.noise, **options)
     options["seed"] = task.seed + 1
-    attack = recon.nearest_candidate(features, gallery, noise, guarantee, **options)
+    attack = nearest_candidate(features, gallery, task.noise, guarantee, **options)
     return Comparison(guarantee=guarantee, attack=attack)
 
 
-def _rebuilding(recon: Any, features: Any, prior: Any, noise: Any, task: Task) -> Comparison:
+def _rebuilding(features: Any, prior: Prior, task: Task) -> Comparison:
     """By those who hold the inputs, or only know the mean and covariance of public ones."""
     error: dict[str, Any] = {"feature_error": task.feature_error}
-    guarantee = recon.bayes_bound(features, prior, noise, basis=task.basis, seed=task.seed, **error).guarantee()
-    if task.public is None:
-        attack = recon.posterior_mean(features, prior, noise, tries=4096, seed=task.seed + 1, **error)
+    guarantee = bayes_bound(features, prior, task.noise, basis=task.basis, seed=task.seed, **error).guarantee()
+    if isinstance(prior, Gallery):
+        attack = posterior_mean(features, prior, task.noise, tries=4096, seed=task.seed + 1, **error)
     else:
         known = prior.sample(_KNOWN, seed=task.seed + 1)
-        attack = recon.linear_decoder(features, known, prior, noise, seed=task.seed, **error)
+        attack = linear_decoder(features, known, prior, task.noise, seed=task.seed, **error)
     return Comparison(guarantee=guarantee, attack=attack)
 
 
 def _on_data(
-    recon: Any,
     features: Any,
     public: _Array,
     inputs: _Array,
     prior: Any,
-    noise: Any,
     guarantee: Guarantee,
     task: Task,
 ) -> Attack | None:
@@ -142,8 +249,8 @@ def _on_data(
     options: dict[str, Any] = {"confidence": 1 - (1 - _CONFIDENCE) / 2, "feature_error": task.feature_error}
     options["seed"] = task.seed
     tried = [
-        recon.linear_decoder(features, public, inputs, noise, **options),
-        recon.posterior_mean(features, recon.Gallery(public), noise, held_out=inputs, **options),
+        linear_decoder(features, public, inputs, task.noise, **options),
+        posterior_mean(features, Gallery(public), task.noise, held_out=inputs, **options),
     ]
     best: Attack = min(tried, key=lambda attack: float(attack.high))
     share = variance / float(prior.variances.mean())

@@ -1,0 +1,7 @@
+"""`tacit.core.guarantee`, by its earlier name, for one version more."""
+
+import warnings
+
+from .core.guarantee import *  # noqa: F403
+
+warnings.warn("tacit.guarantee is tacit.core.guarantee now", DeprecationWarning, stacklevel=2)
