@@ -277,10 +277,10 @@ def _kind(value: object) -> Kind:
 
 
 def _today(mechanism: object) -> object:
-    """Its name today, if it is one that plans had before 0.2."""
+    """A mechanism's name, where plans had one of their own until 0.1; to be refused from the next version on."""
     if mechanism != "composition":
         return mechanism
-    warnings.warn("'composition' is called 'stable', as everywhere; say so", DeprecationWarning, stacklevel=3)
+    warnings.warn("say 'stable' for 'composition', as everywhere else", DeprecationWarning, stacklevel=4)
     return "stable"
 
 

@@ -272,7 +272,7 @@ class _TabledKind(Kind):
                 expected=self.expected(wanted.votes, queries=asked, noise=noise, refusals=stop),
             )
 
-    def tried_refusals(self, error: float, setting: Setting) -> Sequence[int]:
+    def tried_refusals(self, setting: Setting) -> Sequence[int]:
         """Those for which tables are stored."""
         return gate_design.STORED_REFUSALS
 

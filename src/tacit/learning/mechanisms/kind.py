@@ -150,13 +150,12 @@ class Kind(ABC):
     def hoped(self, teachers: int, setting: Setting) -> Run:
         """The constants to run with where nothing is promised: with the refusals that the vote model likes best."""
         error = setting.error(teachers)
-        runs = [
-            Run(teachers=teachers, error=error, constants=self.constants(teachers, refusals, setting))
-            for refusals in self.tried_refusals(error, setting)
-        ]
+        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.beta)
+        tried = self.tried_refusals(setting) if printed is None else (printed,)
+        runs = [Run(teachers=teachers, error=error, constants=self.constants(teachers, t, setting)) for t in tried]
         return max(runs, key=lambda run: (self.outlook(run, setting) or (0.0, 0.0))[1])
 
-    def tried_refusals(self, error: float, setting: Setting) -> Sequence[int]:
+    def tried_refusals(self, setting: Setting) -> Sequence[int]:
         """The numbers of refusals to try where nothing is promised; one serves those that none end."""
         return (1,)
 

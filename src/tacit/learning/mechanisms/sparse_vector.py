@@ -120,7 +120,7 @@ class SparseVectorKind(Kind):
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
         """Those of the mechanism itself."""
-        made = self._mechanism(refusals, setting)
+        made = self._mechanism(setting, refusals, setting.queries)
         return Constants(
             noise=made.scale,
             threshold=made.threshold,
@@ -137,24 +137,17 @@ class SparseVectorKind(Kind):
         """All points, and refusals by doubling."""
         asked = wanted.most
         for stop in steps(1, asked) if wanted.refusals is None else [wanted.refusals]:
-            made = partial(
-                SparseVector,
-                epsilon=wanted.epsilon,
-                delta=wanted.delta,
-                refusals=stop,
-                queries=asked,
-                variant=self.variant,
-            )
+            made = partial(self._mechanism, wanted, stop, asked)
             noise, threshold = made().scale, made().threshold
             found = self.expected(wanted.votes, queries=asked, noise=noise, threshold=threshold, refusals=stop)
             yield Candidate(made=made, queries=asked, refusals=stop, expected=found)
 
-    def tried_refusals(self, error: float, setting: Setting) -> Sequence[int]:
+    def tried_refusals(self, setting: Setting) -> Sequence[int]:
         """From one to all queries."""
         return sorted({max(1, round(t)) for t in np.geomspace(1, setting.queries, _REFUSAL_STEPS)})
 
-    def _mechanism(self, refusals: int, setting: Setting) -> SparseVector:
-        return _made(epsilon=setting.epsilon, delta=setting.delta, refusals=refusals)
+    def _mechanism(self, budget: Setting | Wanted, refusals: int, queries: int) -> SparseVector:
+        return _made(budget.epsilon, budget.delta, refusals, queries, self.variant)
 
 
 class PrintedKind(SparseVectorKind):
@@ -172,10 +165,11 @@ class PrintedKind(SparseVectorKind):
 
     def enough_teachers(self, error: float, teachers: int, setting: Setting) -> int:
         """The k of the paper."""
-        refusals = self._refusals(error, setting)
+        m, beta = setting.queries, setting.beta
+        refusals = self.printed_refusals(error, queries=m, failure_probability=beta)
         scale = accounting.printed_scale(setting.epsilon, setting.delta, refusals=refusals)
         return accounting.printed_teachers(
-            setting.delta, scale=scale, refusals=refusals, queries=setting.queries, failure_probability=setting.beta
+            setting.delta, scale=scale, refusals=refusals, queries=m, failure_probability=beta
         )
 
     def promised(self, teachers: int, setting: Setting) -> Run | None:
@@ -183,30 +177,17 @@ class PrintedKind(SparseVectorKind):
         enough = self.enough_teachers(setting.error(teachers), teachers, setting)
         return super().promised(teachers, setting) if enough <= teachers else None
 
-    def tried_refusals(self, error: float, setting: Setting) -> Sequence[int]:
-        """The T of the paper."""
-        return (self._refusals(error, setting),)
-
     def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
         """Too few teachers."""
         if needed is None or needed <= run.teachers:
             return ""
         return f"the printed constants need {needed} teachers, and {run.teachers} can be had"
 
-    def _mechanism(self, refusals: int, setting: Setting) -> SparseVector:
-        return _made(
-            epsilon=setting.epsilon,
-            delta=setting.delta,
-            refusals=refusals,
-            queries=setting.queries,
-            variant=self.variant,
-        )
 
-    def _refusals(self, error: float, setting: Setting) -> int:
-        return self.printed_refusals(error, queries=setting.queries, failure_probability=setting.beta)
-
-
-_made = cache(SparseVector)  # which remembers its constants
+@cache
+def _made(epsilon: float, delta: float, refusals: int, queries: int, variant: str) -> SparseVector:
+    """One remembers its constants."""
+    return SparseVector(epsilon=epsilon, delta=delta, refusals=refusals, queries=queries, variant=variant)
 
 
 def _exceeds(gap: Floats, scale: float) -> Floats:

@@ -100,7 +100,7 @@ class StableKind(Kind):
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling."""
         for asked in wanted.numbers:
-            made = partial(StableRelease, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked)
+            made = partial(_made, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked)
             found = self.expected(wanted.votes, queries=asked, noise=made().scale, threshold=made().threshold)
             yield Candidate(made=made, queries=asked, expected=found)
 
