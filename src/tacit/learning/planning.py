@@ -12,7 +12,7 @@ where a table is stored for the budget; elsewhere a table has to be searched for
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MECHANISMS = ("svt-faithful", "svt", "stable", "gnmax", "gate", "confident-gnmax", "confirm")
 """In the order of a plan's rows: the paper's own first."""
+_REMEDY = "see tacit.learning.planning.MECHANISMS"
 
 _EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # that are drawn
 
@@ -101,8 +102,7 @@ class Plan:
     def row(self, mechanism: str) -> Row:
         """The row of a mechanism by its name."""
         names = [row.mechanism for row in self.rows]
-        name = validate.choice("mechanism", _today(mechanism), names, remedy="confirm needs proposer_error")
-        return self.rows[names.index(name)]
+        return self.rows[names.index(_named(mechanism, names, remedy="confirm needs proposer_error").name)]
 
     def to_dict(self) -> dict[str, Any]:
         """Schema 1: the inputs, and the rows as a list of objects."""
@@ -113,13 +113,13 @@ class Plan:
 
     def teachers_needed(self, mechanism: str, *, epsilon: float) -> int | None:
         """The least number of teachers for a promise at another ε, had there been records enough; None if none is."""
-        kind = _kind(mechanism)
+        kind = _named(mechanism)
         _epsilon(epsilon)
         return kind.needed_teachers(replace(_setting(self), epsilon=epsilon, rough=True))
 
     def expected_right(self, mechanism: str, *, teachers: int) -> float | None:
         """The share of queries answered rightly with so many teachers, by the vote model; None without an error."""
-        kind = _kind(mechanism)
+        kind = _named(mechanism)
         validate.whole("teachers", teachers, at_least=1, remedy="say how many teachers vote")
         setting = replace(_setting(self), rough=True)
         found = kind.outlook(kind.promised(teachers, setting) or kind.hoped(teachers, setting), setting)
@@ -271,17 +271,11 @@ def _setting(made: Plan) -> Setting:
     )
 
 
-def _kind(value: object) -> Kind:
-    remedy = "see tacit.learning.planning.MECHANISMS"
-    return KINDS[validate.choice("mechanism", _today(value), MECHANISMS, remedy=remedy)]
-
-
-def _today(mechanism: object) -> object:
-    """A mechanism's name, where plans had one of their own until 0.1; to be refused from the next version on."""
-    if mechanism != "composition":
-        return mechanism
-    warnings.warn("say 'stable' for 'composition', as everywhere else", DeprecationWarning, stacklevel=4)
-    return "stable"
+def _named(value: object, names: Sequence[str] = MECHANISMS, *, remedy: str = _REMEDY) -> Kind:
+    if isinstance(value, str) and value == "composition":  # that plans called it; to be refused in the next version
+        warnings.warn("say 'stable' for 'composition', as everywhere else", DeprecationWarning, stacklevel=3)
+        value = "stable"
+    return KINDS[validate.choice("mechanism", value, names, remedy=remedy)]
 
 
 def _epsilon(value: object) -> float:
