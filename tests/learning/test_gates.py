@@ -24,7 +24,9 @@ from tacit.learning import (
     worst_case,
 )
 from tacit.learning.choice import choice
-from tacit.learning.mechanisms import expectations, gate_design
+from tacit.learning.mechanisms import gate_design
+from tacit.learning.mechanisms.expectations import Votes
+from tacit.learning.mechanisms.registry import KINDS
 from tacit.learning.worst_case import worst_case_attack
 from tacit.theory.confidence import binomial_lower, binomial_upper
 from tacit.theory.gate import ONE, confirm_delta, gate_delta
@@ -360,8 +362,7 @@ def test_what_the_choice_expects_of_a_gate_is_near_its_table(epsilon, refusals):
     gate = Gate(epsilon=epsilon, delta=1e-5, refusals=refusals)
     lead = np.arange(1.0, 4 * gate.distance(chance=0.01), 3.0)
     noise = 1 / gate_design.likely_step(epsilon, 1e-5, refusals=refusals)
-    options = {"teachers": 10**4, "queries": 10**4, "noise": noise, "threshold": None}
-    answered, right = expectations.expected("gate", lead, **options)
+    answered, right = KINDS["gate"].expected(Votes(lead=lead, teachers=10**4), queries=10**4, noise=noise)
     distance = np.ceil(lead / 2).astype(int) - 1
     truth = 10**4 * np.mean([1 - gate.chance(int(d)) for d in distance])
     assert answered == right

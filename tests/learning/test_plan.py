@@ -24,7 +24,7 @@ def written(tmp_path_factory):
 def test_the_table_fits_a_terminal(written):
     text, _, _ = written
     assert max(len(line) for line in text.splitlines()) <= 80
-    assert re.search(r"^mechanism +svt-faithful +svt +composition +gnmax +gate$", text, flags=re.M)
+    assert re.search(r"^mechanism +svt-faithful +svt +stable +gnmax +gate$", text, flags=re.M)
     assert re.search(r"^right, at least +– +– +– +824 +–$", text, flags=re.M)
     assert re.search(r"^verdict +hopeless +hopeless +hopeless +feasible +estimate$", text, flags=re.M)
     assert re.search(r"^mechanism +confident-gnmax$", text, flags=re.M)

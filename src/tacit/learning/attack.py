@@ -21,7 +21,8 @@ from ..core.errors import InputError
 from ..core.guarantee import Adversary, Attack
 from ..runtime import entropy
 from ..theory.confidence import binomial_lower, binomial_upper
-from .mechanisms import Confirm, Gate, Mechanism, Noise
+from .mechanisms import Mechanism, Noise
+from .mechanisms.gate import Tabled
 from .votes import checked_counts
 from .worst_case import worst_case_attack
 
@@ -165,7 +166,7 @@ def distinguishing_attack(
     runs = validate.whole("runs", runs, at_least=100, remedy="run at least a few thousand")
     alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
     worst = None
-    if tried is None and isinstance(mechanism, Gate | Confirm):
+    if tried is None and isinstance(mechanism, Tabled):
         alpha /= 2
         worst = worst_case_attack(mechanism, runs=min(100, runs // 10), failure_probability=alpha, seed=seed)
     source = StoredNoise() if noise is None else noise

@@ -29,16 +29,17 @@ from ..core.rounding import down
 from ..ledger import Ledger
 from ..runtime import private_files, run_folder
 from ..theory.accounting import replacement_delta
-from ..theory.learnability import printed_refusals
 from . import interrupted
 from .asking import answers, labels_and_counts
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing, neighbours
-from .choice import NAMES, Choice, choice, given, margins
+from .choice import Choice, choice, given, margins
 from .chunks import checked_key
 from .dry_run import made_up_answers, rehearsed
 from .held_out import ErrorEstimate, private_count, private_error
 from .labels import UNNAMED, named, numbered
-from .mechanisms import Confirm, Gate, Mechanism
+from .mechanisms import Confirm, Mechanism
+from .mechanisms.gate import Tabled
+from .mechanisms.registry import KINDS
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .owners import digest, order, owners, parts
 from .proposals import Proposer
@@ -370,8 +371,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none"
         )
         margins(self.expected)
+        kind = None
         if isinstance(self.mechanism, str):
-            validate.choice("mechanism", self.mechanism, ("auto", *NAMES), remedy="use 'auto'")
+            kind = KINDS.get(validate.choice("mechanism", self.mechanism, ("auto", *KINDS), remedy="use 'auto'"))
         if self.queries not in (None, "all"):
             validate.whole("queries", self.queries, at_least=1, remedy="use 'all', a number, or None")
         if self.refusals is not None:
@@ -381,14 +383,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 "ledger", self.ledger, requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
             )
         checked_key(self.key)
-        if share and (self.mechanism not in ("svt", "svt-faithful") or self.refusals is not None):
+        if share and (kind is None or not kind.informed or self.refusals is not None):
+            informed = " or ".join(repr(name) for name, known in KINDS.items() if known.informed)
             raise InputError(
                 "error_share",
                 self.error_share,
-                requirement="must be 0 unless mechanism is 'svt' or 'svt-faithful' and refusals is None",
+                requirement=f"must be 0 unless mechanism is {informed} and refusals is None",
                 remedy="leave it out: the estimate has nothing to set",
             )
-        confirms = self.mechanism == "confirm" or isinstance(self.mechanism, Confirm)
+        confirms = isinstance(self.mechanism, Confirm) if kind is None else kind.proposed
         if confirms != (proposer is not None) and self.mechanism != "auto":
             raise InputError(
                 "proposer",
@@ -474,11 +477,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> Choice:
         """T from the estimated error: by Theorem 3.2 for the printed constants, else by votes with that error."""
         epsilon, delta = shares.left
-        budget, refusals = (down(epsilon - error.epsilon), delta), None
-        if self.mechanism == "svt-faithful":
-            queries = min(points, self.queries) if isinstance(self.queries, int) else points
-            printed = printed_refusals(error.value, queries=queries, failure_probability=_FAILURE)
-            refusals = min(queries, printed)
+        budget = down(epsilon - error.epsilon), delta
+        queries = min(points, self.queries) if isinstance(self.queries, int) else points
+        kind = KINDS[str(self.mechanism)]  # an estimate was paid for by name
+        refusals = kind.printed_refusals(error.value, queries=queries, failure_probability=_FAILURE)
         lead = margins(min(1.0, max(0.51, 1 - error.value)))
         found = self._choice(points, teachers, student, lead, budget=budget, refusals=refusals)
         reason = f"{found.reason}, but for a private estimate of the teachers' error, {error.value:.3g}"
@@ -690,7 +692,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
 def _prove(chosen: Choice, advance: Callable[[str], None]) -> None:
     """What no theorem covers is refused."""
-    if isinstance(chosen.mechanism, Gate | Confirm):
+    if isinstance(chosen.mechanism, Tabled):
         chosen.mechanism.prove(advance)  # which may take a minute
     chosen.mechanism.guarantee()
 

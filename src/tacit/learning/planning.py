@@ -11,7 +11,8 @@ where a table is stored for the budget; elsewhere a table has to be searched for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,26 +21,18 @@ from ..core.display import card
 from ..core.errors import InputError
 from ..core.guarantee import SCHEMA, encoded
 from ..theory import learnability
-from .mechanisms import gate_design
-from .mechanisms.constants import TABLES
-from .mechanisms.promises import Setting, expected, hoped, many_teachers, needed_teachers, promised
+from .mechanisms.kind import Kind
+from .mechanisms.registry import KINDS
+from .mechanisms.setting import Setting
 from .verdicts import verdict
 
 if TYPE_CHECKING:
     from ..report import Figure
 
-NAMES = {
-    "svt-faithful": "sparse vector, printed constants",
-    "svt": "sparse vector, tight",
-    "composition": "plain composition",
-    "gnmax": "GNMax",
-    "gate": "the gate",
-    "confident-gnmax": "Confident-GNMax",
-    "confirm": "confirm or deny",
-}
-"""Of mechanisms, in words."""
+MECHANISMS = ("svt-faithful", "svt", "stable", "gnmax", "gate", "confident-gnmax", "confirm")
+"""In the order of a plan's rows: the paper's own first."""
+_REMEDY = "see tacit.learning.planning.MECHANISMS"
 
-MECHANISMS = tuple(NAMES)
 _EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # that are drawn
 
 
@@ -71,6 +64,11 @@ class Row:
     student_error_upper: float | None
     expected_answers: float | None
     expected_misclassified: float | None
+
+    @property
+    def title(self) -> str:
+        """The mechanism in words."""
+        return KINDS[self.mechanism].title
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +102,7 @@ class Plan:
     def row(self, mechanism: str) -> Row:
         """The row of a mechanism by its name."""
         names = [row.mechanism for row in self.rows]
-        name = validate.choice("mechanism", mechanism, names, remedy="confirm needs proposer_error")
-        return self.rows[names.index(name)]
+        return self.rows[names.index(_named(mechanism, names, remedy="confirm needs proposer_error").name)]
 
     def to_dict(self) -> dict[str, Any]:
         """Schema 1: the inputs, and the rows as a list of objects."""
@@ -116,16 +113,16 @@ class Plan:
 
     def teachers_needed(self, mechanism: str, *, epsilon: float) -> int | None:
         """The least number of teachers for a promise at another ε, had there been records enough; None if none is."""
-        name = _mechanism(mechanism)
+        kind = _named(mechanism)
         _epsilon(epsilon)
-        return needed_teachers(name, replace(_setting(self), epsilon=epsilon, rough=True))
+        return kind.needed_teachers(replace(_setting(self), epsilon=epsilon, rough=True))
 
     def expected_right(self, mechanism: str, *, teachers: int) -> float | None:
         """The share of queries answered rightly with so many teachers, by the vote model; None without an error."""
-        name = _mechanism(mechanism)
+        kind = _named(mechanism)
         validate.whole("teachers", teachers, at_least=1, remedy="say how many teachers vote")
         setting = replace(_setting(self), rough=True)
-        found = expected(name, promised(name, teachers, setting) or hoped(name, teachers, setting), setting)
+        found = kind.outlook(kind.promised(teachers, setting) or kind.hoped(teachers, setting), setting)
         return None if found is None else found[1] / self.queries
 
     def plot(self) -> Figure:
@@ -134,17 +131,18 @@ class Plan:
 
         epsilons = sorted({*_EPSILONS, self.epsilon})
         needed = {
-            NAMES[row.mechanism]: [self.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
+            row.title: [self.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
             for row in self.rows
         }
-        estimates = " Those of the gate are estimates where no table is stored for an ε." * any(
-            row.mechanism == "gate" for row in self.rows
+        caption = (
+            f"For all of {self.queries} queries on which at most a third of the teachers are wrong. A mechanism "
+            "without a mark at an ε can promise nothing there."
         )
+        caveats = (KINDS[row.mechanism].caveat for row in self.rows)
         here = epsilons.index(self.epsilon)
         return Figure(
             title="Teachers that a promise needs",
-            caption=f"For all of {self.queries} queries on which at most a third of the teachers are wrong. A "
-            f"mechanism without a mark at an ε can promise nothing there.{estimates}",
+            caption=" ".join([caption, *filter(None, caveats)]),
             alternative="The larger ε, the fewer teachers: "
             + "; ".join(
                 f"{name} {values[here] or 'no number'} at ε = {self.epsilon:.10g}" for name, values in needed.items()
@@ -161,7 +159,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         budget = f"{self.records} records, {self.queries} queries, ε = {self.epsilon:.10g}, δ = {self.delta:.10g}"
-        return card(budget, [(NAMES[row.mechanism], row.verdict) for row in self.rows])
+        return card(budget, [(row.title, row.verdict) for row in self.rows])
 
 
 def plan(
@@ -201,27 +199,25 @@ def plan(
         proposer_error=_proposer_error(proposer_error),
         rows=(),
     )
-    left_out = set() if gate_design.manageable(made.epsilon, made.delta) else set(TABLES)
-    left_out |= {"confirm"} if made.proposer_error is None else set()
-    setting = _setting(made)
-    return replace(made, rows=tuple(_row(name, setting) for name in MECHANISMS if name not in left_out))
+    setting, proposals = _setting(made), made.proposer_error is not None
+    kinds = (KINDS[name] for name in MECHANISMS)
+    rows = (_row(kind, setting) for kind in kinds if kind.available(made.epsilon, made.delta, proposals=proposals))
+    return replace(made, rows=tuple(rows))
 
 
-def _row(name: str, setting: Setting) -> Row:
-    needed = needed_teachers(name, replace(setting, rough=True))
-    if needed is not None and name in ("gnmax", "confident-gnmax"):
-        needed = needed_teachers(name, setting)  # the rough one has only told that it is worth while
+def _row(kind: Kind, setting: Setting) -> Row:
+    needed = kind.needed_teachers(setting)
     run = None
     if setting.teachers is not None:
-        run = promised(name, setting.teachers, setting)
+        run = kind.promised(setting.teachers, setting)
     elif needed is not None and needed <= setting.most:
-        run = promised(name, needed, setting)
+        run = kind.promised(needed, setting)
     if run is None:
-        run = hoped(name, setting.teachers or many_teachers(setting), setting)
+        run = kind.hoped(setting.teachers or setting.many, setting)
     found, m = run.constants, setting.queries
     feasible = run.hard is not None and not found.estimated
     hard = run.hard if feasible and run.hard is not None else m
-    answers = expected(name, run, setting)
+    answers = kind.outlook(run, setting)
     student = None
     if setting.vc_dimension is not None and feasible:
         student = learnability.student_error(
@@ -232,10 +228,10 @@ def _row(name: str, setting: Setting) -> Row:
             best_error=setting.best_error,
         )
     return Row(
-        mechanism=name,
+        mechanism=kind.name,
         feasible=feasible,
         estimated=found.estimated and run.hard is not None,
-        verdict=verdict(name, run, needed, answers, setting),
+        verdict=verdict(kind, run, needed, answers, setting),
         teachers=run.teachers,
         teachers_needed=needed,
         records_per_teacher=setting.records // run.teachers,
@@ -275,8 +271,11 @@ def _setting(made: Plan) -> Setting:
     )
 
 
-def _mechanism(value: object) -> str:
-    return validate.choice("mechanism", value, MECHANISMS, remedy="see tacit.learning.planning.MECHANISMS")
+def _named(value: object, names: Sequence[str] = MECHANISMS, *, remedy: str = _REMEDY) -> Kind:
+    if isinstance(value, str) and value == "composition":  # that plans called it; to be refused in the next version
+        warnings.warn("say 'stable' for 'composition', as everywhere else", DeprecationWarning, stacklevel=3)
+        value = "stable"
+    return KINDS[validate.choice("mechanism", value, names, remedy=remedy)]
 
 
 def _epsilon(value: object) -> float:

@@ -29,7 +29,8 @@ from ..core.errors import NoTheoremError
 from ..core.guarantee import Adversary, Attack
 from ..theory.confidence import sampled_mean_lower
 from ..theory.gate import ONE
-from .mechanisms import Answer, Confirm, Gate, Session
+from .mechanisms import Answer, Session
+from .mechanisms.gate import Tabled
 
 _CHANCE = 0.12
 """About that of refusals where it asks. Rarer ones gain a little more by far more queries."""
@@ -46,7 +47,7 @@ _ROOM = 2.0
 
 
 def worst_case_attack(
-    mechanism: Gate | Confirm, *, runs: int = 100, failure_probability: float = 1e-3, seed: int = 0
+    mechanism: Tabled, *, runs: int = 100, failure_probability: float = 1e-3, seed: int = 0
 ) -> Attack:
     """The privacy loss that the worst adversary's games show, with a lower confidence limit."""
     runs = validate.whole("runs", runs, at_least=10, remedy="play some hundred games")
@@ -89,7 +90,7 @@ class _Query:
 
 
 class _Adversary:
-    def __init__(self, mechanism: Gate | Confirm, rng: np.random.Generator) -> None:
+    def __init__(self, mechanism: Tabled, rng: np.random.Generator) -> None:
         self.mechanism, self.rng = mechanism, rng
         usual, others = _queries(mechanism)
         self._refusals = _refusals(mechanism, usual[0].here)
@@ -197,11 +198,9 @@ def _asked(session: Session, coin: _Coin, counts: tuple[int, int], *, refused: b
     return _Asked(answer, chance / ONE, tossed=True, understood=len(coin.asked) == 1 and (answer is None) == refused)
 
 
-def _queries(mechanism: Gate | Confirm) -> tuple[list[_Query], list[_Query]]:
+def _queries(mechanism: Tabled) -> tuple[list[_Query], list[_Query]]:
     """Neighbouring votes in both orders, at the usual distance and at all others, with winners that differ."""
-    gate = isinstance(mechanism, Gate)
-    usual = mechanism.distance(chance=_CHANCE) if isinstance(mechanism, Gate) else mechanism.lead(chance=_CHANCE)
-    first = 0 if isinstance(mechanism, Gate) else mechanism.design.leads[0]
+    gate, first, usual = mechanism.labels, mechanism.first, mechanism.place(chance=_CHANCE)
     found: dict[int, list[_Query]] = {}
     for place in range(first, first + len(mechanism.table)):
         low = 2 if gate else max(1, 1 - 2 * place)
@@ -211,7 +210,7 @@ def _queries(mechanism: Gate | Confirm) -> tuple[list[_Query], list[_Query]]:
     return found[usual], [*others, _query(mechanism, (2, 1), (1, 2))]
 
 
-def _refusals(mechanism: Gate | Confirm, counts: tuple[int, int]) -> int:
+def _refusals(mechanism: Tabled, counts: tuple[int, int]) -> int:
     """How many refusals a session gives before it stops, up to twice as many as it should."""
     coin = _Coin()
     session, given = mechanism.session(coin), 0
@@ -224,7 +223,7 @@ def _refusals(mechanism: Gate | Confirm, counts: tuple[int, int]) -> int:
     return max(1, given)
 
 
-def _query(mechanism: Gate | Confirm, here: tuple[int, int], there: tuple[int, int]) -> _Query:
+def _query(mechanism: Tabled, here: tuple[int, int], there: tuple[int, int]) -> _Query:
     """What sessions do on these counts, as their coins are read."""
     read = []
     for counts in (here, there):

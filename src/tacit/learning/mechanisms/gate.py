@@ -11,10 +11,12 @@ guarantee is asked for; proofs in docs/proofs/gate.md.
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -26,9 +28,15 @@ from ...core.guarantee import Assumption, Guarantee
 from ...theory.gate import ONE, confirm_delta, gate_delta
 from ..votes import checked_counts
 from . import gate_design
+from .candidates import Candidate, Wanted
+from .expectations import Floats, Votes
+from .kind import Kind
 from .session import Answer, Noise, Session, loss_guarantee, one_distance
+from .setting import Constants, Run, Setting
 
 _PROOFS = "docs/proofs/gate.md"
+_RAREST_REFUSAL = 1e-12
+"""No table refuses with a smaller chance."""
 
 _PROPOSED = Assumption(
     text="proposed labels depend on private records through earlier answers alone", checked_by="caller"
@@ -36,7 +44,7 @@ _PROPOSED = Assumption(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Tabled(ABC):
+class Tabled(ABC):
     """A mechanism whose coins come from a table with a certificate, and which `refusals` end."""
 
     epsilon: float
@@ -62,16 +70,35 @@ class _Tabled(ABC):
         advance("proving what the table of chances costs")
         self.guarantee()
 
+    @property
+    @abstractmethod
+    def first(self) -> int:
+        """The distance, or the lead, with which the table begins."""
+
+    @property
+    @abstractmethod
+    def table(self) -> tuple[int, ...]:
+        """The chances of a refusal, of 2⁶³, from there on."""
+
+    def place(self, *, chance: float) -> int:
+        """The distance, or the lead, from which a refusal has at most this chance."""
+        return self.first + _first_below(self.table, chance)
+
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
 
+    @abstractmethod
+    def session(self, noise: Noise | None = None) -> Session:
+        """One run."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Gate(_Tabled):
+class Gate(Tabled):
     """Gives the winner of stable queries, any number of them, until `refusals` were refused."""
 
     labels: ClassVar[bool] = True
+    first: ClassVar[int] = 0
 
     @property
     def table(self) -> tuple[int, ...]:
@@ -84,7 +111,7 @@ class Gate(_Tabled):
 
     def distance(self, *, chance: float) -> int:
         """The votes to flip from which a query is refused with at most this chance."""
-        return _first_below(self.table, chance)
+        return self.place(chance=chance)
 
     @cached_property
     def delta_spent(self) -> float:
@@ -127,10 +154,15 @@ class Gate(_Tabled):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confirm(_Tabled):
+class Confirm(Tabled):
     """Confirms proposed labels that lead, any number of them, until `refusals` were denied."""
 
     labels: ClassVar[bool] = False
+
+    @property
+    def first(self) -> int:
+        """The smallest lead that the table knows."""
+        return self.design.leads[0]
 
     @property
     def table(self) -> tuple[int, ...]:
@@ -143,7 +175,7 @@ class Confirm(_Tabled):
 
     def lead(self, *, chance: float) -> int:
         """The lead from which a label is denied with at most this chance."""
-        return self.design.leads[0] + _first_below(self.table, chance)
+        return self.place(chance=chance)
 
     @cached_property
     def delta_spent(self) -> float:
@@ -205,3 +237,110 @@ def _drawn(chances: object) -> str:
 def _first_below(table: tuple[int, ...], chance: float) -> int:
     wanted = validate.number("chance", chance, at_least=1e-12, at_most=1, remedy="use 0.01 for 99 % answered")
     return bisect_right([-entry for entry in table], -int(wanted * ONE) - 1)
+
+
+class _TabledKind(Kind):
+    """What refusals end, by a table of chances."""
+
+    made: ClassVar[type[Gate | Confirm]]
+
+    def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
+        """Where the search manages."""
+        return super().available(epsilon, delta, proposals=proposals) and gate_design.manageable(epsilon, delta)
+
+    def possible(self, refusals: int, setting: Setting) -> bool:
+        """Tables are searched for up to some refusals, and refuse easy queries."""
+        rare = setting.share / setting.queries < _RAREST_REFUSAL
+        manageable = gate_design.manageable(setting.epsilon, setting.delta)
+        return manageable and not rare and refusals <= gate_design.MOST_REFUSALS
+
+    def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
+        """Those of a stored table, which may end at more refusals, or about those of one to be searched for."""
+        chance = max(setting.share / setting.queries, _RAREST_REFUSAL)
+        return _constants(self.made, setting.epsilon, setting.delta, refusals, chance)
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """All points, and the refusals for which tables are stored."""
+        asked = wanted.most
+        common = [count for count in gate_design.STORED_REFUSALS if count <= asked]
+        for stop in common if wanted.refusals is None else [wanted.refusals]:
+            noise = 1 / gate_design.likely_step(wanted.epsilon, wanted.delta, refusals=stop)
+            yield Candidate(
+                made=partial(self.made, epsilon=wanted.epsilon, delta=wanted.delta, refusals=stop),
+                queries=asked,
+                refusals=stop,
+                expected=self.expected(wanted.votes, queries=asked, noise=noise, refusals=stop),
+            )
+
+    def tried_refusals(self, setting: Setting) -> Sequence[int]:
+        """Those for which tables are stored."""
+        return gate_design.STORED_REFUSALS
+
+    def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
+        """Why no table can be enough, however many the teachers."""
+        if setting.share / setting.queries < _RAREST_REFUSAL:
+            return f"no table refuses as rarely as beta = {setting.beta:.10g} asks for on {setting.queries} queries"
+        error = setting.error(setting.teachers or 1)
+        teachers = 2 if setting.teachers else 3  # of whom none may be wrong: half at most, a third for what is needed
+        least = self.hard_queries(error, setting, teachers=teachers, outvoted=0)
+        most = gate_design.MOST_REFUSALS
+        return f"{least} queries may be in doubt, and tables end at {most} refusals" if least >= most else ""
+
+
+class GateKind(_TabledKind):
+    """Winners of stable queries."""
+
+    name = "gate"
+    title = "the gate"
+    caveat = "Those of the gate are estimates where no table is stored for an ε."
+    made = Gate
+
+    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+        """The winner, unless it is refused; the noise is the votes by which refusals become rarer e times."""
+        return gate_design.likely_answered(votes.distance, step=1 / noise, labels=True), votes.right
+
+
+class ConfirmKind(_TabledKind):
+    """Confirmations of proposed labels."""
+
+    name = "confirm"
+    title = "confirm or deny"
+    proposed = True
+    made = Confirm
+
+    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+        """The proposed label, right or wrong, unless it is denied."""
+        wrong = votes.proposer_error
+        agreed, disputed = (
+            gate_design.likely_answered(np.floor(sign * votes.lead / 2), step=1 / noise, labels=False)
+            for sign in (1, -1)
+        )
+        answered = (1 - wrong) * agreed + wrong * disputed
+        right = np.divide((1 - wrong) * agreed, answered, out=np.ones_like(agreed), where=answered > 0)
+        return answered, right
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """Less what the proposals alone are worth, by the measure of answers."""
+        known = max(0.0, 1 - 5 * wanted.votes.proposer_error)
+        return (replace(found, known=known) for found in super().candidates(wanted))
+
+    def hard_queries(self, error: float, setting: Setting, *, teachers: int, outvoted: int) -> int:
+        """Those, and the ones whose proposal is wrong."""
+        hard = super().hard_queries(error, setting, teachers=teachers, outvoted=outvoted)
+        return hard + math.ceil(setting.proposer_error * setting.queries)
+
+    def condition(self, setting: Setting) -> str:
+        """The proposals' error."""
+        return f" and proposals err on {100 * setting.proposer_error:.3g} % at most"
+
+
+@cache
+def _constants(made: type[Gate | Confirm], epsilon: float, delta: float, refusals: int, chance: float) -> Constants:
+    """Their noise is the number of votes by which refusals become rarer e times; `chance` is that of a refusal."""
+    stored = gate_design.stored_refusals(epsilon, delta, at_least=refusals, labels=made.labels)
+    if stored is None:
+        step = gate_design.likely_step(epsilon, delta, refusals=refusals)
+        distance = max(0, gate_design.likely_distance(chance, step=step, labels=made.labels))
+        return Constants(noise=1 / step, refusals=refusals, distance=distance, estimated=True)
+    table = made(epsilon=epsilon, delta=delta, refusals=stored)
+    return Constants(noise=1 / table.design.step, refusals=stored, distance=max(0, table.place(chance=chance)))

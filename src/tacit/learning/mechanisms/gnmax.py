@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ...core import validate
 from ...core.errors import InputError
 from ...core.guarantee import Guarantee
-from ...theory import accounting
+from ...core.rounding import last_true
+from ...theory import accounting, learnability
+from ...theory.divergences import gaussian_delta
+from .candidates import Candidate, Wanted
+from .expectations import Floats, Votes
+from .kind import Kind
 from .session import Answer, Noise, Session, check_budget, loss_guarantee
+from .setting import Constants, Run, Setting
+
+_RATIO = 3.0
+"""Of a confident mechanism's noise in the test to that of an answer."""
+_CONFIDENT = 0.6
+"""The share of teachers that agree where a confident mechanism answers, unless more is proven."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,3 +169,118 @@ def _noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool
 def _flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
         raise InputError(name, value, requirement="must be True or False", remedy="leave it out for labels")
+
+
+class GNMaxKind(Kind):
+    """The largest noisy count of every query."""
+
+    name = "gnmax"
+    title = "GNMax"
+
+    def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
+        """About those of the mechanism itself, which take longer to find."""
+        m = setting.queries
+        sigma, spent = _sigma(setting.epsilon, setting.delta, m, 0, setting.rough)
+        distance = learnability.gnmax_distance(
+            sigma=sigma, classes=setting.classes, queries=m, failure_probability=setting.share
+        )
+        return Constants(noise=sigma, distance=distance, delta_spent=spent)
+
+    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+        """An answer always, the right one where the noise lets it lead."""
+        spread = math.sqrt(2) * noise
+        others = (votes.classes - 2) * special.ndtr(-(votes.teachers + votes.lead) / 2 / spread)
+        right: Floats = np.maximum(0.0, special.ndtr(votes.lead / spread) - others)
+        return np.ones_like(right), right
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """Queries by doubling."""
+        unit = _unit(wanted)
+        for asked in wanted.numbers:
+            found = self.expected(wanted.votes, queries=asked, noise=unit * math.sqrt(2 * asked))
+            made = partial(GNMax, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, counts=wanted.counts)
+            yield Candidate(made=made, queries=asked, expected=found)
+
+    def needed_teachers(self, setting: Setting) -> int | None:
+        """First with rough noise, which tells whether the search for the other is worth while."""
+        rough = super().needed_teachers(replace(setting, rough=True))
+        return rough if rough is None or setting.rough else super().needed_teachers(setting)
+
+
+class ConfidentKind(GNMaxKind):
+    """The same where votes agree."""
+
+    name = "confident-gnmax"
+    title = "Confident-GNMax"
+
+    def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
+        """With the highest threshold that lets through every query on which no more are wrong than is tolerated."""
+        m, share = setting.queries, setting.share / 2
+        sigma, spent = _sigma(setting.epsilon, setting.delta, m, m, setting.rough)
+        distance = learnability.gnmax_distance(
+            sigma=sigma, classes=setting.classes, queries=m, failure_probability=share
+        )
+        slack = learnability.gnmax_test_margin(test_sigma=_RATIO * sigma, queries=m, failure_probability=share)
+        outvoted = max(0, learnability.tolerated_votes(teachers, distance=distance))
+        threshold = max(0, teachers - outvoted - slack)
+        return Constants(noise=sigma, threshold=threshold, distance=distance, delta_spent=spent)
+
+    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+        """The same where the largest count with noise reaches the threshold."""
+        _, right = super().chances(votes, noise=noise, threshold=threshold)
+        largest = (votes.teachers + np.abs(votes.lead)) / 2
+        return special.ndtr((largest - (threshold or 0)) / (_RATIO * noise)), right
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """Queries by doubling, and a few answers more than will be confident."""
+        unit, votes = _unit(wanted), wanted.votes
+        threshold = math.ceil(_CONFIDENT * votes.teachers)
+        confident = float(np.mean((votes.teachers + votes.lead) / 2 >= _CONFIDENT * votes.teachers))
+        for asked in wanted.numbers:
+            answers = max(1, min(asked, math.ceil(1.1 * confident * asked)))
+            sigma = unit * math.sqrt(2 * answers + asked / _RATIO**2)
+            made = partial(
+                ConfidentGNMax,
+                epsilon=wanted.epsilon,
+                delta=wanted.delta,
+                queries=asked,
+                answers=answers,
+                threshold=threshold,
+                ratio=_RATIO,
+                counts=wanted.counts,
+            )
+            found = self.expected(votes, queries=asked, noise=sigma, threshold=threshold, answers=answers)
+            yield Candidate(made=made, queries=asked, answers=answers, expected=found)
+
+    def hoped(self, teachers: int, setting: Setting) -> Run:
+        """With a threshold that votes reach."""
+        run = super().hoped(teachers, setting)
+        return replace(run, constants=replace(run.constants, threshold=round(_CONFIDENT * teachers)))
+
+
+def _unit(wanted: Wanted) -> float:
+    """About the noise of half an answer; it grows with the root of their number."""
+    return accounting.gnmax_sigma(wanted.epsilon, wanted.delta, answers=50) / 10
+
+
+@cache
+def _sigma(epsilon: float, delta: float, answers: int, tests: int, rough: bool) -> tuple[float, float]:
+    """A σ that was seen to be enough, within 0.1 % of the mechanism's own, which takes a second to find; and its δ.
+
+    Continuous noise gives the first guess. A rough answer stops there.
+    """
+    most = last_true(
+        lambda distance: gaussian_delta(epsilon, distance=distance) <= delta,
+        holds=0.0,
+        fails=2 * math.sqrt(2 * epsilon) + 40.0,
+    )
+    sigma = max(0.5, math.sqrt(2 * answers + tests / _RATIO**2) / most)
+    if rough:
+        return sigma, delta
+    slack = 1e-4
+    while True:
+        tried = sigma * (1 + slack)
+        spent = accounting.gnmax_delta(epsilon, sigma=tried, answers=answers, test_sigma=_RATIO * tried, tests=tests)
+        if spent <= delta:
+            return tried, spent
+        slack *= 2

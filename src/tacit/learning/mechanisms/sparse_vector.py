@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core import validate
 from ...core.guarantee import Guarantee
-from ...theory import accounting
+from ...theory import accounting, learnability
+from .candidates import Candidate, Wanted, steps
+from .expectations import Floats, Votes
+from .kind import Kind
 from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
+from .setting import Constants, Run, Setting
+
+_REFUSAL_STEPS = 40  # of the search for a number of refusals where nothing is proven
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +68,18 @@ class SparseVector:
             failure_probability=failure_probability,
         )
 
-    def guarantee(self) -> Guarantee:
-        """(ε, δ)-DP of one session, with any number of adaptive queries."""
-        spent = accounting.sparse_vector_delta(
+    @cached_property
+    def delta_spent(self) -> float:
+        """δ of these constants, which printed ones may exceed."""
+        return accounting.sparse_vector_delta(
             self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals
         )
+
+    def guarantee(self) -> Guarantee:
+        """(ε, δ)-DP of one session, with any number of adaptive queries."""
         detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}
-        return loss_guarantee(
-            self, spent, "sparse vector over stability", {**detail, "scale": self.scale, "threshold": self.threshold}
-        )
+        noise = {"scale": self.scale, "threshold": self.threshold}
+        return loss_guarantee(self, self.delta_spent, "sparse vector over stability", {**detail, **noise})
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
@@ -96,3 +108,92 @@ class SparseVector:
     def finished(self, session: Session) -> bool:
         """At the T-th refusal, or after the last query where their number was given."""
         return session.refused >= self.refusals or (self.queries is not None and session.asked >= self.queries)
+
+
+class SparseVectorKind(Kind):
+    """With tight constants."""
+
+    name = "svt"
+    title = "sparse vector, tight"
+    informed = True
+    variant: ClassVar[str] = "tight"
+
+    def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
+        """Those of the mechanism itself."""
+        made = self._mechanism(setting, refusals, setting.queries)
+        return Constants(
+            noise=made.scale,
+            threshold=made.threshold,
+            refusals=refusals,
+            distance=made.distance(queries=setting.queries, failure_probability=setting.share),
+            delta_spent=made.delta_spent,
+        )
+
+    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+        """The winner where its distance exceeds the threshold, both with noise."""
+        return _exceeds((threshold or 0) - votes.distance, noise), votes.right
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """All points, and refusals by doubling."""
+        asked = wanted.most
+        for stop in steps(1, asked) if wanted.refusals is None else [wanted.refusals]:
+            made = partial(self._mechanism, wanted, stop, asked)
+            noise, threshold = made().scale, made().threshold
+            found = self.expected(wanted.votes, queries=asked, noise=noise, threshold=threshold, refusals=stop)
+            yield Candidate(made=made, queries=asked, refusals=stop, expected=found)
+
+    def tried_refusals(self, setting: Setting) -> Sequence[int]:
+        """From one to all queries."""
+        return sorted({max(1, round(t)) for t in np.geomspace(1, setting.queries, _REFUSAL_STEPS)})
+
+    def _mechanism(self, budget: Setting | Wanted, refusals: int, queries: int) -> SparseVector:
+        return _made(budget.epsilon, budget.delta, refusals, queries, self.variant)
+
+
+class PrintedKind(SparseVectorKind):
+    """With the printed constants."""
+
+    name = "svt-faithful"
+    title = "sparse vector, printed constants"
+    compared = False
+    variant = "faithful"
+
+    def printed_refusals(self, error: float, *, queries: int, failure_probability: float) -> int:
+        """The T of the paper, no more than there are queries."""
+        printed = learnability.printed_refusals(error, queries=queries, failure_probability=failure_probability)
+        return min(queries, printed)
+
+    def enough_teachers(self, error: float, teachers: int, setting: Setting) -> int:
+        """The k of the paper."""
+        m, beta = setting.queries, setting.beta
+        refusals = self.printed_refusals(error, queries=m, failure_probability=beta)
+        scale = accounting.printed_scale(setting.epsilon, setting.delta, refusals=refusals)
+        return accounting.printed_teachers(
+            setting.delta, scale=scale, refusals=refusals, queries=m, failure_probability=beta
+        )
+
+    def promised(self, teachers: int, setting: Setting) -> Run | None:
+        """None with fewer teachers than are printed."""
+        enough = self.enough_teachers(setting.error(teachers), teachers, setting)
+        return super().promised(teachers, setting) if enough <= teachers else None
+
+    def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
+        """Too few teachers."""
+        if needed is None or needed <= run.teachers:
+            return ""
+        return f"the printed constants need {needed} teachers, and {run.teachers} can be had"
+
+
+@cache
+def _made(epsilon: float, delta: float, refusals: int, queries: int, variant: str) -> SparseVector:
+    """One remembers its constants."""
+    return SparseVector(epsilon=epsilon, delta=delta, refusals=refusals, queries=queries, variant=variant)
+
+
+def _exceeds(gap: Floats, scale: float) -> Floats:
+    """P(Y − Z > gap), Y of scale 2λ and Z of scale λ; see `accounting.unstable_release`."""
+    b = math.exp(-1 / (2 * scale))
+    w = np.where(gap >= 0, gap, -gap - 1)
+    tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
+    found: Floats = np.where(gap >= 0, tail, 1 - tail)
+    return found

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core import validate
 from ...core.guarantee import Guarantee
-from ...theory import accounting
+from ...theory import accounting, learnability
+from .candidates import Candidate, Wanted
+from .expectations import Floats, Votes
+from .kind import Kind
 from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
+from .setting import Constants, Setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +42,17 @@ class StableRelease:
         """The number of votes to flip that the noisy distance has to exceed."""
         return accounting.stable_release_threshold(self.epsilon, self.delta, scale=self.scale, queries=self.queries)
 
-    def guarantee(self) -> Guarantee:
-        """(ε, δ)-DP of one session."""
-        spent = accounting.stable_release_delta(
+    @cached_property
+    def delta_spent(self) -> float:
+        """δ of these constants."""
+        return accounting.stable_release_delta(
             self.epsilon, scale=self.scale, threshold=self.threshold, queries=self.queries
         )
+
+    def guarantee(self) -> Guarantee:
+        """(ε, δ)-DP of one session."""
         detail = {"queries": self.queries, "scale": self.scale, "threshold": self.threshold}
-        return loss_guarantee(self, spent, "stable release, composed", detail)
+        return loss_guarantee(self, self.delta_spent, "stable release, composed", detail)
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
@@ -66,3 +76,40 @@ class StableRelease:
     def finished(self, session: Session) -> bool:
         """After the last query."""
         return session.asked >= self.queries
+
+
+class StableKind(Kind):
+    """Plain composition."""
+
+    name = "stable"
+    title = "plain composition"
+    compared = False
+
+    def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
+        """Those of the mechanism itself."""
+        made = _made(epsilon=setting.epsilon, delta=setting.delta, queries=setting.queries)
+        distance = learnability.stable_release_distance(
+            scale=made.scale, threshold=made.threshold, queries=setting.queries, failure_probability=setting.share
+        )
+        return Constants(noise=made.scale, threshold=made.threshold, distance=distance, delta_spent=made.delta_spent)
+
+    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+        """The winner where its distance with noise exceeds the threshold."""
+        return _exceeds((threshold or 0) - votes.distance, noise), votes.right
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """Queries by doubling."""
+        for asked in wanted.numbers:
+            made = partial(_made, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked)
+            found = self.expected(wanted.votes, queries=asked, noise=made().scale, threshold=made().threshold)
+            yield Candidate(made=made, queries=asked, expected=found)
+
+
+_made = cache(StableRelease)  # which remembers its constants
+
+
+def _exceeds(gap: Floats, scale: float) -> Floats:
+    """P(Y > gap) for a discrete Laplace Y."""
+    b = math.exp(-1 / scale)
+    found: Floats = np.where(gap >= 0, b ** (np.maximum(gap, 0) + 1) / (1 + b), 1 - b ** np.maximum(-gap, 0) / (1 + b))
+    return found

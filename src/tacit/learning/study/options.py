@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...core import validate
 from ...core.errors import InputError
-from ..choice import NAMES
+from ..mechanisms.registry import KINDS
 
 OTHERS = (
     "set some aside, or leave it out; --allow-overlap takes them as they are, and private records among them are then "
@@ -54,7 +54,7 @@ def check(task: Task) -> None:
     """Numbers and names that need no file, so that nothing is read, or made, in vain."""
     validate.number("--epsilon", task.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
     validate.probability("--delta", task.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
-    validate.choice("--mechanism", task.mechanism, ("auto", *NAMES), remedy="use auto")
+    validate.choice("--mechanism", task.mechanism, ("auto", *KINDS), remedy="use auto")
     validate.number(
         "--expected", task.expected, above=0.5, at_most=1, remedy="give the share of teachers that are right"
     )
@@ -68,7 +68,7 @@ def check(task: Task) -> None:
             raise InputError(
                 name, str(path), requirement="must hold other records than PRIVATE", remedy=OTHERS.partition(";")[0]
             )
-    if (task.mechanism == "confirm") != (task.proposer is not None) and task.mechanism != "auto":
+    if task.mechanism != "auto" and KINDS[task.mechanism].proposed != (task.proposer is not None):
         raise InputError(
             "--proposer",
             None if task.proposer is None else str(task.proposer),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...core.errors import InputError
 from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee, decoded, safe_text, text_above
 from ...report import Figure, Report, Table, figures
-from ..planning import NAMES, Plan, Row, plan
+from ..planning import Plan, Row, plan
 
 _COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK) * 2
 _ASSUMED = (
@@ -175,12 +175,12 @@ def _summary(made: Plan) -> tuple[str, ...]:
         choice = (
             f"If teachers are as described next, at least {best.answers_lower} of {made.queries} queries are "
             f"answered rightly, except with probability {made.beta:.10g}, by {best.teachers} of them with "
-            f"{best.records_per_teacher} records each: the best promise, that of {NAMES[best.mechanism]}."
+            f"{best.records_per_teacher} records each: the best promise, that of {best.title}."
         )
     return (
         choice,
         f"{learner} No private data is used for a plan.",
-        *(f"{NAMES[row.mechanism][:1].upper()}{NAMES[row.mechanism][1:]}. {row.verdict}" for row in made.rows),
+        *(f"{row.title[:1].upper()}{row.title[1:]}. {row.verdict}" for row in made.rows),
     )
 
 
@@ -197,7 +197,7 @@ def _against_teachers(made: Plan) -> Figure:
     lines = {}
     for row, colour in zip(made.rows, _COLOURS, strict=False):
         shares = [made.expected_right(row.mechanism, teachers=k) or 0.0 for k in counts]
-        lines[NAMES[row.mechanism]] = (shares, colour)
+        lines[row.title] = (shares, colour)
     best = made.best or min(made.rows, key=lambda row: row.expected_misclassified or 0.0)
     return Figure(
         title="Right answers to be expected",
