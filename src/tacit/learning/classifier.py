@@ -364,7 +364,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _checked_options(self, proposer: Any, shares: Shares) -> None:
         """Before anything is paid for."""
         most = shares.left[0] / shares.epsilon
-        share = validate.number(
+        share = validate.budget(
             "error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none"
         )
         margins(self.expected)
