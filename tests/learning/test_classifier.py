@@ -4,12 +4,15 @@ Teachers are seeded by their key; the noise is the operating system's, so thresh
 says how rarely.
 """
 
+import contextlib
 import copy
 import io
 import math
 import pickle
 import shutil
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -43,6 +46,7 @@ from tacit.learning import (
 )
 from tacit.learning.choice import choice, margins
 from tacit.learning.owners import owners
+from tacit.learning.shares import Shares
 from tacit.learning.students.fitting import takes_unlabelled
 from tacit.ledger import Ledger
 from tacit.runtime import run_folder
@@ -601,3 +605,53 @@ def test_canaries_show_a_mechanism_without_noise():
         assert Comparison(guarantee=guarantee, attack=attack).contradicted is caught
     with pytest.raises(InputError, match="classifier must have no ledger"):
         membership_attack(PrivateClassifier(), points, y, far)
+
+
+EXACT = {
+    "half": (np.float16(0.3), np.float16(1e-4)),
+    "single": (np.float32(1.1), np.float32(1e-5)),
+    "whole": (np.int64(1), 1e-5),
+    "decimal": (Decimal("1.1"), Decimal("1e-5")),
+    "fraction": (Fraction(1, 3), Fraction(1, 10**5)),
+    "long": (np.longdouble(1) / 3, np.longdouble(1) / 10**5),
+}
+
+
+def exact(number):
+    return (
+        Fraction(*map(int, number.as_integer_ratio())) if hasattr(number, "as_integer_ratio") else Fraction(int(number))
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), EXACT.values(), ids=EXACT)
+@pytest.mark.parametrize("counting", [False, True])
+def test_shares_of_a_budget_of_any_type_are_floats_within_it(epsilon, delta, counting):
+    shares = Shares(epsilon=epsilon, delta=delta, counting=counting, finding=True)
+    amounts = (*shares.left, *shares.classes, shares.count, *shares.whole)
+    assert {type(amount) for amount in amounts} == {float}
+    assert Fraction(shares.left[0]) + Fraction(shares.classes[0]) + Fraction(shares.count) <= exact(epsilon)
+    assert Fraction(shares.left[1]) + Fraction(shares.classes[1]) <= exact(delta)
+    for whole, given in zip(shares.whole, (epsilon, delta), strict=True):
+        assert float(given) * (1 - 1e-15) < whole
+        assert Fraction(whole) <= exact(given)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [EXACT["half"], EXACT["decimal"]])
+def test_a_budget_of_any_type_is_spent_once(epsilon, delta, tmp_path):
+    points, y = blobs(300)
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=epsilon, delta=delta)
+    model = PrivateClassifier(
+        epsilon=epsilon, delta=delta, mechanism="svt", error_share=type(epsilon)(0.1), classes=[0, 1], ledger=ledger
+    )
+    with contextlib.suppress(InputError):  # at so small an ε there may be no answer
+        model.fit(points, y, ELSEWHERE[:40], folder=tmp_path / "private")
+    assert exact(ledger.spent.epsilon) <= exact(epsilon)
+    detail = model.guarantee_.detail
+    used = (detail[name] for name in ("epsilon_mechanism", "epsilon_error", "epsilon_count"))
+    assert sum(map(Fraction, used)) <= exact(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["1", Decimal("nan"), Decimal("sNaN"), Decimal(-1), True, np.float16("inf")])
+def test_what_is_no_budget_is_refused(epsilon):
+    with pytest.raises(InputError, match="epsilon must be a finite number"):
+        PrivateClassifier(epsilon=epsilon).fit(*blobs(30), ELSEWHERE[:40])

@@ -284,9 +284,11 @@ def test_runs_killed_at_random_moments_pay_once_and_answer_once(folder):
     ledger = Ledger.open(folder / "killed" / "ledger.sqlite")
     classes, entry = ledger.entries()
     assert classes.what == "PrivateClassifier.fit, the classes with noise"
-    notes = [note.detail for note in ledger.notes(entry)]
+    notes = [note.detail for note in ledger.notes()]
     for earlier in seen:
         assert notes[: len(earlier)] == earlier
+    assert [note.detail["classes"] for note in ledger.notes(classes)] == [("no", "yes")]
+    notes = [note.detail for note in ledger.notes(entry)]
     points = [point for note in notes if "points" in note for point in note["points"]]
     assert len(points) == len(set(points)) == 30
     assert results(folder, "killed")["detail"]["answered"] == 30
@@ -607,6 +609,73 @@ def test_a_student_that_fails_once_the_budget_is_spent_is_named(folder, learns, 
     assert remedy in refused.stderr
     assert "4711" not in refused.stderr
     assert len(Ledger.open(tmp_path / "out" / "ledger.sqlite").notes()) > 0
+
+
+class Speechless(LogisticRegression):
+    """A student that has learned so many times, and then names nothing, or no more than so many records at once.
+
+    Thirty neighbours do so where there are fewer answers.
+    """
+
+    left, most = 0, 0
+
+    def fit(self, X, y):  # noqa: N803
+        Speechless.left -= 1
+        return super().fit(X, y)
+
+    def predict(self, X):  # noqa: N803
+        if Speechless.left < 0 and len(X) > Speechless.most:
+            raise ArithmeticError("a record was 4711")
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_a_student_that_fails_when_it_is_asked_is_exchanged_for_nothing(folder, most, tmp_path, here):
+    Speechless.left, Speechless.most = 3, most  # on made-up records, and on made-up answers twice
+    options = (*MIXED, "--test", "test.csv", "--out", tmp_path / "out")
+    refused = here(folder, "learn", *options, "--student", f"{__name__}:Speechless")
+    assert_one_line_error(refused)
+    assert "choose another with --student and add --resume, which costs no privacy" in refused.stderr
+    assert "4711" not in refused.stderr
+    spent = Ledger.open(tmp_path / "out" / "ledger.sqlite").to_dict()["records"]
+    again = here(folder, "learn", *options, "--resume")
+    assert again.returncode == 0, again.stderr
+    assert Ledger.open(tmp_path / "out" / "ledger.sqlite").to_dict()["records"] == spent
+
+
+KILLED = """
+import contextlib, os, signal, sys
+from tacit.runtime import files
+real = files._written
+
+@contextlib.contextmanager
+def written(path, content):
+    with real(path, content) as partial:
+        if path.name == ".room":
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield partial
+
+files._written = written
+from tacit.cli import main
+main(sys.argv[1:])
+"""
+
+
+def test_a_killed_rehearsal_leaves_nothing_of_private_size_where_all_may_be_published(folder, here):
+    options = ("learn", *MIXED, "--out", "rehearsing", "--resume")
+    killed = subprocess.run([sys.executable, "-c", KILLED, *options], cwd=folder, check=False, timeout=240)
+    assert killed.returncode == -signal.SIGKILL
+    publish = folder / "rehearsing" / "publish"
+    assert [path.stat().st_size for path in publish.iterdir()] == [0]
+    (publish / ".room").write_bytes(bytes(4711))  # of an earlier version
+    done = here(folder, *options)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in publish.iterdir()) == [
+        "labelled.csv",
+        "report.html",
+        "results.json",
+        "student.skops",
+    ]
 
 
 def test_a_run_that_goes_on_proposes_the_same():

@@ -174,6 +174,17 @@ def test_a_table_that_lacks_a_column_is_refused():
         rule.transform({"a": [1]})
 
 
+def test_what_a_record_of_a_list_becomes_does_not_depend_on_the_others():
+    """NumPy would read 1.0 as "1.0" beside text, True as 1 beside a number, and 2**60 + 1 as 2**60 beside a float."""
+    rule = Columns().fit({"a": np.array(["1", "true", str(2**60 + 1), "x"], dtype=object)})
+    for value in (1, 1.0, np.float32(1), True, np.True_, 2**60 + 1, "x"):
+        alone = rule.transform({"a": [value]})
+        assert alone.sum() == 1
+        for other in ("text", 2, 0.5, None, True, b"bytes"):
+            np.testing.assert_array_equal(rule.transform({"a": [value, other]})[:1], alone)
+            np.testing.assert_array_equal(rule.transform({"a": (other, value)})[1:], alone)
+
+
 def test_a_missing_number_changes_no_other_record(tmp_path):
     """As floats, 2**53 and 2**53 + 1 would be one category; they are two, whoever else leaves a gap."""
     codes = [2**53, 2**53 + 1, 7]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
@@ -52,6 +54,34 @@ def number(
     ):
         raise InputError(name, value, requirement=requirement, remedy=remedy)
     return result
+
+
+def budget(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    remedy: str,
+) -> float:
+    """An ε or a δ that may be spent: a float, whatever type of number was given, and never more than that.
+
+    Shares of it are computed from the float. In a narrower type they would add up to more than the whole.
+    """
+    near: object = value
+    if isinstance(value, Decimal):
+        near = math.nan if value.is_snan() else float(value)
+    try:
+        result = number(name, near, above=above, at_least=at_least, below=below, at_most=at_most, remedy=remedy)
+    except InputError as refusal:
+        raise InputError(name, value, requirement=refusal.requirement, remedy=remedy) from None
+    if isinstance(value, float | numbers.Integral):
+        return result
+    ratio = getattr(value, "as_integer_ratio", None)
+    exact = None if ratio is None else Fraction(*map(int, ratio()))
+    return result if exact is not None and Fraction(result) <= exact else math.nextafter(result, -math.inf)
 
 
 def probability(name: str, value: object, *, remedy: str) -> float:

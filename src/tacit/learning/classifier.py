@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ..core import validate
@@ -36,7 +35,7 @@ from .choice import Choice, choice, given, margins
 from .chunks import checked_key
 from .dry_run import made_up_answers, rehearsed
 from .held_out import ErrorEstimate, private_count, private_error
-from .labels import UNNAMED, named, numbered
+from .labels import UNNAMED, column, distinct, named, numbered, typed
 from .mechanisms import Confirm, Mechanism
 from .mechanisms.gate import Tabled
 from .mechanisms.registry import KINDS
@@ -44,7 +43,7 @@ from .overlap import ALLOWED, REMEDY, require_other_rows
 from .owners import digest, order, owners, parts
 from .proposals import Proposer
 from .queries import medoids
-from .shares import ANSWERS, CLASSES, COUNT, LEAST, Shares
+from .shares import ANSWERS, CLASSES, COUNT, Shares
 from .students import fitting
 from .teachers import Teachers
 
@@ -198,8 +197,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             mechanism=None if isinstance(self.mechanism, str) else self.mechanism,
         )
         self._checked_options(proposer, shares)
-        X, y = self._checked(X, y, ensure_min_samples=2)  # noqa: N806
-        check_classification_targets(y)
+        X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
+        present, _ = distinct("y", y)  # before anything is paid: all labels can be kept, and published
         if classes is not None:
             self.classes_, _ = named(y, classes)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
@@ -244,9 +243,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 proposed=proposer is not None,
                 named=classes is not None,
             )
-            present = np.unique(y) if classes is None else self.classes_
+            shown = typed(present) if classes is None else self.classes_
             teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
-            rehearse(self._stand_in(release, present, teachers, public, student, proposer, advance))
+            rehearse(self._stand_in(release, shown, teachers, public, student, proposer, advance))
             people = None if ids is None else whose
             if classes is None:
                 self.classes_ = self._found(X, y, people, release, costs[CLASSES], run, place, ledger)
@@ -281,7 +280,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             self.error_ = None
             if chosen is None or asked is None:
                 tested = parts(whose, key, b"tacit tester", teachers)[held_out]
-                self.error_ = self._error(self._seen(X[held_out]), numbers[held_out], tested, teachers, notes)
+                self.error_ = self._error(
+                    self._seen(X[held_out]), numbers[held_out], tested, teachers, notes, cost=self._error_cost(shares)
+                )
                 chosen = self._informed_choice(shares, teachers, len(public), student, self.error_)
                 chosen.mechanism.guarantee()
                 asked = self._asked(chosen, seen, key)
@@ -306,7 +307,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     requirement="must be at least 1 for a student to learn from; the budget is spent",
                     remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
                 )
-            self.student_ = fitting.fitted(student, public, labels, counts)
+            learned = fitting.fitted(student, public, labels, counts)
+            learned.predict(public[:1])  # some say only now that there were too few answers
+            self.student_ = learned
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -361,13 +364,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _checked_options(self, proposer: Any, shares: Shares) -> None:
         """Before anything is paid for."""
-        least, remedy = 1e-9, "use about 1"
-        if shares.counting or shares.finding:
-            least, remedy = LEAST, "use about 1, or say n_teachers and classes"
-        validate.number("epsilon", self.epsilon, at_least=least, at_most=1e4, remedy=remedy)
-        validate.probability("delta", self.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
-        most = shares.left[0] / self.epsilon
-        share = validate.number(
+        most = shares.left[0] / shares.epsilon
+        share = validate.budget(
             "error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none"
         )
         margins(self.expected)
@@ -402,11 +400,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if not isinstance(self.mechanism, str):
             for name in ("epsilon", "delta"):
                 cost = getattr(self.mechanism, name, None)
-                if not isinstance(cost, int | float) or cost > getattr(self, name):
+                if not isinstance(cost, int | float) or cost > getattr(shares, name):
                     raise InputError(
                         f"mechanism.{name}",
                         cost,
-                        requirement=f"must be a number ≤ {name} = {getattr(self, name):.10g}",
+                        requirement=f"must be a number ≤ {name} = {getattr(shares, name):.10g}",
                         remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
                     )
             epsilon, delta = shares.left
@@ -432,6 +430,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         remedy = "use 'auto' for about the root of the number of records"
         return validate.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
 
+    def _wanted(self, points: int) -> int | None:
+        """How many of the public records to ask about; None leaves it to the choice."""
+        if self.queries is None:
+            return None
+        return points if self.queries == "all" else min(points, int(self.queries))
+
     def _choice(
         self,
         points: int,
@@ -443,11 +447,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         refusals: int | None = None,
         proposer_error: float | None = None,
     ) -> Choice:
-        queries: int | None = None
-        if self.queries == "all":
-            queries = points
-        elif self.queries is not None:
-            queries = min(points, int(self.queries))
+        queries = self._wanted(points)
         if not isinstance(self.mechanism, str):
             return given(self.mechanism, queries=points if queries is None else queries)
         return choice(
@@ -458,7 +458,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             points=points,
             queries=queries,
             lead=lead,
-            refusals=self.refusals if refusals is None else refusals,
+            refusals=int(self.refusals) if refusals is None and self.refusals is not None else refusals,
             classes=len(self.classes_),
             counts=has_fit_parameter(student, "counts"),
             proposer_error=proposer_error,
@@ -478,13 +478,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """T from the estimated error: by Theorem 3.2 for the printed constants, else by votes with that error."""
         epsilon, delta = shares.left
         budget = down(epsilon - error.epsilon), delta
-        queries = min(points, self.queries) if isinstance(self.queries, int) else points
         kind = KINDS[str(self.mechanism)]  # an estimate was paid for by name
+        queries = self._wanted(points) or points
         refusals = kind.printed_refusals(error.value, queries=queries, failure_probability=_FAILURE)
         lead = margins(min(1.0, max(0.51, 1 - error.value)))
         found = self._choice(points, teachers, student, lead, budget=budget, refusals=refusals)
         reason = f"{found.reason}, but for a private estimate of the teachers' error, {error.value:.3g}"
         return dataclasses.replace(found, reason=reason)
+
+    def _error_cost(self, shares: Shares) -> float:
+        return down(shares.epsilon * float(self.error_share))
 
     def _error(
         self,
@@ -493,9 +496,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         tester: NDArray[np.int64],
         teachers: int,
         notes: interrupted.Notes,
+        *,
+        cost: float,
     ) -> ErrorEstimate:
         """Every held-out record tests one teacher."""
-        cost, noted = down(self.epsilon * self.error_share), notes.value("error")
+        noted = notes.value("error")
         if noted is not None:
             return ErrorEstimate(**noted)
         wrong = np.zeros(len(records), dtype=np.int64)
@@ -519,8 +524,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "delta": delta,
             "mechanism": str(self.mechanism) if chosen is None else repr(chosen.mechanism),
             "constants": "" if chosen is None else repr(chosen.mechanism.guarantee().detail),
-            "queries": repr(self.queries) if chosen is None else chosen.queries,
-            "error_share": self.error_share,
+            "queries": repr(self.queries if self.queries in (None, "all") else int(str(self.queries)))
+            if chosen is None
+            else chosen.queries,
+            "error_share": float(self.error_share),
             "n_teachers": teachers,
             "classes": self.classes_.tolist(),
             "neighbours": release.compared,
@@ -550,15 +557,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> int:
         """How many records or people there are, with noise: paid for first, and drawn once for each folder."""
         count = len(records) if people is None else len(set(people))
-        mark = _promise(records, people, cost, run)
-        if ledger is not None:
-            interrupted.paid(ledger, run.release, cost, task=COUNT, detail={})
-
-        def drawn() -> dict[str, int]:
-            return {"count": private_count(count, epsilon=float(cost.epsilon))}
-
-        found = drawn() if folder is None else run_folder.record(folder / "count.json", drawn, claimed=False, mark=mark)
-        return validate.whole("the count in folder", found.get("count"), at_least=1, remedy="choose another folder")
+        found = interrupted.drawn_once(
+            "count",
+            lambda: private_count(count, epsilon=float(cost.epsilon)),
+            cost=cost,
+            task=COUNT,
+            release=run.release,
+            ledger=ledger,
+            folder=folder,
+            mark=_promise(records, people, cost, run),
+        )
+        return validate.whole("the count in folder", found, at_least=1, remedy="choose another folder")
 
     def _found(
         self,
@@ -572,21 +581,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         ledger: Ledger | None,
     ) -> NDArray[Any]:
         """The classes, where nobody named them: paid for first, and found once for each folder."""
-        if ledger is not None:
-            interrupted.paid(ledger, run.release, cost, task=CLASSES, detail={})
-        mark = _promise(records, people, cost, run)
         search = release.shares.search(label_private=release.label_private)
-
-        def found() -> dict[str, Any]:
-            return {"classes": search.labels(y, people)}
-
-        return search.classes(
-            (
-                found()
-                if folder is None
-                else run_folder.record(folder / "classes.json", found, claimed=False, mark=mark)
-            ).get("classes")
+        found = interrupted.drawn_once(
+            "classes",
+            lambda: search.labels(y, people),
+            cost=cost,
+            task=CLASSES,
+            release=run.release,
+            ledger=ledger,
+            folder=folder,
+            mark=_promise(records, people, cost, run),
         )
+        return search.classes(list(found) if isinstance(found, tuple) else found)
 
     def _stand_in(
         self,
@@ -605,7 +611,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
         if self.error_share:
-            cost = down(self.epsilon * self.error_share)
+            cost = self._error_cost(release.shares)
             made.error_ = ErrorEstimate(value=_EXPECTED_ERROR, epsilon=cost, scale=1.0, teachers=teachers)
             chosen = made._informed_choice(release.shares, teachers, len(public), student, made.error_)
         else:
@@ -640,7 +646,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         task = run_folder.digest(json.dumps(mark, sort_keys=True).encode())
         detail = {
             "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
-            "error_share": self.error_share,
+            "error_share": float(self.error_share),
         }
         return interrupted.paid(ledger, release, cost, task=task, detail=detail)
 

@@ -120,14 +120,18 @@ def _columns(table: Any) -> Mapping[str, Any]:
 
 
 def _values(column: Any) -> NDArray[Any]:
-    """The entries of a column. Of Arrow's, Polars' and pandas' own types each as it is: NumPy would make floats of all
-    whole numbers where one entry is missing, and what a record becomes must not depend on another.
+    """The entries of a column. Of lists, and of Arrow's, Polars' and pandas' own types, each as it is: NumPy would make
+    floats of all whole numbers where one entry is missing, and text of all numbers where one is text; what a record
+    becomes must not depend on another.
     """
-    if isinstance(getattr(column, "dtype", None), np.dtype) or not (
+    if isinstance(column, list | tuple):
+        listed = list(column)
+    elif isinstance(getattr(column, "dtype", None), np.dtype) or not (
         hasattr(column, "to_list") or hasattr(column, "to_pylist")
     ):
         return np.asarray(column)
-    listed = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    else:
+        listed = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
     found = np.empty(len(listed), dtype=object)
     found[:] = listed
     return found
@@ -148,7 +152,8 @@ def texts(column: NDArray[Any]) -> list[str | None]:
     """Each value as text, None where it is missing; whole numbers without a point, so that 1 and 1.0 are one text."""
     known: dict[tuple[type, object], str | None] = {}
     found = []
-    for value in column.tolist():
+    for entry in column.tolist():
+        value = entry.item() if isinstance(entry, np.generic) else entry
         key = type(value), value  # True, 1 and 1.0 are equal, and no text of one may depend on another record
         if key not in known:
             known[key] = _text(value)

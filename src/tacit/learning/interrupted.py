@@ -8,7 +8,7 @@ noise. What was noted is read back, never drawn again (docs/proofs/accounting.md
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -175,6 +175,44 @@ def paid(ledger: Ledger, release: str, cost: Cost, *, task: str, detail: Mapping
     if earlier.detail.get("task") != task:
         raise _other(earlier)
     return Notes.left(ledger, earlier)
+
+
+def drawn_once(
+    name: str,
+    draw: Callable[[], Any],
+    *,
+    cost: Cost,
+    task: str,
+    release: str,
+    ledger: Ledger | None,
+    folder: Path | None,
+    mark: Mapping[str, object],
+) -> Any:
+    """What is read off private records with noise: paid for first, and drawn once for each payment.
+
+    It stands in a file of the folder, beside what it was drawn for, and in a note of the ledger's entry, which counts:
+    who removes the file does not have it drawn again. Whose records those of one person are, the note must not tell,
+    as ledgers may be read by others; so where there are ids, the file must be there.
+    """
+    notes = Notes() if ledger is None else paid(ledger, release, cost, task=task, detail={})
+    noted = notes.value(name)
+    if folder is None:
+        found = draw()
+    else:
+        path = folder / f"{name}.json"
+        if noted is not None and mark["ids"] is not None and not path.exists():
+            raise InputError(
+                "folder",
+                f"no {path.name} in {folder}",
+                requirement="must say for which people this was drawn and paid",
+                remedy="bring the file back, or choose another folder, and pay for it",
+            )
+        kept = run_folder.record(path, lambda: {name: draw() if noted is None else noted}, claimed=False, mark=mark)
+        found = kept.get(name)
+    if noted is not None:
+        return noted
+    notes.add({name: found})
+    return found
 
 
 def _entry(ledger: Ledger, release: str, cost: Cost) -> Entry | None:

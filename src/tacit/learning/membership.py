@@ -11,6 +11,7 @@ from ..core.errors import InputError
 from ..core.guarantee import Adversary, Attack
 from .attack import shown_loss
 from .classifier import PrivateClassifier
+from .labels import column, listed_classes
 
 _NOTHING_SHOWN = -1.0
 """The score where the mechanism answered nothing, so that there is no student."""
@@ -44,8 +45,9 @@ def membership_attack(
             remedy="set them: a canary must change nothing but the records",
         )
     rng = np.random.default_rng(seed)
-    records, labels, public = np.asarray(X, dtype=np.float64), np.asarray(y), np.asarray(X_public, dtype=np.float64)
-    classes, scores = np.unique(np.asarray(classifier.classes)), np.empty((2, runs))
+    records, labels = np.asarray(X, dtype=np.float64), column("y", y).astype(object)  # a canary changes no other's type
+    public = np.asarray(X_public, dtype=np.float64)
+    classes, scores = listed_classes(classifier.classes), np.empty((2, runs))
     for planted in (0, 1):
         for run in range(runs):
             point, label = public[rng.integers(len(public))], rng.choice(classes)

@@ -19,7 +19,7 @@ from ..core.rounding import up
 from ..runtime import entropy, private_files
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
-from .labels import UNNAMED, named, numbered
+from .labels import UNNAMED, column, named, numbered
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .shares import Shares
 
@@ -73,12 +73,11 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def fit(self, X: Any, y: Any, X_public: Any, *, allow_overlap: bool = False) -> MomentClassifier:  # noqa: N803 — scikit-learn's name
         """Spend the budget once; private records among public ones as for `PrivateClassifier`."""
         ridge = validate.number("ridge", self.ridge, above=0, remedy="use about 0.1")
-        validate.number("epsilon", self.epsilon, at_least=_LEAST_EPSILON, at_most=1e4, remedy="use about 1")
         finding = self.classes is None
-        shares = Shares(epsilon=self.epsilon, delta=self.delta, finding=finding)
+        shares = Shares(epsilon=self.epsilon, delta=self.delta, finding=finding, least=_LEAST_EPSILON)
         epsilon, delta = shares.left
         sigma = accounting.lattice_sigma(epsilon, delta, sensitivity=_LENGTH)
-        X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
+        X, y = validate_data(self, X, column("y", y), dtype=np.float64)  # noqa: N806
         public = validate_data(self, X_public, dtype=np.float64, reset=False)
         if not allow_overlap:
             require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
@@ -109,9 +108,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if finding:
             detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
         self.guarantee_ = Guarantee(
-            quantity=f"privacy loss ε at δ = {text_above(self.delta)}",
+            quantity=f"privacy loss ε at δ = {text_above(shares.delta)}",
             side="at_most",
-            value=float(self.epsilon),
+            value=shares.epsilon,
             adversary=Adversary.ANY,
             theorem="sums with discrete Gaussian noise (theory.accounting.lattice_delta)",
             assumptions=(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from ..core import validate
 from ..core.rounding import down, up
 from .interrupted import Cost
 from .labels import Search
@@ -26,13 +27,28 @@ LEAST = 1e-7
 
 @dataclass(frozen=True, kw_only=True)
 class Shares:
-    """The parts of (ε, δ); a mechanism that the caller has made has a cost of its own."""
+    """The parts of (ε, δ); a mechanism that the caller has made has a cost of its own.
+
+    ε, from `least` on, and δ may be numbers of any type: they become floats before they are shared out.
+    """
 
     epsilon: float
     delta: float
     counting: bool = False
     finding: bool = False
     mechanism: Mechanism | None = None
+    least: float = 1e-9
+
+    def __post_init__(self) -> None:
+        least, remedy = self.least, "use about 1"
+        if self.counting or (self.finding and least < LEAST):
+            least, remedy = LEAST, "use about 1, or say n_teachers and classes"
+        epsilon = validate.budget("epsilon", self.epsilon, at_least=least, at_most=1e4, remedy=remedy)
+        delta = validate.budget(
+            "delta", self.delta, above=0, below=1, remedy="use about 1/n², e.g. 1e-10 for 100000 records"
+        )
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
 
     @property
     def count(self) -> float:
@@ -54,15 +70,15 @@ class Shares:
         """The ε that is left for the error estimate and the mechanism, and the δ."""
         epsilon, delta = self.classes
         return (
-            down(down(self.epsilon - self.count) - epsilon) if self.counting or self.finding else float(self.epsilon),
-            down(self.delta - delta) if self.finding else float(self.delta),
+            down(down(self.epsilon - self.count) - epsilon) if self.counting or self.finding else self.epsilon,
+            down(self.delta - delta) if self.finding else self.delta,
         )
 
     @property
     def whole(self) -> tuple[float, float]:
         """All that one fit costs."""
         if self.mechanism is None:
-            return float(self.epsilon), float(self.delta)
+            return self.epsilon, self.delta
         epsilon, delta = self.classes
         return _sum(self.mechanism.epsilon, self.count, epsilon), _sum(self.mechanism.delta, delta)
 

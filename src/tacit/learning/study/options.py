@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from dataclasses import dataclass
@@ -50,10 +51,12 @@ class Task:
     resume: bool
 
 
-def check(task: Task) -> None:
-    """Numbers and names that need no file, so that nothing is read, or made, in vain."""
-    validate.number("--epsilon", task.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
-    validate.probability("--delta", task.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+def checked(task: Task) -> Task:
+    """The task, once numbers and names that need no file are checked, so that nothing is read, or made, in vain."""
+    epsilon = validate.budget("--epsilon", task.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
+    delta = validate.budget(
+        "--delta", task.delta, above=0, below=1, remedy="use about 1/n², e.g. 1e-10 for 100000 records"
+    )
     validate.choice("--mechanism", task.mechanism, ("auto", *KINDS), remedy="use auto")
     validate.number(
         "--expected", task.expected, above=0.5, at_most=1, remedy="give the share of teachers that are right"
@@ -79,3 +82,4 @@ def check(task: Task) -> None:
         raise InputError(
             "--out", str(task.out), requirement="must be new without --resume", remedy="add --resume to go on there"
         )
+    return dataclasses.replace(task, epsilon=epsilon, delta=delta)

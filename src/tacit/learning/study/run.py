@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +22,7 @@ from ..classifier import PrivateClassifier
 from ..dry_run import rehearsal, vouched
 from . import inputs, learners, owner_report
 from .accuracy import accuracy
-from .options import Task, check
+from .options import Task, checked
 from .publication import publish
 
 _CHOSEN_BLINDLY = Assumption(
@@ -28,6 +30,8 @@ _CHOSEN_BLINDLY = Assumption(
     "private/owner.html and run again, that would not be covered)",
     checked_by="caller",
 )
+_PROBE = ".room"
+"""The name of a file with which a run tries whether there is room."""
 _TEST = Assumption(
     text="the accuracy on --test may be known: it was computed from those records without noise, and they are no "
     "private records of this run",
@@ -98,8 +102,7 @@ def learn_files(
         allow_overlap=allow_overlap,
         resume=resume,
     )
-    check(task)
-    return _run(task, advance)
+    return _run(checked(task), advance)
 
 
 def _path(name: Path | str | None) -> Path | None:
@@ -149,14 +152,36 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
             raise
         except Exception as failure:  # of foreign code, whose words may quote records
             raise _blamed(failure, paid=hasattr(classifier, "teachers_"), proposes=proposer is not None) from None
-        advance("writing what may be published")
-        report, measured = _published(task, data, classifier, folder / "publish")
-        advance("writing the owner's page")
-        with private_files.enclosed(folder / "private"):
-            lead, plain = owner_report.true_leads(task, data, classifier), owner_report.unprotected_accuracy(task, data)
-            owner_report.write_page(
-                task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain
-            )
+        try:
+            return _written(task, data, classifier, folder, advance)
+        except TacitError:
+            raise
+        except OSError as failure:
+            raise InputError(
+                "--out",
+                f"{failure.strerror}, in {folder}",
+                requirement="must be a folder with room for what was paid for; the budget is spent, the answers are "
+                "kept",
+                remedy="make room there and add --resume, which costs no privacy",
+            ) from None
+        except Exception as failure:  # of a student that learned, but fails on some records
+            raise _blamed(failure, paid=True, proposes=proposer is not None) from None
+
+
+def _written(
+    task: Task,
+    data: inputs.Records,
+    classifier: PrivateClassifier,
+    folder: Path,
+    advance: Callable[[str], None],
+) -> Report:
+    """Both rooms of the folder, once the answers are paid for."""
+    advance("writing what may be published")
+    report, measured = _published(task, data, classifier, folder / "publish")
+    advance("writing the owner's page")
+    with private_files.enclosed(folder / "private"):
+        lead, plain = owner_report.true_leads(task, data, classifier), owner_report.unprotected_accuracy(task, data)
+        owner_report.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
 
 
@@ -189,7 +214,10 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
             _, measured = _published(task, data, stand_in, trial)
             written = list(trial.iterdir())
             _require_room(
-                folder / "publish", {path.name for path in written}, sum(path.stat().st_size for path in written)
+                folder / "publish",
+                {path.name for path in written},
+                sum(path.stat().st_size for path in written),
+                probed=trial,
             )
             lead = np.zeros(len(stand_in.answered_))
             owner_report.write_page(task, data, stand_in, trial, lead=lead, student=measured, plain=None)
@@ -213,16 +241,29 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
         ) from None
 
 
-def _require_room(folder: Path, names: set[str], size: int) -> None:
-    """Raise OSError where files of these names, and of this size together, could not be written."""
+def _require_room(folder: Path, names: set[str], size: int, *, probed: Path) -> None:
+    """Raise OSError where files of these names, and of this size together, could not be written.
+
+    The size depends on private labels, and a run may be killed: a file of that size is written in private alone.
+    """
     for name in names:
         if (folder / name).is_dir():
             raise IsADirectoryError(errno.EISDIR, f"{name} is a folder")
-    probe = folder / ".room"
-    try:
-        write_whole(probe, bytes(size))
-    finally:
-        probe.unlink(missing_ok=True)
+    for place, content in ((folder, b""), (probed, bytes(size))):
+        probe = place / _PROBE
+        try:
+            write_whole(probe, content)
+        finally:
+            probe.unlink(missing_ok=True)
+    if folder.stat().st_dev != probed.stat().st_dev and shutil.disk_usage(folder).free < size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _remove_remains(folder: Path) -> None:
+    """What a killed run was about to write, or to try, in the room that may leave."""
+    for path in folder.iterdir():
+        if (path.name == _PROBE or re.fullmatch(r"\..*-[0-9a-f]{16}", path.name)) and not path.is_dir():
+            path.unlink(missing_ok=True)
 
 
 def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
@@ -269,6 +310,7 @@ def _folder(task: Task) -> Path:
     folder, private = task.out, task.out / "private"
     try:
         (folder / "publish").mkdir(parents=True, exist_ok=True)
+        _remove_remains(folder / "publish")
         private_files.closed(private, name="--out")
         with private_files.enclosed(private):
             write_whole(private / "README.txt", owner_report.README.encode())
