@@ -3,13 +3,16 @@
 import copy
 import multiprocessing
 import pickle
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from noises import ScriptedNoise, SeededNoise, exact_law, hockey_stick
 
 from tacit import BudgetSpentError, Guarantee, InputError, NoTheoremError
-from tacit.learning import ConfidentGNMax, GNMax, SparseVector, StableRelease
+from tacit.learning import ConfidentGNMax, Gate, GNMax, SparseVector, StableRelease
 from tacit.theory.accounting import gnmax_delta, sparse_vector_delta, stable_release_delta
 
 TRUNCATED = 2e-5  # what the enumerated noise leaves out, at most
@@ -241,3 +244,24 @@ def test_an_interrupted_query_ends_the_session():
     assert session.stopped
     with pytest.raises(BudgetSpentError):
         session.answer([1, 2])
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, Fraction, lambda number: Decimal(repr(number))])
+@pytest.mark.parametrize(
+    "made",
+    [
+        partial(SparseVector, queries=10, refusals=2),
+        partial(StableRelease, queries=10),
+        partial(GNMax, queries=10),
+        partial(ConfidentGNMax, queries=10, answers=5, threshold=20),
+        partial(Gate, refusals=2),
+    ],
+    ids=lambda made: made.func.__name__,
+)
+def test_budgets_of_any_type_are_floats_that_promise_no_more(made, kind):
+    given = made(epsilon=kind(1.1), delta=kind(1e-4))
+    assert type(given.epsilon) is type(given.delta) is float
+    for name, value in (("epsilon", kind(1.1)), ("delta", kind(1e-4))):
+        exact = Fraction(float(value)) if isinstance(value, np.floating) else Fraction(value)
+        assert Fraction(getattr(given, name)) <= exact
+    assert given == made(epsilon=given.epsilon, delta=given.delta)

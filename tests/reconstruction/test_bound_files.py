@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from commands import assert_one_line_error
 from safetensors.torch import save_file
 from torch import nn
 
@@ -209,9 +210,11 @@ def test_equal_inputs_are_one_candidate_in_the_command_too(folder, run_here):
 
 def test_unusable_public_inputs_are_one_line(folder, run_here):
     np.save(folder / "wide.npy", np.random.default_rng(0).uniform(size=(4, 1, 7, 7)))
-    assert_one_line(run_here("--public", "nowhere.npy"), "--public must be a readable file")
-    assert_one_line(run_here("--public", "wide.npy"), "the shape of --public must be that of the inputs of --data")
-    assert_one_line(run_here("--public", "data.npz", "--method", "hcr"), "--method must name bayes")
+    assert_one_line_error(run_here("--public", "nowhere.npy"), "--public must be a readable file")
+    assert_one_line_error(
+        run_here("--public", "wide.npy"), "the shape of --public must be that of the inputs of --data"
+    )
+    assert_one_line_error(run_here("--public", "data.npz", "--method", "hcr"), "--method must name bayes")
     assert not (folder / "out").exists()
 
 
@@ -223,11 +226,11 @@ def test_vectors_are_bounded_entry_by_entry(folder, run_here):
     finished = run_here("--limit", "2", "--json", "v.json", "--report", "v.html", **options)
     assert finished.returncode == 0, finished.stderr
     assert json.loads((folder / "v.json").read_text())["detail"]["basis"] == "pixel"
-    assert_one_line(run_here("--basis", "dct", **options), "--basis must be pixel for vectors")
+    assert_one_line_error(run_here("--basis", "dct", **options), "--basis must be pixel for vectors")
 
 
 def test_a_folder_in_which_nothing_was_finished_may_be_used_again(run_here):
-    assert_one_line(run_here("--method", "hcr", "--seed", "-1"), "seed must be")
+    assert_one_line_error(run_here("--method", "hcr", "--seed", "-1"), "seed must be")
     assert run_here("--method", "multi-point", "--limit", "1").returncode == 0
 
 
@@ -265,7 +268,7 @@ def test_images_keep_their_16_bits(folder):
 def test_weights_in_bfloat16_will_do_where_their_error_is_allowed_for(run_here):
     brain = {"model": "model.py:brain", "weights": None}
     too_little = ("--feature-error", "1e-6")
-    assert_one_line(
+    assert_one_line_error(
         run_here("--method", "identify", *too_little, **brain), "by which bfloat16 moves features of this model"
     )
     for given in ((), ("--feature-error", "0.05"), ("--feature-error", "1e-13")):
@@ -305,7 +308,9 @@ def test_bounds_that_are_all_infinite_or_0_are_told_and_not_drawn(folder, run_he
 
 
 def test_a_model_that_hides_its_derivative_is_refused_by_the_published_search(run_here):
-    assert_one_line(run_here("--method", "hcr", model="model.py:rounded", weights=None), "the model rounds somewhere")
+    assert_one_line_error(
+        run_here("--method", "hcr", model="model.py:rounded", weights=None), "the model rounds somewhere"
+    )
 
 
 def test_one_input_alone_is_seen_against_all(folder, run_here):
@@ -375,32 +380,24 @@ def test_batches_of_another_run_or_damaged_ones_are_refused(folder, run_here):
     batch, foreign = (folder / name / "multi-point-00000.npy" for name in ("out", "other"))
     good = batch.read_bytes()
     batch.write_bytes(foreign.read_bytes())
-    assert_one_line(run_here(*quick, "--resume"), "a kept file must be as this task wrote it")
+    assert_one_line_error(run_here(*quick, "--resume"), "a kept file must be as this task wrote it")
     batch.unlink()
     np.save(batch, 10 * np.load(io.BytesIO(good)))
-    assert_one_line(run_here(*quick, "--resume"), "a kept file must be as this task wrote it")
+    assert_one_line_error(run_here(*quick, "--resume"), "a kept file must be as this task wrote it")
     batch.write_bytes(good)
     assert run_here(*quick, "--resume").returncode == 0
     (folder / "out" / "task.json").unlink()
-    assert_one_line(run_here(*quick, "--resume"), "without the task.json that says whose they are")
+    assert_one_line_error(run_here(*quick, "--resume"), "without the task.json that says whose they are")
     assert not (folder / "out" / "task.json").exists()
-
-
-def assert_one_line(finished, match):
-    assert finished.returncode == 2, finished
-    assert finished.stdout == ""
-    assert finished.stderr.startswith("tacit: error: "), finished.stderr
-    assert finished.stderr.count("\n") == 1
-    assert match in finished.stderr
 
 
 def test_a_folder_of_another_run_is_refused(folder, run_here):
     quick = ("--method", "multi-point", "--limit", "4")
     assert run_here(*quick).returncode == 0
-    assert_one_line(run_here(*quick), "must be new without --resume")
-    assert_one_line(run_here(*quick, "--resume", noise="gaussian:0.6"), "differs in noise")
+    assert_one_line_error(run_here(*quick), "must be new without --resume")
+    assert_one_line_error(run_here(*quick, "--resume", noise="gaussian:0.6"), "differs in noise")
     (folder / "out" / "multi-point-00000.npy").write_bytes(b"half a file")
-    assert_one_line(run_here(*quick, "--resume"), "delete the file")
+    assert_one_line_error(run_here(*quick, "--resume"), "delete the file")
 
 
 @pytest.mark.parametrize("factory", ["unseeded", "scaled"])
@@ -410,7 +407,7 @@ def test_a_model_that_is_another_every_time_is_not_resumed(folder, factory):
     first = subprocess.run(start, cwd=folder, capture_output=True, text=True, check=False)
     assert first.returncode == 0, first.stderr
     again = subprocess.run([*start, "--resume"], cwd=folder, capture_output=True, text=True, check=False)
-    assert_one_line(again, "differs in weights")
+    assert_one_line_error(again, "differs in weights")
 
 
 class Evil:
@@ -461,7 +458,7 @@ def test_unusable_files_and_options_are_one_line(folder, run_here, options, matc
     np.save(folder / "one.npy", np.zeros((1, 1, 6, 6)))
     np.save(folder / "wide.npy", np.random.default_rng(0).uniform(size=(4, 1, 7, 7)))
     np.save(folder / "flat.npy", np.ones((4, 1, 6, 6)))
-    assert_one_line(run_here("--method", "multi-point", **options), match)
+    assert_one_line_error(run_here("--method", "multi-point", **options), match)
     assert not (folder / "pwned").exists()
 
 
@@ -479,4 +476,4 @@ def test_unusable_files_and_options_are_one_line(folder, run_here, options, matc
     ],
 )
 def test_unusable_options_are_one_line(run_here, extra, match):
-    assert_one_line(run_here(*extra), match)
+    assert_one_line_error(run_here(*extra), match)

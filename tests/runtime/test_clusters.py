@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from certificates import two_authorities
+from commands import assert_one_line_error
 from distributed import Client, LocalCluster, Security
 from safetensors.torch import save_file
 from torch import nn
@@ -149,13 +150,6 @@ def test_results_come_as_they_are_done_and_are_told_apart(engine):
         assert (found[0][0] == 0) == (name == "local")
 
 
-def assert_one_line(finished, match):
-    assert finished.returncode == 2, finished
-    assert finished.stderr.startswith("tacit: error: "), finished.stderr
-    assert finished.stderr.count("\n") == 1
-    assert match in finished.stderr
-
-
 @pytest.mark.parametrize(
     "address", ["dask", "dask://", "dask://host", "dask://host:port", "dask://host:99999", "ray://host:1", "Local"]
 )
@@ -177,12 +171,12 @@ def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_no_folder(folder, 
         ):
             pass
         assert time.monotonic() - began < 10
-    assert_one_line(run_here("--engine", "dask://127.0.0.1:1"), "must name a Dask scheduler that answers")
+    assert_one_line_error(run_here("--engine", "dask://127.0.0.1:1"), "must name a Dask scheduler that answers")
     assert not (folder / "out").exists()
 
 
 def test_what_goes_wrong_on_a_worker_is_one_line(run_here, engine):
-    assert_one_line(run_here("--engine", engine, noise="laplace:1"), "must have Gaussian noise")
+    assert_one_line_error(run_here("--engine", engine, noise="laplace:1"), "must have Gaussian noise")
 
 
 def test_workers_that_lack_a_package_are_one_line(engine, tmp_path, monkeypatch):
@@ -218,7 +212,7 @@ def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):
 
 def test_without_dask_the_extra_is_named(run_here, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert_one_line(run_here("--engine", "dask://127.0.0.1:1"), "pip install 'tacit[dask]'")
+    assert_one_line_error(run_here("--engine", "dask://127.0.0.1:1"), "pip install 'tacit[dask]'")
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +247,7 @@ def test_a_cluster_behind_tls_gives_the_numbers_of_a_local_run(folder, in_proces
         finished = subprocess.run(start, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert finished.returncode == code, finished.stderr
         if code:
-            assert_one_line(finished, "must name a Dask scheduler that answers")
+            assert_one_line_error(finished, "must name a Dask scheduler that answers")
         else:
             assert batches(folder / "out") == here
             shutil.rmtree(folder / "out")
@@ -274,7 +268,7 @@ def test_a_cluster_behind_tls_is_not_reached_without_certificates(secured):
 def test_plain_text_leaves_this_machine_only_when_told_to(run_here):
     elsewhere = f"dask://{socket.gethostname()}:1"
     for address in (elsewhere, "dask://10.1.2.3:8786", "dask://[fe80::1]:8786", "dask://localhost.example.com:1"):
-        assert_one_line(run_here("--engine", address), "--engine must be encrypted where it leaves this machine")
-    assert_one_line(run_here("--engine", elsewhere, "--insecure"), "must name a Dask scheduler that answers")
+        assert_one_line_error(run_here("--engine", address), "--engine must be encrypted where it leaves this machine")
+    assert_one_line_error(run_here("--engine", elsewhere, "--insecure"), "must name a Dask scheduler that answers")
     for address in ("dask://localhost:1", "dask://127.0.0.2:1", "dask://[::1]:1"):
-        assert_one_line(run_here("--engine", address), "must name a Dask scheduler that answers")
+        assert_one_line_error(run_here("--engine", address), "must name a Dask scheduler that answers")

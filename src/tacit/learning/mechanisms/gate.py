@@ -31,7 +31,7 @@ from . import gate_design
 from .candidates import Candidate, Wanted
 from .expectations import Floats, Votes
 from .kind import Kind
-from .session import Answer, Noise, Session, loss_guarantee, one_distance
+from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
 from .setting import Constants, Run, Setting
 
 _PROOFS = "docs/proofs/gate.md"
@@ -57,6 +57,7 @@ class Tabled(ABC):
     """Every query has its own coin: a run that goes on loses nothing."""
 
     def __post_init__(self) -> None:
+        check_budget(self)
         gate_design.checked_budget(self.epsilon, self.delta, self.refusals)
 
     @cached_property

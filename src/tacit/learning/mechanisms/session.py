@@ -192,9 +192,12 @@ def one_distance(counts: NDArray[np.int64]) -> int:
 
 
 def check_budget(mechanism: Any) -> None:
-    """Refuses an ε or δ that no mechanism is run for."""
-    validate.number("epsilon", mechanism.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
-    validate.probability("delta", mechanism.delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
+    """Refuses an ε or δ that no mechanism is run for; both become floats, in which constants are computed."""
+    epsilon = validate.budget("epsilon", mechanism.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
+    remedy = "use about 1/n², e.g. 1e-10 for 100000 records"
+    delta = validate.budget("delta", mechanism.delta, above=0, below=1, remedy=remedy)
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        object.__setattr__(mechanism, name, value)  # of a frozen description, before anyone has seen it
 
 
 def loss_guarantee(
