@@ -1207,6 +1207,14 @@ def test_exports_replace_no_ledger(tmp_path):
             opened.export(tmp_path / name)
         one_line(failure)
     opened.verify()
+    file = tmp_path / "anchor.json"
+    anchored = Ledger.open(tmp_path / "other.db", epsilon=1, delta=0, anchor=file)
+    (tmp_path / "link.json").symlink_to(file)
+    os.link(anchored.where, tmp_path / "hard.json")
+    for name in ("anchor.json", "link.json", "hard.json"):
+        with pytest.raises(InputError, match="must be neither the ledger itself nor its anchor"):
+            anchored.export(tmp_path / name)
+    anchored.verify()
 
 
 def test_the_command_shows_the_ledger_or_one_line(where, tmp_path):

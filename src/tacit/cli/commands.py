@@ -64,7 +64,8 @@ def bound(
     quiet: Quiet = False,
 ) -> None:
     """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    read = (model.rpartition(":")[0] or None, data, weights, public)
+    with delivery(json, report, quiet=quiet, inputs=read) as deliver:
         from ..reconstruction import study as study
 
         task = study.Task(
@@ -160,7 +161,8 @@ def learn(
     quiet: Quiet = False,
 ) -> None:
     """Learn from private records a classifier that may be published, with (ε, δ)-differential privacy."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
+    with delivery(json, report, quiet=quiet, inputs=(private, public, test, proposer, *kept)) as deliver:
         from ..learning import study as study
 
         task = study.Task(
@@ -214,7 +216,7 @@ def ledger(
     quiet: Quiet = False,
 ) -> None:
     """Show what was spent of a privacy budget, what remains, and that the records are as they were written."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    with delivery(json, report, quiet=quiet, inputs=(where, ledger_url_file, anchor, key)) as deliver:
         from ..ledger import named_place, statement
 
         place = named_place("WHERE", where, ledger_url_file)
@@ -307,7 +309,7 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Certify from a table what nobody can learn about a secret from an output, and attack it."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    with delivery(json, report, quiet=quiet, inputs=(table,)) as deliver:
         from ..audit import study as study
 
         task = study.Task(

@@ -220,7 +220,7 @@ class Ledger:
 
     def export(self, path: str | Path) -> None:
         """Everything for a reviewer, as `.json` or as `.csv` with one line a record."""
-        write_export(self.to_dict, path, ledger=self.where)
+        write_export(self.to_dict, path, kept=(self.where, *self.anchors))
 
     def guarantee(self) -> Guarantee:
         """What the budget promises about everything that was or will be recorded here.
