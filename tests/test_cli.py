@@ -254,6 +254,32 @@ def test_a_reader_who_leaves_early_is_no_failure():
     assert (finished.returncode, finished.stderr) == (0, b"")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell that closes streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_leave_the_verdict_and_the_files(tmp_path, closed):
+    """Nor does a file that is opened next take the place of standard output."""
+    (tmp_path / "t.csv").write_text("secret,output\n" + "a,x\nb,x\n" * 2000)
+    ledger = Ledger.open(tmp_path / "l.db", epsilon=1, delta=0)
+    arguments = "--secret secret --output output --attack-rows 0"
+    command = f'"{sys.executable}" -m tacit'
+    for line, code in (
+        (f"audit t.csv {arguments} --require-advantage 0.5", 0),
+        (f"audit t.csv {arguments} --require-advantage 0.0001", 1),
+        (f"audit none.csv {arguments}", 2),
+        ("ledger l.db --json out.json", 0),
+        ("--version", 0),
+    ):
+        finished = subprocess.run(
+            f"{command} {line} {closed}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert finished.returncode == code, (line, finished)
+        assert "Traceback" not in finished.stderr
+        if code == 2 and "2>" not in closed:
+            assert finished.stderr.count("\n") == 1
+    assert (tmp_path / "out.json").read_text().startswith("{")
+    ledger.verify()
+
+
 GATE = """
 from pages import comparison, report
 from tacit import cli, demo

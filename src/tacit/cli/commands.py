@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .delivery import delivery
-from .options import Anchor, Insecure, JsonPath, LedgerUrlFile, Quiet, ReportPath, Resume, engine_of
+from .options import Anchor, Insecure, JsonPath, LedgerUrlFile, NewAnchor, Quiet, ReportPath, Resume, engine_of
 from .printing import say
 from .progress import progress
 
@@ -147,6 +147,7 @@ def learn(
         bool, typer.Option("--new-ledger", help="Make the ledger named, with the budget of this run.")
     ] = False,
     anchor: Anchor = None,
+    new_anchor: NewAnchor = False,
     engine: Annotated[
         str, typer.Option("--engine", help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.")
     ] = "local",
@@ -189,6 +190,7 @@ def learn(
             ledger_url_file=ledger_url_file,
             new_ledger=new_ledger,
             anchor=anchor,
+            new_anchor=new_anchor,
             engine=engine_of(engine, insecure=insecure),
             allow_overlap=allow_overlap,
             resume=resume,
@@ -207,10 +209,16 @@ def ledger(
     ] = None,
     ledger_url_file: LedgerUrlFile = None,
     anchor: Anchor = None,
+    new_anchor: NewAnchor = False,
     key: Annotated[
         Path | None, typer.Option("--key", metavar="FILE", help="The owner's key, to check the owner's seals by.")
     ] = None,
-    sign: Annotated[bool, typer.Option("--sign", help="Seal all records that are there with the key.")] = False,
+    sign: Annotated[
+        bool, typer.Option("--sign", help="Seal all records that are there with the key, next to its earlier seals.")
+    ] = False,
+    sign_first: Annotated[
+        bool, typer.Option("--sign-first", help="Seal a ledger that holds no seal yet, once you have looked at it.")
+    ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
@@ -220,7 +228,9 @@ def ledger(
         from ..ledger import named_place, statement
 
         place = named_place("WHERE", where, ledger_url_file)
-        deliver(statement(place or "", anchor=anchor, key=key, sign=sign))
+        deliver(
+            statement(place or "", anchor=anchor, new_anchor=new_anchor, key=key, sign=sign, sign_first=sign_first)
+        )
 
 
 def plan(

@@ -45,6 +45,7 @@ class Task:
     ledger_url_file: Path | None = None
     new_ledger: bool = False
     anchor: Path | None = None
+    new_anchor: bool = False
     engine: str = "local"
     allow_overlap: bool = False
     resume: bool = False

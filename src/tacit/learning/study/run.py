@@ -217,4 +217,4 @@ def _ledger(task: Task) -> Ledger:
     named, own = named_place("--ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
     new = task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
     budget = {"epsilon": task.epsilon, "delta": task.delta} if new else {}
-    return Ledger.open(named or own, anchor=task.anchor, **budget)
+    return Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)
