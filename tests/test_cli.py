@@ -255,7 +255,7 @@ def test_a_reader_who_leaves_early_is_no_failure():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell that closes streams")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_leave_the_verdict_and_the_files(tmp_path, closed):
     """Nor does a file that is opened next take the place of standard output."""
     (tmp_path / "t.csv").write_text("secret,output\n" + "a,x\nb,x\n" * 2000)
@@ -267,7 +267,6 @@ def test_closed_streams_leave_the_verdict_and_the_files(tmp_path, closed):
         (f"audit t.csv {arguments} --require-advantage 0.0001", 1),
         (f"audit none.csv {arguments}", 2),
         ("ledger l.db --json out.json", 0),
-        ("--version", 0),
     ):
         finished = subprocess.run(
             f"{command} {line} {closed}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=False

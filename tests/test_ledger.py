@@ -840,8 +840,12 @@ def test_whatever_python_writes_may_be_added(postgresql):
     rng = random.Random(0)
     floats = [struct.unpack("<d", rng.randbytes(8))[0] for _ in range(4000)]
     floats += [sign * 10.0**power for power in range(-323, 309) for sign in (1, -1)]
-    floats += [2.0**power for power in range(-1074, 1024)] + [math.nextafter(2.0**power, 0) for power in range(-1000, 1024)]
-    floats += [rng.choice((1, 3, 7)) * rng.randrange(10**rng.randrange(1, 18)) / 10 ** rng.randrange(9) for _ in range(2000)]
+    floats += [2.0**power for power in range(-1074, 1024)] + [
+        math.nextafter(2.0**power, 0) for power in range(-1000, 1024)
+    ]
+    floats += [
+        rng.choice((1, 3, 7)) * rng.randrange(10 ** rng.randrange(1, 18)) / 10 ** rng.randrange(9) for _ in range(2000)
+    ]
     floats += [0.0, -0.0, 5e-324, 1e23, 9007199254740993.0, 1e15, 1e16, 123456789012345680.0, 0.1 + 0.2, 1e-5, 1e-4]
     floats = [number for number in floats if math.isfinite(number)]
     letters = [chr(code) for code in (*range(0x300), 0x2028, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x1F600, 0x10FFFF)]
@@ -1090,7 +1094,9 @@ def test_seals_show_a_chain_that_was_made_anew(where, tmp_path):
     key = tmp_path / "owner.key"
     key.write_bytes(KEY)
     key.chmod(0o600)
-    with pytest.raises(InputError, match="must hold one to be checked, or sealed again, with a key, got 'no seal'") as failure:
+    with pytest.raises(
+        InputError, match="must hold one to be checked, or sealed again, with a key, got 'no seal'"
+    ) as failure:
         opened.sealed(KEY)
     one_line(failure)
     assert "cannot know: whether someone who can write to the database made all records anew" in " ".join(
@@ -1135,7 +1141,9 @@ def test_a_ledger_without_seals_is_not_vouched_for_by_the_way(where, tmp_path):
     key.chmod(0o600)
     fresh = rows_of(where)
     for refused in (lambda: opened.seal(KEY), lambda: statement(where, key=key, sign=True)):
-        with pytest.raises(InputError, match=r"got 'no seal'; if you have sealed it before, it was made anew") as failure:
+        with pytest.raises(
+            InputError, match=r"got 'no seal'; if you have sealed it before, it was made anew"
+        ) as failure:
             refused()
         one_line(failure)
     assert opened.seal(KEY, first=True) == 6

@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from tacit import InputError
 from tacit.learning import PrivateClassifier, Teachers
 from tacit.runtime import private_files
+from tacit.runtime.files import write_whole
 
 MARK = 4711.08154711
 """A number of private records that is nowhere else."""
@@ -208,7 +209,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path):
         (folder / "release.json").touch()
         (folder / "deep" / "0.skops").touch()
         (folder / "link").symlink_to(tmp_path)
-        os.chown(folder.parent / given, 65534, 65534, follow_symlinks=False)
+        os.chown(folder.parent / given, NOBODY, NOBODY, follow_symlinks=False)
         with pytest.raises(InputError, match="belongs to another user"):
             private_files.closed(folder)
         with pytest.raises(InputError, match="belongs to another user"), private_files.enclosed(folder):

@@ -228,9 +228,7 @@ def ledger(
         from ..ledger import named_place, statement
 
         place = named_place("WHERE", where, ledger_url_file)
-        deliver(
-            statement(place or "", anchor=anchor, new_anchor=new_anchor, key=key, sign=sign, sign_first=sign_first)
-        )
+        deliver(statement(place or "", anchor=anchor, new_anchor=new_anchor, key=key, sign=sign, sign_first=sign_first))
 
 
 def plan(
