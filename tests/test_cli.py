@@ -1,5 +1,6 @@
 """The command line as people run it: exit codes, one-line errors, and nothing lost."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -152,7 +153,7 @@ def test_one_file_under_two_names_is_refused(tmp_path):
     assert_one_line_error(run("demo", "--json", str(tmp_path / "same.html"), "--report", str(other)))
 
 
-def test_nothing_but_an_earlier_result_is_replaced(tmp_path, capsys):
+def test_nothing_but_an_earlier_result_is_replaced(tmp_path):
     """A ledger, a key, an anchor, a table: whatever lies under the name of a result stays."""
     made = report(comparison())
     for name, content in {
@@ -175,9 +176,11 @@ def test_nothing_but_an_earlier_result_is_replaced(tmp_path, capsys):
     for _ in range(2):
         deliver(made, json, page, quiet=True)
     assert json.read_text() == made.to_json()
-    with pytest.raises(InputError, match="must be new"), delivery.delivery(json, None, quiet=True) as hand_over:
-        json.write_bytes(b"made by the run itself")
-        hand_over(made)
+    run_of_its_own = contextlib.ExitStack()
+    run_of_its_own.enter_context(delivery.delivery(json, None, quiet=True))(made)
+    json.write_bytes(b"made by the run itself")
+    with pytest.raises(InputError, match="must be new"):
+        run_of_its_own.close()
     assert json.read_bytes() == b"made by the run itself"
     os.link(page, tmp_path / "also.html")
     with pytest.raises(InputError, match="must differ from --report"):
@@ -268,9 +271,8 @@ def test_closed_streams_leave_the_verdict_and_the_files(tmp_path, closed):
         (f"audit none.csv {arguments}", 2),
         ("ledger l.db --json out.json", 0),
     ):
-        finished = subprocess.run(
-            f"{command} {line} {closed}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        script = ["/bin/sh", "-c", f"{command} {line} {closed}"]
+        finished = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert finished.returncode == code, (line, finished)
         assert "Traceback" not in finished.stderr
         if code == 2 and "2>" not in closed:

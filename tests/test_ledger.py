@@ -778,15 +778,15 @@ def test_an_analyst_can_spend_and_nothing_else(postgresql):
     assert owner.spent.epsilon == Decimal("1.6")
 
 
-def added_as_it_is(place, detail, time=None, **settings):
+def added_as_it_is(place, detail, moment=None, **chosen):
     """What an analyst who writes SQL adds: a detail as it is written, with the digest that fits it."""
     with database.transaction(place, write=True) as connection:
-        for name, value in settings.items():
+        for name, value in chosen.items():
             connection.exec_driver_sql(f"SET LOCAL {name} = {value}")
         state = database.state_in(connection, lock=True)
         place_in_chain = state["last"] + 1
         record = {"id": place_in_chain, "entry": place_in_chain, "number": 0}
-        record |= {"time": time or database.time_in(connection), "what": "x", "epsilon": "0", "delta": "0"}
+        record |= {"time": moment or database.time_in(connection), "what": "x", "epsilon": "0", "delta": "0"}
         record |= {name: state[name] for name in ("spent_epsilon", "spent_delta")}
         record |= {"detail": detail, "previous": state["digest"]}
         record["digest"] = records.digest_of(record)
@@ -798,7 +798,7 @@ def test_nobody_can_add_what_python_would_write_in_another_way(postgresql):
     """Its digest would fit what stands there, and not what a reader makes of it: no one could open the ledger again."""
     owner = Ledger.open(postgresql, epsilon=1, delta=0)
     place = analyst_of(postgresql, "writer")
-    for settings in ({}, {"extra_float_digits": 0, "standard_conforming_strings": "off"}):
+    for chosen in ({}, {"extra_float_digits": 0, "standard_conforming_strings": "off"}):
         for detail in (
             '{"a": 1}',
             '{ "a":1}',
@@ -823,11 +823,11 @@ def test_nobody_can_add_what_python_would_write_in_another_way(postgresql):
             "1",
         ):
             with pytest.raises(InputError) as failure:
-                added_as_it_is(place, detail, **settings)
+                added_as_it_is(place, detail, **chosen)
             one_line(failure)
-    for time in ("now", "today", "2024-01-01", records.now()[:-6], f" {records.now()}", records.now()[:19] + "Z"):
+    for moment in ("now", "today", "2024-01-01", records.now()[:-6], f" {records.now()}", records.now()[:19] + "Z"):
         with pytest.raises(InputError, match="must be a ledger that can be read and written here") as failure:
-            added_as_it_is(place, "{}", time)
+            added_as_it_is(place, "{}", moment)
         one_line(failure)
     assert owner.entries() == ()
     added_as_it_is(place, '{"a":1}', records.now())
@@ -837,7 +837,7 @@ def test_nobody_can_add_what_python_would_write_in_another_way(postgresql):
 def test_whatever_python_writes_may_be_added(postgresql):
     """Numbers that are awkward to write with few digits, letters of all kinds, and thousands drawn at random."""
     opened = Ledger.open(postgresql, epsilon=1, delta=0)
-    rng = random.Random(0)
+    rng = random.Random(0)  # noqa: S311 — of cases
     floats = [struct.unpack("<d", rng.randbytes(8))[0] for _ in range(4000)]
     floats += [sign * 10.0**power for power in range(-323, 309) for sign in (1, -1)]
     floats += [2.0**power for power in range(-1074, 1024)] + [
@@ -926,13 +926,18 @@ def test_an_earlier_ledger_is_refused_by_who_remembers_a_later_one(where, tmp_pa
 
 def test_an_open_ledger_remembers_all_that_it_met(where):
     """Also what others wrote, by whatever door it was met."""
+
+    def refused(ledger):
+        with pytest.raises(BudgetSpentError):
+            ledger.spend("too much", epsilon=9)
+
     doors = (
         lambda ledger: ledger.spent,
         lambda ledger: ledger.remaining,
         lambda ledger: ledger.require(epsilon=0.1),
         lambda ledger: ledger.verify(),
         lambda ledger: ledger.seal(KEY, first=True),
-        lambda ledger: pytest.raises(BudgetSpentError, ledger.spend, "too much", epsilon=9),
+        refused,
     )
     Ledger.open(where, epsilon=2, delta=0)
     earlier = rows_of(where)

@@ -65,9 +65,8 @@ def delivery(
         if not quiet:
             with contextlib.suppress(BrokenPipeError):  # the reader has seen enough; what was asked for is written
                 say(result.to_text())
-            for path in (json, page):
-                if path is not None:
-                    say(f"written: {path.absolute()}", err=True)
+            for _, path in targets:
+                say(f"written: {path.absolute()}", err=True)
         if result.contradicted or not result.met:
             raise typer.Exit(UNMET)
 

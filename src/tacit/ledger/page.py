@@ -33,8 +33,8 @@ def statement(
     """The report of `tacit ledger`: what was spent, what remains, and whether the records are as they were written.
 
     With an anchor, also that no earlier ledger was brought back; with the file of the owner's key, that nobody else
-    changed the records that it has sealed. `sign` seals those that are there, if earlier ones are sealed; `sign_first`, if
-    none is. An anchor that is not there is made with `new_anchor`.
+    changed the records that it has sealed. `sign` seals those that are there, if earlier ones are sealed, and
+    `sign_first`, if none is. An anchor that is not there is made with `new_anchor`.
     """
     from ..report import Report
 
