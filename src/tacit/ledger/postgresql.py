@@ -24,7 +24,7 @@ _CONTENT = ", ".join(f"added.{name}" for name in _COLUMNS)
 
 # How Python writes JSON: keys sorted, ASCII alone, no spaces, floats by the fewest digits that tell them from others.
 _CANONICAL = rf"""
-CREATE FUNCTION tacit_point(written text, OUT digits text, OUT point integer)
+CREATE OR REPLACE FUNCTION tacit_point(written text, OUT digits text, OUT point integer)
 LANGUAGE plpgsql IMMUTABLE
 AS $$  -- a positive number is 0.DIGITS times ten to the POINT
 DECLARE
@@ -35,7 +35,7 @@ BEGIN
     digits := rtrim(digits, '0');
 END $$;
 
-CREATE FUNCTION tacit_float(written text) RETURNS boolean
+CREATE OR REPLACE FUNCTION tacit_float(written text) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
@@ -86,11 +86,11 @@ BEGIN
     RETURN true;
 END $$;
 
-CREATE FUNCTION tacit_hex(digits text) RETURNS integer
+CREATE OR REPLACE FUNCTION tacit_hex(digits text) RETURNS integer
 LANGUAGE sql IMMUTABLE
 AS $$ SELECT ('x' || lpad(digits, 8, '0'))::bit(32)::integer $$;
 
-CREATE FUNCTION tacit_letters(hidden text) RETURNS integer[]
+CREATE OR REPLACE FUNCTION tacit_letters(hidden text) RETURNS integer[]
 LANGUAGE sql IMMUTABLE
 AS $$  -- the code points of a key, by which Python sorts
     SELECT coalesce(array_agg(CASE
@@ -108,7 +108,7 @@ AS $$  -- the code points of a key, by which Python sorts
     ) AS tokens
 $$;
 
-CREATE FUNCTION tacit_ordered(content json, depth integer) RETURNS text
+CREATE OR REPLACE FUNCTION tacit_ordered(content json, depth integer) RETURNS text
 LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
@@ -139,7 +139,7 @@ BEGIN
     END CASE;
 END $$;
 
-CREATE FUNCTION tacit_canonical(detail text) RETURNS boolean
+CREATE OR REPLACE FUNCTION tacit_canonical(detail text) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
