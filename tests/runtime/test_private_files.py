@@ -138,7 +138,7 @@ def test_a_run_that_lives_keeps_its_files(tmp_path):
         inside = Path(os.environ["JOBLIB_TEMP_FOLDER"])
         (inside / "record").write_text("4711")
         assert stat.S_IMODE((inside / "record").stat().st_mode) == 0o600
-        code = f"from pathlib import Path\nfrom tacit.learning import private_files\nplace = Path({str(tmp_path)!r})\n"
+        code = f"from pathlib import Path\nfrom tacit.runtime import private_files\nplace = Path({str(tmp_path)!r})\n"
         code += "with private_files.enclosed(place):\n    print(len(list(place.glob('tacit-private-*'))))"
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert other.stdout == "2\n"

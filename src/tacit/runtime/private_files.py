@@ -46,7 +46,7 @@ def closed(folder: Path, *, name: str = "folder") -> Path:
     except OSError as failure:
         raise InputError(
             name,
-            f"{folder}: {failure.strerror}",
+            f"{failure.strerror}, in {folder}",
             requirement="must be a folder that can be written, and closed to all other users of the machine",
             remedy="choose another",
         ) from None
