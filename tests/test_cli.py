@@ -1,5 +1,6 @@
 """The command line as people run it: exit codes, one-line errors, and nothing lost."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from pages import comparison, report
 
 from tacit import InputError, __version__, cli
 from tacit.cli import delivery
+from tacit.ledger import Ledger
 
 
 def test_version():
@@ -151,6 +153,76 @@ def test_one_file_under_two_names_is_refused(tmp_path):
     assert_one_line_error(run("demo", "--json", str(tmp_path / "same.html"), "--report", str(other)))
 
 
+def test_nothing_but_an_earlier_result_is_replaced(tmp_path):
+    """A ledger, a key, an anchor, a table: whatever lies under the name of a result stays."""
+    made = report(comparison())
+    for name, content in {
+        "l.json": b"SQLite format 3\0",
+        "a.json": b'{"id": 3, "digest": "00"}',
+        "k.json": b"k" * 32,
+        "t.html": b"a,b\n1,2\n",
+    }.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        pair = (path, None) if path.suffix == ".json" else (None, path)
+        with (
+            pytest.raises(InputError, match=r"--(json|report) must be new, or "),
+            delivery.delivery(*pair, quiet=True),
+        ):
+            pytest.fail("there was work before the refusal")
+        assert path.read_bytes() == content
+    json, page = tmp_path / "out.json", tmp_path / "out.html"
+    json.touch()  # holds nothing that could be lost
+    for _ in range(2):
+        deliver(made, json, page, quiet=True)
+    assert json.read_text() == made.to_json()
+    run_of_its_own = contextlib.ExitStack()
+    run_of_its_own.enter_context(delivery.delivery(json, None, quiet=True))(made)
+    json.write_bytes(b"made by the run itself")
+    with pytest.raises(InputError, match="must be new"):
+        run_of_its_own.close()
+    assert json.read_bytes() == b"made by the run itself"
+    os.link(page, tmp_path / "also.html")
+    with pytest.raises(InputError, match="must differ from --report"):
+        deliver(made, tmp_path / "also.html", page)
+
+
+def test_no_input_is_replaced_by_a_result(tmp_path):
+    """Also where it would pass for a result, is reached by links, or is not there yet."""
+    ledger, link, hard = tmp_path / "l.db", tmp_path / "link.json", tmp_path / "hard.json"
+    Ledger.open(ledger, epsilon=2, delta=0, anchor=tmp_path / "anchor.json").spend("x", epsilon=1)
+    earlier = tmp_path / "earlier.json"
+    assert run("ledger", str(ledger), "--json", str(earlier), "--quiet").returncode == 0
+    link.symlink_to(ledger)
+    os.link(ledger, hard)
+    before = {path: path.read_bytes() for path in (ledger, tmp_path / "anchor.json", earlier)}
+    anchored = (str(ledger), "--anchor", str(tmp_path / "anchor.json"))
+    for arguments in (
+        ("ledger", str(ledger), "--json", str(ledger)),
+        ("ledger", str(ledger), "--json", str(link)),
+        ("ledger", str(ledger), "--json", str(hard)),
+        ("ledger", *anchored, "--json", str(tmp_path / "anchor.json")),
+        ("ledger", str(ledger), "--key", str(earlier), "--json", str(earlier)),
+        ("audit", str(earlier), "--secret", "a", "--output", "b", "--json", str(earlier)),
+        ("bound", f"{earlier}:f", "--data", "x", "--noise", "gaussian:1", "--out", "o", "--json", str(earlier)),
+        ("reproduce", "hcr", "mnist", "--out", "o", "--weights", str(earlier), "--json", str(earlier)),
+    ):
+        finished = run(*arguments, cwd=tmp_path)
+        assert_one_line_error(finished)
+        assert "must be none of the files that the command reads or keeps" in finished.stderr
+    learned = ("learn", "p.csv", "--label", "y", "--epsilon", "1", "--delta", "1e-5", "--out", "o")
+    for arguments in (
+        ("--ledger", "new.db", "--new-ledger", "--json", "new.db"),
+        ("--anchor", "new.json", "--json", "new.json"),
+        ("--json", "o/ledger.sqlite"),
+        ("--json", "p.csv"),
+    ):
+        finished = run(*learned, *arguments, cwd=tmp_path)
+        assert_one_line_error(finished)
+        assert "must be none of the files" in finished.stderr
+    assert {path: path.read_bytes() for path in before} == before
+
+
 STAND_IN = """
 from pages import comparison, report
 from tacit import cli, demo
@@ -183,6 +255,30 @@ def test_a_reader_who_leaves_early_is_no_failure():
     finished = run_stand_in(stdout=write)
     os.close(write)
     assert (finished.returncode, finished.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell that closes streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_leave_the_verdict_and_the_files(tmp_path, closed):
+    """Nor does a file that is opened next take the place of standard output."""
+    (tmp_path / "t.csv").write_text("secret,output\n" + "a,x\nb,x\n" * 2000)
+    ledger = Ledger.open(tmp_path / "l.db", epsilon=1, delta=0)
+    arguments = "--secret secret --output output --attack-rows 0"
+    command = f'"{sys.executable}" -m tacit'
+    for line, code in (
+        (f"audit t.csv {arguments} --require-advantage 0.5", 0),
+        (f"audit t.csv {arguments} --require-advantage 0.0001", 1),
+        (f"audit none.csv {arguments}", 2),
+        ("ledger l.db --json out.json", 0),
+    ):
+        script = ["/bin/sh", "-c", f"{command} {line} {closed}"]
+        finished = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert finished.returncode == code, (line, finished)
+        assert "Traceback" not in finished.stderr
+        if code == 2 and "2>" not in closed:
+            assert finished.stderr.count("\n") == 1
+    assert (tmp_path / "out.json").read_text().startswith("{")
+    ledger.verify()
 
 
 GATE = """

@@ -13,6 +13,7 @@ import shutil
 import signal
 import sqlite3
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -777,6 +778,89 @@ def test_an_analyst_can_spend_and_nothing_else(postgresql):
     assert owner.spent.epsilon == Decimal("1.6")
 
 
+def added_as_it_is(place, detail, moment=None, **chosen):
+    """What an analyst who writes SQL adds: a detail as it is written, with the digest that fits it."""
+    with database.transaction(place, write=True) as connection:
+        for name, value in chosen.items():
+            connection.exec_driver_sql(f"SET LOCAL {name} = {value}")
+        state = database.state_in(connection, lock=True)
+        place_in_chain = state["last"] + 1
+        record = {"id": place_in_chain, "entry": place_in_chain, "number": 0}
+        record |= {"time": moment or database.time_in(connection), "what": "x", "epsilon": "0", "delta": "0"}
+        record |= {name: state[name] for name in ("spent_epsilon", "spent_delta")}
+        record |= {"detail": detail, "previous": state["digest"]}
+        record["digest"] = records.digest_of(record)
+        fields = ", ".join(f":{name}" for name in record)
+        connection.execute(sqlalchemy.text(f"SELECT tacit_append(ROW({fields})::tacit_records)"), record)
+
+
+def test_nobody_can_add_what_python_would_write_in_another_way(postgresql):
+    """Its digest would fit what stands there, and not what a reader makes of it: no one could open the ledger again."""
+    owner = Ledger.open(postgresql, epsilon=1, delta=0)
+    place = analyst_of(postgresql, "writer")
+    for chosen in ({}, {"extra_float_digits": 0, "standard_conforming_strings": "off"}):
+        for detail in (
+            '{"a": 1}',
+            '{ "a":1}',
+            '{"b":1,"a":2}',
+            '{"a":1,"a":1}',
+            '{"a":1,"a":2}',
+            '{"é":1}',
+            '{"a":"é"}',
+            r'{"a":"\u00E9"}',
+            r'{"a":"\u0041"}',
+            r'{"\u0041":1}',
+            r'{"a":"\/"}',
+            r'{"a":"\u000a"}',
+            '{"a":"\x7f"}',
+            '{"a":[1, 2]}',
+            '{"a":[{"c":1,"b":2}]}',
+            *(f'{{"a":{number}}}' for number in ("-0", "1.50", "1E5", "1e5", "100000e0", "0.00001", "1e-5", "1e16")),
+            *(f'{{"a":{number}}}' for number in ("0.10000000000000001", "1e999", "-1e999", "1e-999", "0e0", "1e+16.0")),
+            *(f'{{"a":{number}}}' for number in ("9.999999999999999e+22", "9" * 4301, "10000000000000000.0", "00.5")),
+            f'{{"a":{"[" * 200}{"]" * 200}}}',
+            "[]",
+            "1",
+        ):
+            with pytest.raises(InputError) as failure:
+                added_as_it_is(place, detail, **chosen)
+            one_line(failure)
+    for moment in ("now", "today", "2024-01-01", records.now()[:-6], f" {records.now()}", records.now()[:19] + "Z"):
+        with pytest.raises(InputError, match="must be a ledger that can be read and written here") as failure:
+            added_as_it_is(place, "{}", moment)
+        one_line(failure)
+    assert owner.entries() == ()
+    added_as_it_is(place, '{"a":1}', records.now())
+    owner.verify()
+
+
+def test_whatever_python_writes_may_be_added(postgresql):
+    """Numbers that are awkward to write with few digits, letters of all kinds, and thousands drawn at random."""
+    opened = Ledger.open(postgresql, epsilon=1, delta=0)
+    rng = random.Random(0)  # noqa: S311 — of cases
+    floats = [struct.unpack("<d", rng.randbytes(8))[0] for _ in range(4000)]
+    floats += [sign * 10.0**power for power in range(-323, 309) for sign in (1, -1)]
+    floats += [2.0**power for power in range(-1074, 1024)] + [
+        math.nextafter(2.0**power, 0) for power in range(-1000, 1024)
+    ]
+    floats += [
+        rng.choice((1, 3, 7)) * rng.randrange(10 ** rng.randrange(1, 18)) / 10 ** rng.randrange(9) for _ in range(2000)
+    ]
+    floats += [0.0, -0.0, 5e-324, 1e23, 9007199254740993.0, 1e15, 1e16, 123456789012345680.0, 0.1 + 0.2, 1e-5, 1e-4]
+    floats = [number for number in floats if math.isfinite(number)]
+    letters = [chr(code) for code in (*range(0x300), 0x2028, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x1F600, 0x10FFFF)]
+    detail = {
+        "floats": floats,
+        "wholes": [0, -1, 10**4299, -(10**4299), 2**63],
+        "text": "".join(letters),
+        "letters": letters,
+        "keys": {f"k{letter}{rng.choice(letters)}": None for letter in letters} | {"": True, "a": {}, "b": [[], {}]},
+    }
+    entry = opened.spend("x", epsilon=0, detail=detail)
+    assert Ledger.open(postgresql).entries() == (entry,)
+    assert entry.detail["floats"] == tuple(floats)
+
+
 def test_functions_are_for_those_who_were_let_in(postgresql):
     opened = Ledger.open(postgresql, epsilon=1, delta=0)
     schema = postgresql.rpartition("%3D")[2]
@@ -840,6 +924,52 @@ def test_an_earlier_ledger_is_refused_by_who_remembers_a_later_one(where, tmp_pa
     assert json.loads(file.read_text())["id"] == 4
 
 
+def test_an_open_ledger_remembers_all_that_it_met(where):
+    """Also what others wrote, by whatever door it was met."""
+
+    def refused(ledger):
+        with pytest.raises(BudgetSpentError):
+            ledger.spend("too much", epsilon=9)
+
+    doors = (
+        lambda ledger: ledger.spent,
+        lambda ledger: ledger.remaining,
+        lambda ledger: ledger.require(epsilon=0.1),
+        lambda ledger: ledger.verify(),
+        lambda ledger: ledger.seal(KEY, first=True),
+        refused,
+    )
+    Ledger.open(where, epsilon=2, delta=0)
+    earlier = rows_of(where)
+    for door in doors:
+        opened, other = Ledger.open(where), Ledger.open(where)
+        other.spend("of another process", epsilon=1.5)
+        door(opened)
+        written(where, earlier)
+        for again in (lambda opened=opened: opened.remaining, lambda opened=opened: opened.spend("x", epsilon=1.5)):
+            with pytest.raises(InputError, match="must hold record 1 that this process remembers"):
+                again()
+        execute(where, "DELETE FROM tacit_seals")
+
+
+def test_what_was_met_does_not_move_back(tmp_path, monkeypatch):
+    """A thread that read long ago comes last."""
+    opened = Ledger.open(tmp_path / "ledger.db", epsilon=2, delta=0)
+    honest = opened._state
+
+    def overtaken(*arguments, **options):
+        state = honest(*arguments, **options)
+        monkeypatch.setattr(Ledger, "_state", original)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(opened._meet, anchor.Mark(5, "0" * 64)).result()
+        return state
+
+    original = Ledger._state
+    monkeypatch.setattr(Ledger, "_state", lambda _, *arguments, **options: overtaken(*arguments, **options))
+    assert opened.spent == Amount(Decimal(0), Decimal(0))
+    assert opened._seen == [anchor.Mark(5, "0" * 64)]
+
+
 def test_another_ledger_under_an_open_one_is_refused(tmp_path):
     opened = Ledger.open(tmp_path / "ledger.db", epsilon=10, delta=0)
     Path(opened.where).unlink()
@@ -888,6 +1018,53 @@ def test_an_anchor_never_moves_back(tmp_path):
     assert json.loads((tmp_path / "anchor.json").read_text())["id"] == 40
 
 
+def test_an_anchor_that_is_a_link_moves_where_it_lies(tmp_path):
+    """Else a local file takes the place of the link, and the anchor elsewhere stays behind."""
+    real, link, second = tmp_path / "elsewhere" / "real.json", tmp_path / "link.json", tmp_path / "second.json"
+    real.parent.mkdir()
+    link.symlink_to(Path("elsewhere") / "real.json")
+    second.symlink_to(link)
+    opened = Ledger.open(tmp_path / "ledger.db", epsilon=2, delta=0, anchor=second)
+    entry = opened.spend("x", epsilon=1)
+    assert link.is_symlink()
+    assert second.is_symlink()
+    assert json.loads(real.read_text()) == {"id": 1, "digest": entry.digest}
+    assert [path.name for path in real.parent.iterdir()] == ["real.json"]
+    real.unlink()
+    for missing in (lambda: Ledger.open(opened.where, anchor=link), lambda: opened.spend("y", epsilon=0.1)):
+        with pytest.raises(InputError, match="must be a file that is there"):
+            missing()
+    link.unlink()
+    link.symlink_to(link)
+    with pytest.raises(InputError, match="the anchor must be a file"):
+        Ledger.open(opened.where, anchor=link, new_anchor=True)
+
+
+def test_an_anchor_is_made_with_its_ledger_or_when_asked_for(where, tmp_path):
+    """One that was mistyped, or taken away, would remember whatever ledger is there."""
+    file, mistyped = tmp_path / "anchor.json", tmp_path / "anchro.json"
+    opened = Ledger.open(where, epsilon=2, delta=0, anchor=file)
+    opened.spend("x", epsilon=0.5)
+    for refused in (
+        lambda: Ledger.open(where, anchor=mistyped),
+        lambda: Ledger.open(where, epsilon=2, delta=0, anchor=mistyped),
+        lambda: opened.anchored(mistyped),
+        lambda: statement(where, anchor=mistyped),
+    ):
+        with pytest.raises(InputError, match=r"the anchor must be a file that is there.* --new-anchor") as failure:
+            refused()
+        one_line(failure)
+    assert not mistyped.exists()
+    text = statement(where, anchor=mistyped, new_anchor=True).to_text()
+    assert "is new, and remembers record 1" in " ".join(text.split())
+    assert mistyped.read_text() == file.read_text()
+    Ledger.open(where, anchor=mistyped, new_anchor=True)  # as it is: it must remember this ledger all the same
+    file.unlink()
+    with pytest.raises(InputError, match="must be a file that is there"):
+        opened.spend("y", epsilon=0.5)
+    assert Ledger.open(where).spent.epsilon == Decimal("0.5")
+
+
 @pytest.mark.parametrize(
     "content", ["", "{}", '{"id": -1, "digest": "x"}', '{"id": "1", "digest": 1}', "[]", "\0", "[" * 9999]
 )
@@ -921,17 +1098,25 @@ def test_seals_show_a_chain_that_was_made_anew(where, tmp_path):
     opened = filled(where)
     key = tmp_path / "owner.key"
     key.write_bytes(KEY)
-    with pytest.raises(InputError, match="must hold one to be checked with a key, got 'no seal'") as failure:
+    key.chmod(0o600)
+    with pytest.raises(
+        InputError, match="must hold one to be checked, or sealed again, with a key, got 'no seal'"
+    ) as failure:
         opened.sealed(KEY)
     one_line(failure)
     assert "cannot know: whether someone who can write to the database made all records anew" in " ".join(
         statement(where).to_text().split()
     )
-    text = " ".join(statement(where, key=key, sign=True, anchor=tmp_path / "a.json").to_text().split())
-    assert "The owner's key has sealed records 0 to 6: nobody without it made or changed them." in text
+    first = statement(where, key=key, sign_first=True, anchor=tmp_path / "a.json", new_anchor=True)
+    text = " ".join(first.to_text().split())
+    assert "Sealed now, for the first time: records 0 to 6." in text
+    assert "nobody without it" not in text
+    assert "cannot know: whether someone who can write to the database made all records anew" in text
+    assert first.detail["sealed"] == {"before": None, "now": 6}
     opened.spend("later", epsilon=0.1)
     assert opened.sealed(KEY) == 6
     text = " ".join(statement(where, key=key, anchor=tmp_path / "a.json").to_text().split())
+    assert "has sealed records 0 to 6 before: nobody without it made them anew, or changed them, since." in text
     assert "Records 7 to 7 came later, and have no seal." in text
     assert "since record 6, which the anchor" in text
     assert "cannot know" not in text
@@ -951,6 +1136,53 @@ def test_seals_show_a_chain_that_was_made_anew(where, tmp_path):
     forgery.verify()
     with pytest.raises(InputError, match=r"the seal of record 6 .* must be that of this key"):
         forgery.sealed(KEY)
+
+
+def test_a_ledger_without_seals_is_not_vouched_for_by_the_way(where, tmp_path):
+    """Who lays a fresh ledger over a sealed one waits for the owner to sign: that needs a word of the owner's."""
+    opened = filled(where)
+    key = tmp_path / "owner.key"
+    key.write_bytes(KEY)
+    key.chmod(0o600)
+    fresh = rows_of(where)
+    for refused in (lambda: opened.seal(KEY), lambda: statement(where, key=key, sign=True)):
+        with pytest.raises(
+            InputError, match=r"got 'no seal'; if you have sealed it before, it was made anew"
+        ) as failure:
+            refused()
+        one_line(failure)
+    assert opened.seal(KEY, first=True) == 6
+    opened.spend("later", epsilon=0.1)
+    signed = statement(where, key=key, sign=True)
+    text = " ".join(signed.to_text().split())
+    assert "has sealed records 0 to 6 before" in text
+    assert "Sealed now, for the first time: records 7 to 7." in text
+    assert signed.detail["sealed"] == {"before": 6, "now": 7}
+    assert statement(where, key=key, sign=True).detail["sealed"] == {"before": 7, "now": 7}
+    for refused in (lambda: opened.seal(KEY, first=True), lambda: statement(where, key=key, sign_first=True)):
+        with pytest.raises(InputError, match="must hold none to be sealed for the first time") as failure:
+            refused()
+        one_line(failure)
+    written(where, fresh)
+    execute(where, "DELETE FROM tacit_seals")
+    with pytest.raises(InputError, match="got 'no seal'"):
+        statement(where, key=key, sign=True)
+    assert execute(where, "SELECT * FROM tacit_seals") == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs rights as posix has them")
+def test_a_key_that_others_can_read_is_refused(tmp_path):
+    opened = filled(tmp_path / "ledger.db")
+    opened.seal(KEY, first=True)
+    key = tmp_path / "owner.key"
+    key.write_bytes(KEY)
+    for mode in (0o644, 0o640, 0o604):
+        key.chmod(mode)
+        with pytest.raises(InputError, match="--key must be a file that you can read, and nobody else") as failure:
+            statement(opened.where, key=key)
+        one_line(failure)
+    key.chmod(0o400)
+    statement(opened.where, key=key)
 
 
 @pytest.mark.parametrize("key", [b"", b"short", "text", None])
@@ -1207,6 +1439,14 @@ def test_exports_replace_no_ledger(tmp_path):
             opened.export(tmp_path / name)
         one_line(failure)
     opened.verify()
+    file = tmp_path / "anchor.json"
+    anchored = Ledger.open(tmp_path / "other.db", epsilon=1, delta=0, anchor=file)
+    (tmp_path / "link.json").symlink_to(file)
+    os.link(anchored.where, tmp_path / "hard.json")
+    for name in ("anchor.json", "link.json", "hard.json"):
+        with pytest.raises(InputError, match="must be neither the ledger itself nor its anchor"):
+            anchored.export(tmp_path / name)
+    anchored.verify()
 
 
 def test_the_command_shows_the_ledger_or_one_line(where, tmp_path):

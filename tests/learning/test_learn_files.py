@@ -243,6 +243,20 @@ def test_a_mistyped_ledger_is_refused_unless_it_is_to_be_new(folder, here):
         assert json.loads(anchor.read_text()) == {"id": last["id"], "digest": last["digest"]}
 
 
+def test_a_mistyped_anchor_is_refused_unless_it_is_to_be_new(folder, here):
+    Ledger.open(folder / "watched.db", epsilon=20, delta=1e-4, anchor=folder / "anchor.json")
+    budget = ("--out", "watched", "--ledger", "watched.db", "--anchor")
+    refused = here(folder, "learn", *MIXED, *budget, "anchro.json")
+    assert_one_line_error(refused)
+    assert "--new-anchor" in refused.stderr
+    assert not (folder / "anchro.json").exists()
+    assert Ledger.open(folder / "watched.db").entries() == ()
+    done = here(folder, "learn", *MIXED, *budget, "second.json", "--new-anchor", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    last = Ledger.open(folder / "watched.db", anchor=folder / "anchor.json").to_dict()["records"][-1]
+    assert json.loads((folder / "second.json").read_text()) == {"id": last["id"], "digest": last["digest"]}
+
+
 def test_an_earlier_ledger_is_not_resumed(folder, here):
     done = here(folder, "learn", *MIXED, "--out", "rolled", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")

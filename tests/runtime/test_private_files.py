@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from tacit import InputError
 from tacit.learning import PrivateClassifier, Teachers
 from tacit.runtime import private_files
+from tacit.runtime.files import write_whole
 
 MARK = 4711.08154711
 """A number of private records that is nowhere else."""
@@ -179,6 +180,40 @@ def test_a_folder_that_others_can_open_is_closed_to_them(tmp_path):
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     with pytest.raises(InputError, match="folder must be a folder that can be written, and closed to all other users"):
         model.fit(points, labels, rng.normal(size=(9, 2)), folder=folder / "task.json")
+
+
+def test_what_lies_in_a_private_folder_is_closed_too(tmp_path):
+    """A file that is replaced keeps its mode: so that of one that others could read is changed before."""
+    folder = tmp_path / "private"
+    (folder / "deep").mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.touch(mode=0o644)
+    for path in (folder / "owner.html", folder / "deep" / "0.skops"):
+        path.touch()
+        path.chmod(0o666)
+    (folder / "anchor.json").symlink_to(elsewhere)
+    private_files.closed(folder)
+    write_whole(folder / "owner.html", b"private")
+    assert stat.S_IMODE((folder / "owner.html").stat().st_mode) == 0o600
+    assert stat.S_IMODE((folder / "deep").stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "deep" / "0.skops").stat().st_mode) == 0o600
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o644
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_a_folder_of_another_user_is_refused(tmp_path):
+    """Root can close it, and its owner can open it again."""
+    for given in ("private", "private/release.json", "private/link", "private/deep/0.skops"):
+        folder = tmp_path / given.replace("/", "-") / "private"
+        (folder / "deep").mkdir(parents=True)
+        (folder / "release.json").touch()
+        (folder / "deep" / "0.skops").touch()
+        (folder / "link").symlink_to(tmp_path)
+        os.chown(folder.parent / given, NOBODY, NOBODY, follow_symlinks=False)
+        with pytest.raises(InputError, match="belongs to another user"):
+            private_files.closed(folder)
+        with pytest.raises(InputError, match="belongs to another user"), private_files.enclosed(folder):
+            pytest.fail("a fit began")
 
 
 def test_temporary_files_have_a_place(tmp_path, monkeypatch):

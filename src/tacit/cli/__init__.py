@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show ε shows a question mark
@@ -116,6 +117,25 @@ def _written(error: BaseException) -> str:
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
         file.writelines(lines)
     return path
+
+
+def _open_streams() -> None:
+    """Let streams that the caller has closed (`>&-`) lead nowhere: the exit code speaks, and files are written.
+
+    Else the next file that is opened, a ledger perhaps, would take the place of standard output.
+    """
+    for place in range(3):
+        try:
+            os.fstat(place)
+        except OSError:
+            found = os.open(os.devnull, os.O_RDWR)  # takes the lowest place that is free
+            if found != place:
+                os.dup2(found, place)
+                os.close(found)
+            os.set_inheritable(place, True)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _discard_output() -> None:

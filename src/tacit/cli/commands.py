@@ -9,7 +9,7 @@ import typer
 
 from ..core.errors import MissingExtraError
 from .delivery import delivery
-from .options import Anchor, Insecure, JsonPath, LedgerUrlFile, Quiet, ReportPath, Resume, engine_of
+from .options import Anchor, Insecure, JsonPath, LedgerUrlFile, NewAnchor, Quiet, ReportPath, Resume, engine_of
 from .printing import say
 from .progress import progress
 
@@ -65,7 +65,8 @@ def bound(
     quiet: Quiet = False,
 ) -> None:
     """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    read = (model.rpartition(":")[0] or None, data, weights, public)
+    with delivery(json, report, quiet=quiet, inputs=read) as deliver:
         try:
             from ..reconstruction import bound_files
         except ImportError:
@@ -152,6 +153,7 @@ def learn(
         bool, typer.Option("--new-ledger", help="Make the ledger named, with the budget of this run.")
     ] = False,
     anchor: Anchor = None,
+    new_anchor: NewAnchor = False,
     engine: Annotated[
         str, typer.Option("--engine", help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.")
     ] = "local",
@@ -166,7 +168,8 @@ def learn(
     quiet: Quiet = False,
 ) -> None:
     """Learn from private records a classifier that may be published, with (ε, δ)-differential privacy."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
+    with delivery(json, report, quiet=quiet, inputs=(private, public, test, proposer, *kept)) as deliver:
         from ..learning import learn_files
 
         with progress(None, quiet=quiet) as advance:
@@ -194,6 +197,7 @@ def learn(
                 ledger_url_file=ledger_url_file,
                 new_ledger=new_ledger,
                 anchor=anchor,
+                new_anchor=new_anchor,
                 engine=engine_of(engine, insecure=insecure),
                 allow_overlap=allow_overlap,
                 resume=resume,
@@ -211,20 +215,26 @@ def ledger(
     ] = None,
     ledger_url_file: LedgerUrlFile = None,
     anchor: Anchor = None,
+    new_anchor: NewAnchor = False,
     key: Annotated[
         Path | None, typer.Option("--key", metavar="FILE", help="The owner's key, to check the owner's seals by.")
     ] = None,
-    sign: Annotated[bool, typer.Option("--sign", help="Seal all records that are there with the key.")] = False,
+    sign: Annotated[
+        bool, typer.Option("--sign", help="Seal all records that are there with the key, next to its earlier seals.")
+    ] = False,
+    sign_first: Annotated[
+        bool, typer.Option("--sign-first", help="Seal a ledger that holds no seal yet, once you have looked at it.")
+    ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
     """Show what was spent of a privacy budget, what remains, and that the records are as they were written."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    with delivery(json, report, quiet=quiet, inputs=(where, ledger_url_file, anchor, key)) as deliver:
         from ..ledger import named_place, statement
 
         place = named_place("WHERE", where, ledger_url_file)
-        deliver(statement(place or "", anchor=anchor, key=key, sign=sign))
+        deliver(statement(place or "", anchor=anchor, new_anchor=new_anchor, key=key, sign=sign, sign_first=sign_first))
 
 
 def plan(
@@ -313,7 +323,7 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Certify from a table what nobody can learn about a secret from an output, and attack it."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    with delivery(json, report, quiet=quiet, inputs=(table,)) as deliver:
         from ..audit import audit_file
 
         with progress(None, quiet=quiet) as advance:

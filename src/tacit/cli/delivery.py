@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from ..core.errors import InputError
-from ..runtime.files import write_whole
+from ..runtime.files import one_file, write_whole
 from .printing import say
 
 if TYPE_CHECKING:
@@ -20,20 +21,43 @@ if TYPE_CHECKING:
 
 FINE, UNMET, BAD_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 70, 130
 
+_OURS = {
+    "--json": (rb'\s*\{\s*"schema"\s*:\s*\d+\s*,\s*"command"\s*:', "results that were written by --json"),
+    "--report": (rb"\s*<!doctype html", "a page"),
+}
+"""How files begin that may be replaced, and what they are: whatever else lies there was not written by a command."""
+
 
 @contextlib.contextmanager
-def delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
-    """Refuses files that cannot be written before any work is done; then writes, prints and sets the exit code."""
+def delivery(
+    json: Path | None, page: Path | None, *, quiet: bool, inputs: Iterable[Path | str | None] = ()
+) -> Iterator[Callable[[Report], None]]:
+    """Refuses files that cannot be written before any work is done; then writes, prints and sets the exit code.
+
+    No file is replaced that is one of the command's `inputs`, or that is no earlier result: it would be lost.
+    """
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise InputError("--report", str(page), requirement="must end in .html", remedy="rename it, or use --json")
-    if json is not None and page is not None and _resolved(json) == _resolved(page):
+    if json is not None and page is not None and one_file(json, page):
         raise InputError("--json", str(json), requirement="must differ from --report", remedy="give it its own name")
-    for option, path in (("--json", json), ("--report", page)):
-        if path is not None:
-            _check_writable(option, path)
+    targets = [(option, path) for option, path in (("--json", json), ("--report", page)) if path is not None]
+    named = [Path(found) for found in inputs if found is not None and "://" not in str(found)]
+    for option, path in targets:
+        for found in named:
+            if one_file(path, found):
+                raise InputError(
+                    option,
+                    str(path),
+                    requirement="must be none of the files that the command reads or keeps",
+                    remedy="give it a name of its own",
+                )
+        _check_writable(option, path)
+        _check_replaceable(option, path)
     results: list[Report] = []
     yield results.append
     for result in results:
+        for option, path in targets:  # once more: the run may have made files of its own
+            _check_replaceable(option, path)
         if json is not None:
             _write(json, result.to_json())
         if page is not None:
@@ -41,9 +65,8 @@ def delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[C
         if not quiet:
             with contextlib.suppress(BrokenPipeError):  # the reader has seen enough; what was asked for is written
                 say(result.to_text())
-            for path in (json, page):
-                if path is not None:
-                    say(f"written: {path.absolute()}", err=True)
+            for _, path in targets:
+                say(f"written: {path.absolute()}", err=True)
         if result.contradicted or not result.met:
             raise typer.Exit(UNMET)
 
@@ -53,6 +76,26 @@ def _resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):  # over-long names, circles of links, zero bytes: refused when checked
         return path
+
+
+def _check_replaceable(option: str, path: Path) -> None:
+    """Refuses a file that holds something else than what the option writes; pipes and devices hold nothing."""
+    start, kind = _OURS[option]
+    target = _resolved(path)
+    try:
+        if not target.is_file():
+            return
+        with target.open("rb") as file:
+            held = file.read(200)
+    except (OSError, ValueError) as failure:
+        held = f"unreadable: {failure}".encode()
+    if held and re.match(start, held, flags=re.IGNORECASE) is None:
+        raise InputError(
+            option,
+            f"{path}, which holds something else",
+            requirement=f"must be new, or {kind}",
+            remedy="choose another name, or remove the file if nobody needs it",
+        )
 
 
 def _check_writable(option: str, path: Path) -> None:

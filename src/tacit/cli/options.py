@@ -16,6 +16,9 @@ Anchor = Annotated[
     Path | None,
     typer.Option("--anchor", metavar="FILE", help="A file elsewhere that remembers the ledger's last record."),
 ]
+NewAnchor = Annotated[
+    bool, typer.Option("--new-anchor", help="Make the anchor named, though the ledger was there before it.")
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Speak to the cluster of --engine in plain text, though it is elsewhere.")

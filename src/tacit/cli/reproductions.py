@@ -62,7 +62,7 @@ def hcr(
     quiet: Quiet = False,
 ) -> None:
     """Reconstruction bounds of arXiv:2404.02866, beside tighter ones, the prior, and attacks."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    with delivery(json, report, quiet=quiet, inputs=(weights,)) as deliver:
         study = _study("hcr")
         task = study.Task(
             net=net,

@@ -70,14 +70,15 @@ def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
     if ledger is None or folder is None:
         return ledger
     path = folder / "anchor.json"
-    if run_folder.claimed(folder) and not path.exists():
+    claimed = run_folder.claimed(folder)
+    if claimed and not path.exists():
         raise InputError(
             "folder",
             f"no {path.name} in {folder}",
             requirement="must remember the ledger's last record once a run has paid",
             remedy="bring the file back, or choose another folder, and pay for it",
         )
-    return ledger.anchored(path)
+    return ledger.anchored(path, new=not claimed)
 
 
 @dataclass

@@ -45,13 +45,30 @@ def remembered(path: str) -> Mark | None:
     )
 
 
+def required(path: str) -> Mark:
+    """What the anchor remembers, which must be there: one that was mistyped or taken away shows nothing."""
+    mark = remembered(path)
+    if mark is None:
+        raise InputError(
+            "the anchor",
+            path,
+            requirement="must be a file that is there, unless it is to be new",
+            remedy="check its name, or bring it back; for a new one, new_anchor=True; in commands, --new-anchor",
+        )
+    return mark
+
+
 def advance(path: str, mark: Mark) -> None:
-    """Remember this record, on the disk once this returns, unless the anchor remembers a later one."""
+    """Remember this record, on the disk once this returns, unless the anchor remembers a later one.
+
+    A link stays one, and its target moves on: what lies elsewhere must not be left behind.
+    """
     try:
-        with _alone(Path(path).parent):
-            before = remembered(path)
+        target = Path(os.path.realpath(path))
+        with _alone(target.parent):
+            before = remembered(str(target))
             if before is None or before.id < mark.id:
-                write_whole(Path(path), (json.dumps(mark._asdict()) + "\n").encode())
+                write_whole(target, (json.dumps(mark._asdict()) + "\n").encode())
     except OSError as failure:
         raise InputError(
             "the anchor",

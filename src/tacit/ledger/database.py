@@ -19,6 +19,7 @@ from typing import Any
 
 from ..core.errors import InputError, MissingExtraError
 from ..runtime.files import sync_folder
+from ..runtime.private_files import own_bytes
 from . import postgresql
 from .amounts import NOTHING, STORED, Amount
 from .records import SCHEMA, as_columns, canonical, now, opening
@@ -83,17 +84,17 @@ def named_place(option: str, where: str | None, url_file: Path | None) -> str | 
 
 def _address_in(path: Path) -> str:
     """The one line of a file that only its owner can read: there an address may hold a password."""
+    remedy = "write postgresql://USER:PASSWORD@HOST/DATABASE into it, then chmod 600"
     try:
-        if os.name == "posix" and path.stat().st_mode & 0o077:
-            raise PermissionError("others may read it")
-        (line,) = path.read_text(encoding="utf-8").split()
-    except (OSError, ValueError) as failure:
-        said = "not one word" if isinstance(failure, ValueError) else failure.strerror or str(failure)
+        (line,) = own_bytes(path, "--ledger-url-file", remedy=remedy).decode().split()
+    except ValueError as failure:
+        if isinstance(failure, InputError):
+            raise
         raise InputError(
             "--ledger-url-file",
-            f"{path}: {said}",
-            requirement="must be a file with the address alone, which nobody else can read",
-            remedy="write postgresql://USER:PASSWORD@HOST/DATABASE into it, then chmod 600",
+            f"{path}: not one word",
+            requirement="must be a file with the address alone",
+            remedy=remedy,
         ) from None
     return line
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hmac
 import math
+import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +19,11 @@ from .amounts import Amount, Number
 from .anchor import Mark
 from .export import write_export
 from .records import Entry, Note
+
+_meeting = threading.Lock()
+"""Whoever notes what was met holds it: one for all ledgers, since an object with a lock of its own cannot travel."""
+if hasattr(os, "register_at_fork"):  # a child does not begin with a lock that nobody will open
+    os.register_at_fork(before=_meeting.acquire, after_in_parent=_meeting.release, after_in_child=_meeting.release)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +50,13 @@ class Ledger:
         epsilon: Number | None = None,
         delta: Number | None = None,
         anchor: str | Path | None = None,
+        new_anchor: bool = False,
     ) -> Ledger:
         """The ledger in this SQLite file, or at this address `postgresql://USER:PASSWORD@HOST/DATABASE`.
 
         A new one is created with the budget given. One that exists keeps its budget: a different one is refused, and
-        so is a ledger whose records are not as they were written, or that no longer holds what `anchor` remembers.
+        so is a ledger whose records are not as they were written, or that no longer holds what `anchor` remembers. An
+        anchor that is not there is made with a new ledger; for one that exists, only with `new_anchor`.
         """
         place = database.place_of(where)
         if (epsilon is None) != (delta is None):
@@ -58,7 +67,8 @@ class Ledger:
                 remedy="pass delta=0 for pure differential privacy",
             )
         wanted = None if epsilon is None else amounts.budget(epsilon, delta)
-        if not database.exists(place):
+        new = not database.exists(place)
+        if new:
             if wanted is None:
                 raise InputError(
                     "the ledger",
@@ -79,18 +89,22 @@ class Ledger:
                 remedy="open it without a budget, or start another ledger for other data",
             )
         if anchor is not None:
-            return opened.anchored(anchor)
+            return opened.anchored(anchor, new=new or new_anchor)
         opened._read()
         return opened
 
-    def anchored(self, path: str | Path) -> Ledger:
+    def anchored(self, path: str | Path, *, new: bool = False) -> Ledger:
         """The same ledger, whose last record the file at `path` remembers from now on, next to other anchors.
 
-        A file that is there must remember a record of this ledger: else the ledger was rolled back, or is another. It
-        is checked whenever the ledger is read or written, and moves on before `spend` or `note` returns. Keep it where
-        the ledger's backups do not reach.
+        It must be there and remember a record of this ledger: else the ledger was rolled back, or is another. With
+        `new`, one that is not there is made. It is checked whenever the ledger is read or written, and moves on before
+        `spend` or `note` returns. Keep it where the ledger's backups do not reach; a link to it is followed.
         """
-        found = replace(self, anchors=(*self.anchors, str(Path(path).absolute())))
+        place = str(Path(path).absolute())
+        if new and anchor.remembered(place) is None:
+            state, _ = self._read()
+            anchor.advance(place, Mark(state["last"], state["digest"]))
+        found = replace(self, anchors=(*self.anchors, place))
         state, _ = found._read()
         found._remember(Mark(state["last"], state["digest"]))
         return found
@@ -126,7 +140,9 @@ class Ledger:
         """The sum of all entries."""
         known = self._known()
         with database.transaction(self.where, write=False) as connection:
-            return records.spent_in(self._state(connection, known))
+            state = self._state(connection, known)
+        self._meet(Mark(state["last"], state["digest"]))
+        return records.spent_in(state)
 
     @property
     def remaining(self) -> Amount:
@@ -153,17 +169,31 @@ class Ledger:
         state, _ = self._read()
         return str(state["digest"])
 
-    def seal(self, key: bytes) -> int:
-        """Vouch with the owner's key for every record that is there, once they are verified; the last one's id."""
+    def seal(self, key: bytes, *, first: bool = False) -> int:
+        """Vouch with the owner's key for every record that is there, once they are verified; the last one's id.
+
+        All earlier seals must be of this key. Where there is none, the ledger may have been made anew, and is sealed
+        only with `first`; where there is one, `first` is refused.
+        """
         key = records.checked_key(key)
         known = self._known()
         with database.transaction(self.where, write=True) as connection:
             state = self._state(connection, known, lock=True)
             found = records.chain(state, database.rows_in(connection), ledger=self._name)
             seals = database.seals_in(connection)
-            self._last_sealed(key, seals, [records.opening(state), *found])
+            last = self._last_sealed(key, seals, [records.opening(state), *found])
+            if last is None and not first:
+                raise self._unsealed()
+            if last is not None and first:
+                raise InputError(
+                    f"the ledger {self._name}",
+                    f"seals up to record {last}",
+                    requirement="must hold none to be sealed for the first time",
+                    remedy="seal it as any other: first=False; in commands, --sign",
+                )
             if state["last"] not in seals:
                 database.add_seal(connection, state["last"], records.seal_of(state["digest"], key))
+        self._meet(Mark(state["last"], state["digest"]))
         return int(state["last"])
 
     def sealed(self, key: bytes) -> int:
@@ -178,13 +208,17 @@ class Ledger:
         state, found = self._read()
         last = self._last_sealed(key, seals, [records.opening(state), *found])
         if last is None:
-            raise InputError(
-                f"the ledger {self._name}",
-                "no seal",
-                requirement="must hold one to be checked with a key",
-                remedy="if it is new, seal it with --sign; if you have sealed it before, it was made anew",
-            )
+            raise self._unsealed()
         return last
+
+    def _unsealed(self) -> InputError:
+        return InputError(
+            f"the ledger {self._name}",
+            "no seal",
+            requirement="must hold one to be checked, or sealed again, with a key",
+            remedy="if you have sealed it before, it was made anew: spend nothing; if you never have, look at it, then "
+            "first=True; in commands, --sign-first",
+        )
 
     def _last_sealed(self, key: bytes, seals: Mapping[int, str], found: list[dict[str, Any]]) -> int | None:
         for place, seal in seals.items():
@@ -220,7 +254,7 @@ class Ledger:
 
     def export(self, path: str | Path) -> None:
         """Everything for a reviewer, as `.json` or as `.csv` with one line a record."""
-        write_export(self.to_dict, path, ledger=self.where)
+        write_export(self.to_dict, path, kept=(self.where, *self.anchors))
 
     def guarantee(self) -> Guarantee:
         """What the budget promises about everything that was or will be recorded here.
@@ -270,6 +304,7 @@ class Ledger:
         known = self._known()
         with database.transaction(self.where, write=True) as connection:
             state = self._state(connection, known, lock=True)
+            self._meet(Mark(state["last"], state["digest"]))
             spent = self._covered(records.spent_in(state), cost)
             identity = int(state["last"]) + 1
             record: dict[str, Any] = {
@@ -298,18 +333,25 @@ class Ledger:
         with database.transaction(self.where, write=False) as connection:
             state, rows = self._state(connection, known), database.rows_in(connection)
         found = records.chain(state, rows, ledger=self._name)
-        self._seen[:] = [Mark(state["last"], state["digest"])]
+        self._meet(Mark(state["last"], state["digest"]))
         return state, found
 
     def _known(self) -> list[tuple[str, Mark]]:
         """What the ledger must hold. To be read before the ledger: what is remembered was on its disk before."""
-        marks = [(f"the anchor {path}", anchor.remembered(path)) for path in self.anchors]
-        marks += [("this process", mark) for mark in self._seen]
-        return [(who, mark) for who, mark in marks if mark is not None]
+        marks = [(f"the anchor {path}", anchor.required(path)) for path in self.anchors]
+        with _meeting:
+            marks += [("this process", mark) for mark in self._seen]
+        return marks
+
+    def _meet(self, mark: Mark) -> None:
+        """Note a record that the ledger holds, unless a later one was met: threads read out of turn."""
+        with _meeting:
+            if not self._seen or self._seen[0].id < mark.id:
+                self._seen[:] = [mark]
 
     def _remember(self, mark: Mark) -> None:
         """Once the record is on the disk, and before anyone is told."""
-        self._seen[:] = [mark]
+        self._meet(mark)
         for path in self.anchors:
             anchor.advance(path, mark)
 

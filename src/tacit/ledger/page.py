@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import InputError
 from ..core.guarantee import Comparison, decoded
+from ..runtime.private_files import own_bytes
 from .amounts import NOTHING
 from .anchor import remembered
 from .database import name_of
@@ -17,26 +18,38 @@ if TYPE_CHECKING:
     from ..report import Report
 
 _RECENT = 20
+_KEY = "name that of the owner's key, and chmod 600; make one with: (umask 077; openssl rand -hex 32 > owner.key)"
 
 
 def statement(
-    where: str | Path, *, anchor: str | Path | None = None, key: Path | None = None, sign: bool = False
+    where: str | Path,
+    *,
+    anchor: str | Path | None = None,
+    new_anchor: bool = False,
+    key: Path | None = None,
+    sign: bool = False,
+    sign_first: bool = False,
 ) -> Report:
     """The report of `tacit ledger`: what was spent, what remains, and whether the records are as they were written.
 
     With an anchor, also that no earlier ledger was brought back; with the file of the owner's key, that nobody else
-    made the records that it has sealed. `sign` seals those that are there.
+    changed the records that it has sealed. `sign` seals those that are there, if earlier ones are sealed, and
+    `sign_first`, if none is. An anchor that is not there is made with `new_anchor`.
     """
     from ..report import Report
 
-    if sign and key is None:
-        raise InputError("--sign", None, requirement="must come with --key", remedy="name the file of the owner's key")
-    secret = None if key is None else _key(key)
+    if (sign or sign_first) and key is None:
+        raise InputError(
+            "--sign" if sign else "--sign-first",
+            None,
+            requirement="must come with --key",
+            remedy="name the file of the owner's key",
+        )
+    secret = None if key is None else own_bytes(key, "--key", remedy=_KEY)
     before = None if anchor is None else remembered(str(anchor))
-    ledger = Ledger.open(where, anchor=anchor)
-    if sign and secret is not None:
-        ledger.seal(secret)
-    sealed = None if secret is None else ledger.sealed(secret)
+    ledger = Ledger.open(where, anchor=anchor, new_anchor=new_anchor)
+    sealed = None if secret is None or sign_first else ledger.sealed(secret)  # by then, before anything is sealed now
+    now = ledger.seal(secret, first=sign_first) if secret is not None and (sign or sign_first) else sealed
     content = ledger.to_dict()
     records = content["records"]
     entries = [record for record in records if record.get("number") == 0]
@@ -56,11 +69,8 @@ def statement(
     summary.append(
         f"All records, 0 to {last}, follow each other as they were written; the last digest is {content['digest']}."
     )
-    if sealed is not None:
-        later = f" Records {sealed + 1} to {last} came later, and have no seal." if sealed < last else ""
-        summary.append(
-            f"The owner's key has sealed records 0 to {sealed}: nobody without it made or changed them.{later}"
-        )
+    if now is not None:
+        summary += _seals(sealed, now, last)
     if anchor is not None:
         summary.append(
             f"The anchor {anchor} is new, and remembers record {last} from now on."
@@ -68,7 +78,7 @@ def statement(
             else f"No earlier ledger was brought back since record {before.id}, which the anchor {anchor} remembered."
         )
     unknown = []
-    if sealed is None:
+    if sealed is None:  # a seal that is made now says nothing about what came before it
         unknown.append("whether someone who can write to the database made all records anew (--key shows it)")
     if before is None:
         unknown.append("whether an earlier ledger was brought back (--anchor shows it)")
@@ -89,17 +99,23 @@ def statement(
         title=f"The ledger {name_of(ledger.where)}",
         summary=tuple(summary),
         comparisons=(Comparison(guarantee=ledger.guarantee(), attack=None),),
-        detail={"ledger": decoded(content)},
+        detail={"ledger": decoded(content), **({} if now is None else {"sealed": {"before": sealed, "now": now}})},
     )
 
 
-def _key(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except (OSError, ValueError) as failure:
-        raise InputError(
-            "--key",
-            f"{path}: {getattr(failure, 'strerror', None) or failure}",
-            requirement="must be a file that can be read",
-            remedy="name that of the owner's key; make one with: openssl rand -hex 32",
-        ) from None
+def _seals(before: int | None, now: int, last: int) -> list[str]:
+    """What the owner's key vouches for: records that were sealed before this call, and those that it has sealed."""
+    found = []
+    if before is not None:
+        found.append(
+            f"The owner's key has sealed records 0 to {before} before: nobody without it made them anew, or changed "
+            "them, since."
+        )
+    if before is None or before < now:
+        found.append(
+            f"Sealed now, for the first time: records {0 if before is None else before + 1} to {now}. The seal vouches "
+            "for them from now on; that they are genuine, it takes from who looked at them."
+        )
+    if now < last:
+        found.append(f"Records {now + 1} to {last} came later, and have no seal.")
+    return found

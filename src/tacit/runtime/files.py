@@ -84,10 +84,15 @@ def _written(path: Path, content: bytes) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def one_file(path: Path, other: Path) -> bool:
+    """Whether two names are of one file, through links of any kind, or would be once it is there."""
+    with contextlib.suppress(OSError, ValueError):
+        if path.samefile(other):
+            return True
+    try:
+        return os.path.realpath(path) == os.path.realpath(other)
+    except (OSError, ValueError):  # over-long names, zero bytes
+        return False
 
 
 def plain(path: Path, name: str) -> Path:

@@ -7,6 +7,7 @@ closed to others, and joblib's lie in a folder that is removed in the end. What 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -29,19 +30,51 @@ _left = contextlib.ExitStack()
 
 
 def closed(folder: Path, *, name: str = "folder") -> Path:
-    """The folder, made if need be, which its owner alone can open; one that others could open is closed to them."""
+    """The folder, made if need be, which its owner alone can open; one that others could open is closed to them.
+
+    So is what lies in it. Nothing of it may be another user's, who could open it again; not even root takes such a one.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.name == "posix" and stat.S_IMODE(folder.stat().st_mode) & 0o077:
-            folder.chmod(0o700)
+        if os.name == "posix":
+            _close(folder, folder.stat())
+            for parent, folders, files in os.walk(folder):
+                for found in (*folders, *files):
+                    with contextlib.suppress(FileNotFoundError):  # removed by another run in this moment
+                        path = Path(parent, found)
+                        _close(path, path.lstat())
     except OSError as failure:
         raise InputError(
             name,
-            f"{folder}: {failure.strerror}",
+            f"{failure.strerror}, in {folder}",
             requirement="must be a folder that can be written, and closed to all other users of the machine",
             remedy="choose another",
         ) from None
     return folder
+
+
+def _close(path: Path, held: os.stat_result) -> None:
+    """Take all rights from other users; a link has none of its own, and is replaced when it is written."""
+    if held.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, f"{path.name} belongs to another user")
+    if stat.S_IMODE(held.st_mode) & 0o077 and not stat.S_ISLNK(held.st_mode):
+        path.chmod(stat.S_IMODE(held.st_mode) & 0o700)
+
+
+def own_bytes(path: Path, name: str, *, remedy: str) -> bytes:
+    """What a file holds that nobody but its owner can read; any other is refused, since others know the secret."""
+    try:
+        with path.open("rb") as file:
+            if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+                raise PermissionError(errno.EPERM, "others may read it")
+            return file.read()
+    except (OSError, ValueError) as failure:
+        raise InputError(
+            name,
+            f"{path}: {getattr(failure, 'strerror', None) or failure}",
+            requirement="must be a file that you can read, and nobody else",
+            remedy=remedy,
+        ) from None
 
 
 @contextlib.contextmanager

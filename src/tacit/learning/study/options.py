@@ -46,6 +46,7 @@ class Task:
     ledger_url_file: Path | None
     new_ledger: bool
     anchor: Path | None
+    new_anchor: bool
     engine: str
     allow_overlap: bool
     resume: bool

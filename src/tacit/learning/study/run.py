@@ -64,6 +64,7 @@ def learn_files(
     ledger_url_file: Path | str | None = None,
     new_ledger: bool = False,
     anchor: Path | str | None = None,
+    new_anchor: bool = False,
     engine: str = "local",
     allow_overlap: bool = False,
     resume: bool = False,
@@ -98,6 +99,7 @@ def learn_files(
         ledger_url_file=_path(ledger_url_file),
         new_ledger=new_ledger,
         anchor=_path(anchor),
+        new_anchor=new_anchor,
         engine=engine,
         allow_overlap=allow_overlap,
         resume=resume,
@@ -329,4 +331,4 @@ def _ledger(task: Task) -> Ledger:
     named, own = named_place("--ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
     new = task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
     budget = {"epsilon": task.epsilon, "delta": task.delta} if new else {}
-    return Ledger.open(named or own, anchor=task.anchor, **budget)
+    return Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)
