@@ -88,7 +88,7 @@ TABLE = tacit.theory.densities.DensityTable(
     small=np.ones((2, 4)),
 )
 
-GATE = gate_design.found(4.0, 1e-5, refusals=1, labels=True)
+GATE = gate_design.find_design(4.0, 1e-5, refusals=1, labels=True)
 GATE_CERTIFICATE = GATE.certificate()
 
 not_counts = not_array | st.sampled_from([[1, 2], [[1.0, 2.0]], [[True]], 3, [[[1]]]])

@@ -99,8 +99,8 @@ def test_stored_designs_prove_what_they_cost(budget):
 
 def test_designs_are_searched_for_where_none_is_stored(small):
     told = []
-    found = gate_design.found(3.0, 0.05, refusals=1, labels=True, advance=told.append)
-    assert found is gate_design.found(3.0, 0.05, refusals=1, labels=True)
+    found = gate_design.find_design(3.0, 0.05, refusals=1, labels=True, advance=told.append)
+    assert found is gate_design.find_design(3.0, 0.05, refusals=1, labels=True)
     assert len(told) > 20
     for mechanism in small:
         assert 0.999 * mechanism.delta < mechanism.delta_spent <= mechanism.delta

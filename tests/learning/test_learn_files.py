@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from tacit import Comparison, InputError
-from tacit.learning.dry_run import rehearsal, vouched
+from tacit.learning.dry_run import trusted_types, try_estimator
 from tacit.learning.study.learners import proposer
 from tacit.ledger import Ledger
 from tacit.runtime import run_folder, tables
@@ -553,12 +553,12 @@ class Odd(DecisionTreeClassifier):
 
 
 def test_what_a_learner_holds_must_come_from_its_packages():
-    held = rehearsal("--learner", Odd(), width=2, classes=2)
+    held = try_estimator("--learner", Odd(), width=2, classes=2)
     with pytest.raises(InputError, match=r"^--learner must hold types of sklearn, test_learn_files alone .*Fraction"):
-        vouched("--learner", Odd(), held)
+        trusted_types("--learner", Odd(), held)
     boosted = make_pipeline(StandardScaler(), pytest.importorskip("lightgbm").LGBMClassifier(verbose=-1))
-    assert "lightgbm.basic.Booster" in vouched(
-        "--learner", boosted, rehearsal("--learner", boosted, width=2, classes=2)
+    assert "lightgbm.basic.Booster" in trusted_types(
+        "--learner", boosted, try_estimator("--learner", boosted, width=2, classes=2)
     )
 
 

@@ -246,7 +246,7 @@ def played(design, epsilon, *, games, rare, rng):
 def test_an_importance_sampled_adversary_comes_near_and_stays_below(generator):
     """At δ = 1e-5, by two unrelated generators. Its mean's limit at 5σ is passed by chance with probability 3e-7."""
     epsilon, refusals = 1.0, 5
-    design = gate_design.found(epsilon, 1e-5, refusals=refusals, labels=True)
+    design = gate_design.find_design(epsilon, 1e-5, refusals=refusals, labels=True)
     table = tail_table(design, labels=True)
     certified = gate_delta(epsilon, table=table, refusals=refusals, certificate=design.certificate())
     drift = math.log((ONE - design.corners[-1][1]) / (ONE - design.corners[-1][0]))

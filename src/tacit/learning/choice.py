@@ -105,7 +105,7 @@ def choice(
     )
 
 
-def given(mechanism: Mechanism, *, queries: int) -> Choice:
+def callers_choice(mechanism: Mechanism, *, queries: int) -> Choice:
     """What the caller has chosen, for so many queries, or as many as it was made for."""
     planned = getattr(mechanism, "queries", None)
     return Choice(

@@ -31,9 +31,9 @@ from ..theory.accounting import replacement_delta
 from . import interrupted
 from .asking import answers, labels_and_counts
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing, neighbours
-from .choice import Choice, choice, given, margins
+from .choice import Choice, callers_choice, choice, margins
 from .chunks import checked_key
-from .dry_run import made_up_answers, rehearsed
+from .dry_run import fit_student, made_up_answers
 from .held_out import ErrorEstimate, private_count, private_error
 from .labels import UNNAMED, column, distinct, named, numbered, typed
 from .mechanisms import Confirm, Mechanism
@@ -449,7 +449,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> Choice:
         queries = self._wanted(points)
         if not isinstance(self.mechanism, str):
-            return given(self.mechanism, queries=points if queries is None else queries)
+            return callers_choice(self.mechanism, queries=points if queries is None else queries)
         return choice(
             self.mechanism,
             epsilon=budget[0],
@@ -623,9 +623,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         counting = bool(getattr(chosen.mechanism, "counts", False))
         labels, counts = made_up_answers(len(public), asked=chosen.queries, classes=len(classes), counts=counting)
         made._answered(labels, counts, range(chosen.queries))
-        made.student_ = rehearsed(student, public, labels, counts)
+        made.student_ = fit_student(student, public, labels, counts)
         few = public[:_FEW]
-        rehearsed(
+        fit_student(
             student, few, *made_up_answers(len(few), asked=len(few), classes=len(classes), counts=counting, rare=True)
         )
         return made

@@ -19,7 +19,7 @@ _PLAIN = frozenset({"collections.OrderedDict"})
 """Containers that skops does not trust by itself, though they do nothing; LightGBM's classifiers hold one."""
 
 
-def rehearsal(name: str, estimator: Any, *, width: int, classes: int) -> tuple[str, ...]:
+def try_estimator(name: str, estimator: Any, *, width: int, classes: int) -> tuple[str, ...]:
     """Make sure that it learns, names classes and can be stored; returns what skops does not trust of it by itself.
 
     What it raises speaks of made-up records, so its words may be passed on.
@@ -57,7 +57,7 @@ def rehearsal(name: str, estimator: Any, *, width: int, classes: int) -> tuple[s
         ) from None
 
 
-def vouched(name: str, estimator: Any, held: tuple[str, ...]) -> tuple[str, ...]:
+def trusted_types(name: str, estimator: Any, held: tuple[str, ...]) -> tuple[str, ...]:
     """The types that it holds, if all come from where it or its parts come from, or from scikit-learn.
 
     Who names a learner trusts its packages, but not what else a stored file of it may hold.
@@ -94,7 +94,7 @@ def made_up_answers(
     return labels, table
 
 
-def rehearsed(student: Any, public: NDArray[Any], labels: NDArray[np.int64], counts: NDArray[np.int64] | None) -> Any:
+def fit_student(student: Any, public: NDArray[Any], labels: NDArray[np.int64], counts: NDArray[np.int64] | None) -> Any:
     """A copy of the student that has learned from these answers, and names classes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of made-up answers

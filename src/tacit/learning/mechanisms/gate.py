@@ -63,11 +63,11 @@ class Tabled(ABC):
     @cached_property
     def design(self) -> gate_design.Design:
         """The table and its certificate: stored for common budgets, else searched for, which may take a minute."""
-        return gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels)
+        return gate_design.find_design(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels)
 
     def prove(self, advance: gate_design.Advance) -> None:
         """Search for the table, unless it is stored, and check its certificate, telling how far this is."""
-        gate_design.found(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels, advance=advance)
+        gate_design.find_design(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels, advance=advance)
         advance("proving what the table of chances costs")
         self.guarantee()
 

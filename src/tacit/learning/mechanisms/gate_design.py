@@ -115,7 +115,7 @@ def checked_budget(epsilon: float, delta: float, refusals: int) -> None:
         )
 
 
-def found(epsilon: float, delta: float, *, refusals: int, labels: bool, advance: Advance | None = None) -> Design:
+def find_design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance: Advance | None = None) -> Design:
     """The design for a budget: stored, or found before in this process, or searched for; `advance` is told of steps."""
     budget = (labels, float(epsilon), float(delta), int(refusals))
     known = _stored().get(budget) or _searched.get(budget)

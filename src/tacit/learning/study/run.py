@@ -19,7 +19,7 @@ from ...report import Report
 from ...runtime import private_files, run_folder, workers
 from ...runtime.files import write_whole
 from ..classifier import PrivateClassifier
-from ..dry_run import rehearsal, vouched
+from ..dry_run import trusted_types, try_estimator
 from . import inputs, learners, owner_report
 from .accuracy import accuracy
 from .options import Task, checked
@@ -122,10 +122,10 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
         "classes": len(set(data.labels.tolist()) if data.classes is None else data.classes),
     }
     with learners.quiet():
-        held = rehearsal("--learner", classifier.estimator, **size)
-        trusted = vouched("--learner", classifier.estimator, held)
+        held = try_estimator("--learner", classifier.estimator, **size)
+        trusted = trusted_types("--learner", classifier.estimator, held)
         if classifier.student is not None:
-            rehearsal("--student", classifier.student, **size)
+            try_estimator("--student", classifier.student, **size)
         proposer = None
         if data.proposer is not None:
             learner = classifier.estimator if classifier.student is None else classifier.student
