@@ -75,11 +75,11 @@ def test_an_attack_that_passes_the_bound_within_its_uncertainty_is_said_to():
     assert "passed the bound by 0.0050, within its uncertainty" in text
 
 
-def test_json_follows_schema_1():
+def test_json_follows_schema_2():
     made = report(comparison(), comparison(attacked=None), detail={"rows": 5, "loss": float("nan")})
     data = json.loads(made.to_json())
     assert list(data) == ["schema", "command", "comparisons", "detail"]
-    assert (data["schema"], data["command"]) == (1, "audit")
+    assert (data["schema"], data["command"]) == (2, "audit")
     assert data["detail"] == {"rows": 5, "loss": {"$float": "nan"}}
     assert [Comparison.from_dict(item) for item in data["comparisons"]] == list(made.comparisons)
     assert data["comparisons"][1]["attack"] is None

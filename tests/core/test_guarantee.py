@@ -25,13 +25,14 @@ plain = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(keys, inner),
     max_leaves=10,
 )
+theorem_names = st.sampled_from(["Le Cam", "theory.estimation.two_point_mse", "theory.leakage.roc_upper", "none: yet"])
 guarantees = st.builds(
     Guarantee,
     quantity=words,
     side=st.sampled_from(["at_least", "at_most"]),
     value=not_nan,
     adversary=adversaries,
-    theorem=words,
+    theorem=st.one_of(words.filter(lambda text: not text.startswith("theory.")), st.lists(theorem_names, min_size=1)),
     assumptions=st.lists(st.builds(Assumption, text=words, checked_by=st.sampled_from(["code", "caller"])), max_size=3),
     failure_probability=st.floats(0, 1, exclude_max=True),
     detail=st.dictionaries(keys, plain, max_size=3),
@@ -99,7 +100,7 @@ def test_json_is_strict(original):
     def refuse(constant):
         raise AssertionError(constant)
 
-    assert json.loads(original.to_json(), parse_constant=refuse)["schema"] == 1
+    assert json.loads(original.to_json(), parse_constant=refuse)["schema"] == 2
 
 
 def test_the_json_that_readers_rely_on():
@@ -107,7 +108,7 @@ def test_the_json_that_readers_rely_on():
     assert data["contradicted"] is True
     assert data["gap"] == {"$float": "-inf"}
     assert data["guarantee"]["value"] == {"$float": "inf"}
-    assert data["guarantee"]["adversary"] == {"schema": 1, "kind": "any", "scope": ""}
+    assert data["guarantee"]["adversary"] == {"schema": 2, "kind": "any", "scope": ""}
     assert Comparison(guarantee=guarantee()).to_dict()["attack"] is None
 
 
@@ -116,7 +117,7 @@ def test_edited_json_is_refused():
     for changed, message in (
         ({**data, "contradicted": True}, "must follow from"),
         ({**data, "gap": 5.0}, "must follow from"),
-        ({**data, "schema": 2}, "must be 1"),
+        ({**data, "schema": 3}, "must be one from 1 to 2"),
         ({**data, "extra": 1}, "must be guarantee, attack"),
         ({key: value for key, value in data.items() if key != "gap"}, "must be guarantee, attack"),
         ([data], "must be an object"),

@@ -16,13 +16,13 @@ from ..runtime.files import write_whole
 from .printing import say
 
 if TYPE_CHECKING:
-    from ..report import Report
+    from ..report import Proofs, Report
 
 FINE, UNMET, BAD_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 70, 130
 
 
 @contextlib.contextmanager
-def delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[Callable[[Report], None]]:
+def delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[Callable[[Report | Proofs], None]]:
     """Refuses files that cannot be written before any work is done; then writes, prints and sets the exit code."""
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise InputError("--report", str(page), requirement="must end in .html", remedy="rename it, or use --json")
@@ -31,7 +31,7 @@ def delivery(json: Path | None, page: Path | None, *, quiet: bool) -> Iterator[C
     for option, path in (("--json", json), ("--report", page)):
         if path is not None:
             _check_writable(option, path)
-    results: list[Report] = []
+    results: list[Report | Proofs] = []
     yield results.append
     for result in results:
         if json is not None:

@@ -14,6 +14,7 @@ import dataclasses
 import json
 import math
 import numbers
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -24,7 +25,11 @@ from . import validate
 from .display import card
 from .errors import IncomparableError, InputError
 
-SCHEMA = 1
+SCHEMA = 2
+"""What is written; files of schema 1, in which a theorem is one text, are still read."""
+
+REFERENCE = re.compile(r"theory\.([a-z]\w*)\.([a-z]\w*)")
+"""A function of `tacit.theory`: its module, which is also the name of its page in docs/proofs/, and its name."""
 
 Side = Literal["at_least", "at_most"]
 
@@ -126,7 +131,7 @@ class _Record:
     def from_dict(cls, data: object) -> Self:
         """What `to_dict` wrote; anything else is refused."""
         names = [field.name for field in dataclasses.fields(cls)]
-        entries = _entries(cls.__name__, data, names)
+        entries = _entries(cls.__name__, data, lambda _: names)
         return cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
 
     @classmethod
@@ -152,19 +157,21 @@ class _Record:
         return type(self).from_dict, (self.to_dict(),)
 
 
-def _entries(kind: str, data: object, names: list[str]) -> dict[str, Any]:
-    """`data`, once it is known to be a dict of this schema with exactly these entries."""
+def _entries(kind: str, data: object, names_in: Callable[[int], list[str]]) -> dict[str, Any]:
+    """`data`, once it is known to be a dict of a known schema with exactly the entries that it has there."""
     if not isinstance(data, dict):
         raise InputError(
             f"the JSON of a {kind}", data, requirement="must be an object", remedy="pass what to_dict() returned"
         )
-    if data.get("schema") != SCHEMA:
+    schema: Any = data.get("schema")
+    if schema not in range(1, SCHEMA + 1):
         raise InputError(
             f"the schema of a {kind}",
-            data.get("schema"),
-            requirement=f"must be {SCHEMA}",
+            schema,
+            requirement=f"must be one from 1 to {SCHEMA}",
             remedy="write the file again with this version of tacit",
         )
+    names = names_in(int(schema))
     found = sorted(str(key) for key in data if key != "schema")
     if found != sorted(names):
         raise InputError(
@@ -256,19 +263,47 @@ class Assumption(_Record):
         )
 
 
+def proof_page(reference: str) -> str:
+    """Where, from the root of the project, the proof of a function of `tacit.theory` stands."""
+    return f"docs/proofs/{reference.split('.')[1]}.md"
+
+
+def _theorem(given: object) -> tuple[str, ...]:
+    """The theorem's words and names, each once; one text is as good as a list of one."""
+    remedy = "name the functions of tacit.theory that prove the bound, e.g. 'theory.estimation.two_point_success'"
+    entries = given if isinstance(given, list | tuple) else (given,)
+    if not entries:
+        raise InputError("theorem", given, requirement="must not be empty", remedy=remedy)
+    for entry in entries:
+        validate.text("theorem", entry, remedy=remedy)
+        if entry.startswith("theory.") and not REFERENCE.fullmatch(entry):
+            raise InputError(
+                "theorem",
+                entry,
+                requirement="must be theory.MODULE.FUNCTION, or words that do not begin with 'theory.'",
+                remedy=remedy,
+            )
+    return tuple(dict.fromkeys(entries))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Guarantee(_Record):
     """A proven statement: `quantity` is at least, or at most, `value` for every adversary of the class.
 
     It may fail to hold with probability `failure_probability` over the randomness of its computation
     (0 where nothing was sampled). `detail` keeps what the number was computed from.
+
+    `theorem` names every function of `tacit.theory` whose value entered the number, as in
+    `("Neyman–Pearson", "theory.estimation.two_point_success")`: what begins with `theory.` is such a name, whose proof
+    `tacit proof` prints, and anything else is words for readers. One text alone will do; where nothing is proven, it
+    begins with "none:".
     """
 
     quantity: str
     side: Side
     value: float
     adversary: Adversary
-    theorem: str
+    theorem: Sequence[str]
     assumptions: Sequence[Assumption]
     failure_probability: float = 0.0
     detail: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
@@ -278,7 +313,7 @@ class Guarantee(_Record):
         validate.choice("side", self.side, ("at_least", "at_most"), remedy="say which way the bound points")
         _set(self, "value", validate.number("value", self.value, finite=False, remedy="use inf for no bound"))
         _instance("adversary", self.adversary, Adversary)
-        validate.text("theorem", self.theorem, remedy="name the statement that proves the bound")
+        _set(self, "theorem", _theorem(self.theorem))
         if not isinstance(self.assumptions, list | tuple):
             _instance("assumptions", self.assumptions, tuple)
         for assumption in self.assumptions:
@@ -298,6 +333,40 @@ class Guarantee(_Record):
         if name == "assumptions" and isinstance(value, list):
             return tuple(Assumption.from_dict(item) for item in value)
         return decoded(value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As for the others, with a derived entry: for each function that `theorem` names, where its proof stands."""
+        return {**super().to_dict(), "proofs": self._proofs()}
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """What `to_dict` wrote, in this version or the one before it."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        entries = _entries(cls.__name__, data, lambda schema: [*names, *["proofs"] * (schema > 1)])
+        made = cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
+        if "proofs" in entries:
+            _check_derived(cls.__name__, entries, {"proofs": made._proofs()})
+        return made
+
+    def _proofs(self) -> dict[str, str]:
+        return {name: proof_page(name) for name in self.references}
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The functions of `tacit.theory` that the number rests on, as `theory.module.function`."""
+        return tuple(entry for entry in self.theorem if REFERENCE.fullmatch(entry))
+
+    @property
+    def theorem_text(self) -> str:
+        """The theorem in one line: its words, then the functions."""
+        words = [entry for entry in self.theorem if entry not in self.references]
+        return ": ".join(filter(None, ("; ".join(words), ", ".join(self.references))))
+
+    @property
+    def proof_text(self) -> str:
+        """The command that prints the proofs, empty where no function is named."""
+        names = [name.rpartition(".")[2] for name in self.references]
+        return " ".join(["tacit proof", *names]) if names else ""
 
     @property
     def bound_text(self) -> str:
@@ -328,7 +397,8 @@ class Guarantee(_Record):
             ("proven", ", ".join(filter(None, (self.bound_text, self.chance_text)))),
             ("against", self.adversary.in_words),
             ("only you can check that", self.assumed(checked_by="caller")),
-            ("theorem", self.theorem),
+            ("theorem", self.theorem_text),
+            ("proof", self.proof_text),
         ]
 
     def __str__(self) -> str:
@@ -455,19 +525,24 @@ class Comparison(_Record):
     @classmethod
     def from_dict(cls, data: object) -> Self:
         """What `to_dict` wrote; derived entries that do not follow from the others are refused."""
-        entries = _entries(cls.__name__, data, ["guarantee", "attack", "contradicted", "gap"])
+        entries = _entries(cls.__name__, data, lambda _: ["guarantee", "attack", "contradicted", "gap"])
         attack = None if entries["attack"] is None else Attack.from_dict(entries["attack"])
         comparison = cls(guarantee=Guarantee.from_dict(entries["guarantee"]), attack=attack)
         derived = comparison.to_dict()
-        for name in ("contradicted", "gap"):
-            if entries[name] != derived[name]:
-                raise InputError(
-                    f"{name} in the JSON of a Comparison",
-                    entries[name],
-                    requirement=f"must follow from the guarantee and the attack ({derived[name]})",
-                    remedy="do not edit results by hand",
-                )
+        _check_derived(cls.__name__, entries, {name: derived[name] for name in ("contradicted", "gap")})
         return comparison
+
+
+def _check_derived(kind: str, entries: Mapping[str, Any], derived: Mapping[str, Any]) -> None:
+    """Refuses entries for readers of the JSON that do not follow from the others."""
+    for name, value in derived.items():
+        if entries[name] != value:
+            raise InputError(
+                f"{name} in the JSON of a {kind}",
+                entries[name],
+                requirement=f"must follow from the other entries ({value})",
+                remedy="do not edit results by hand",
+            )
 
 
 def _instance(name: str, value: object, kind: type) -> None:

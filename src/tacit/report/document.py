@@ -8,17 +8,15 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
 from .figures import light
-
-if TYPE_CHECKING:
-    from jinja2 import Template
+from .proofs import theorems
+from .rendering import template
 
 NOT_A_PROOF = "No attack shown here proves safety."
 
@@ -230,7 +228,7 @@ class Report:
         return tuple((text, tuple(numbers)) for text, numbers in found.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Schema 1: {"schema", "command", "comparisons": […], "detail"}."""
+        """Schema 2: {"schema", "command", "comparisons": […], "detail"}."""
         return {
             "schema": SCHEMA,
             "command": self.command,
@@ -268,7 +266,9 @@ class Report:
             if attack is not None:
                 lines += _hanging(f"{attack.value_text}: {attack.method}", "   attack     ")
             lines += _hanging(verdict(comparison), "   verdict    ")
-            lines += _hanging(guarantee.theorem, "   theorem    ")
+            lines += _hanging(guarantee.theorem_text, "   theorem    ")
+            if guarantee.proof_text:
+                lines += _hanging(guarantee.proof_text, "   proof      ")
         return "\n".join(lines) + "\n"
 
     def _repr_html_(self) -> str:
@@ -281,12 +281,13 @@ class Report:
         """One file that needs nothing else: no network, and no script but for moving a slider."""
         from .. import __version__
 
-        return _template().render(
+        return template("report.html.j2").render(
             report=self,
             version=__version__,
             verdict=verdict,
             number_line=number_line,
             listed=_listed,
+            theorems=theorems(),
             capital=_capital,
             short=lambda value: safe_text(value, toward="nearest"),
             json_address="data:application/json;base64," + base64.b64encode(self.to_json().encode()).decode(),
@@ -352,17 +353,3 @@ def _listed(numbers: tuple[int, ...]) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("tacit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2")

@@ -28,8 +28,6 @@ from ..votes import checked_counts
 from . import gate_design
 from .session import Answer, Noise, Session, loss_guarantee, one_distance
 
-_PROOFS = "docs/proofs/gate.md"
-
 _PROPOSED = Assumption(
     text="proposed labels depend on private records through earlier answers alone", checked_by="caller"
 )
@@ -99,7 +97,7 @@ class Gate(_Tabled):
             "votes_to_flip_99": self.distance(chance=0.01),
             "table": _drawn(self.table),
         }
-        return loss_guarantee(self, self.delta_spent, "gate", detail, proofs=_PROOFS)
+        return loss_guarantee(self, self.delta_spent, ("gate", "theory.gate.gate_delta"), detail)
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
@@ -154,7 +152,8 @@ class Confirm(_Tabled):
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive proposals."""
         detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01), "table": _drawn(self.design.leads)}
-        return loss_guarantee(self, self.delta_spent, "confirm or deny", detail, proofs=_PROOFS, assumed=(_PROPOSED,))
+        theorem = ("confirm or deny", "theory.gate.confirm_delta")
+        return loss_guarantee(self, self.delta_spent, theorem, detail, assumed=(_PROPOSED,))
 
     def session(self, noise: Noise | None = None) -> ConfirmSession:
         """One run."""

@@ -65,9 +65,8 @@ class SparseVector:
             self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals
         )
         detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}
-        return loss_guarantee(
-            self, spent, "sparse vector over stability", {**detail, "scale": self.scale, "threshold": self.threshold}
-        )
+        theorem = ("sparse vector over stability", "theory.accounting.sparse_vector_delta")
+        return loss_guarantee(self, spent, theorem, {**detail, "scale": self.scale, "threshold": self.threshold})
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""

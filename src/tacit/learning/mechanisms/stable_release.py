@@ -42,7 +42,8 @@ class StableRelease:
             self.epsilon, scale=self.scale, threshold=self.threshold, queries=self.queries
         )
         detail = {"queries": self.queries, "scale": self.scale, "threshold": self.threshold}
-        return loss_guarantee(self, spent, "stable release, composed", detail)
+        theorem = ("stable release, composed", "theory.accounting.stable_release_delta")
+        return loss_guarantee(self, spent, theorem, detail)
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
