@@ -83,6 +83,44 @@ def test_guarantees_return_from_json_unchanged(original):
     assert same(Guarantee.from_dict(original.to_dict()), original)
 
 
+def test_a_theorem_is_one_text_or_names_of_functions():
+    assert guarantee().theorem == ("Le Cam",)
+    assert (guarantee().references, guarantee().theorem_text, guarantee().proof_text) == ((), "Le Cam", "")
+    names = ("theory.estimation.two_point_mse", "theory.leakage.roc_upper")
+    made = guarantee(theorem=["Le Cam", *names, names[0]])
+    assert made.theorem == ("Le Cam", *names)
+    assert made.references == names
+    assert made.theorem_text == f"Le Cam: {names[0]}, {names[1]}"
+    assert made.proof_text == "tacit proof two_point_mse roc_upper"
+    assert made.to_dict()["proofs"] == {names[0]: "docs/proofs/estimation.md", names[1]: "docs/proofs/leakage.md"}
+    assert guarantee(theorem="none: nothing was proven").references == ()
+
+
+@pytest.mark.parametrize("wrong", ["theory.estimation", "theory.estimation: two points", [], [""], ["Le Cam", 3], None])
+def test_what_only_looks_like_a_reference_is_refused(wrong):
+    with pytest.raises(InputError, match="theorem must"):
+        guarantee(theorem=wrong)
+
+
+def test_files_of_schema_1_are_read():
+    old = {
+        "schema": 1,
+        "quantity": "mean squared error",
+        "side": "at_least",
+        "value": 1.0,
+        "adversary": {"schema": 1, "kind": "any", "scope": ""},
+        "theorem": "Le Cam: docs/proofs",
+        "assumptions": [{"schema": 1, "text": "Gaussian noise", "checked_by": "caller"}],
+        "failure_probability": 0.0,
+        "detail": {},
+    }
+    assert Guarantee.from_dict(old) == guarantee(theorem="Le Cam: docs/proofs")
+    with pytest.raises(InputError, match="entries of a Guarantee"):
+        Guarantee.from_dict({**old, "proofs": {}})
+    with pytest.raises(InputError, match="must follow from"):
+        Guarantee.from_dict({**guarantee().to_dict(), "proofs": {"theory.leakage.roc_upper": "nowhere"}})
+
+
 @given(attacks)
 def test_attacks_return_from_json_unchanged(original):
     assert same(Attack.from_json(original.to_json()), original)

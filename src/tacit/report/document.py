@@ -15,7 +15,7 @@ from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
 from .figures import light
-from .proofs import theorems
+from .proving import theorems
 from .rendering import template
 
 NOT_A_PROOF = "No attack shown here proves safety."

@@ -59,6 +59,12 @@ class Theorem:
         """The first paragraph of the statement."""
         return " ".join(self.statement.split("\n\n")[0].split())
 
+    @property
+    def stated(self) -> tuple[tuple[str, str], ...]:
+        """What the statement is made of: its parts by their names, such as Assumptions."""
+        parts = re.split(r"^(Statement|Assumptions|Direction|Reference)\.\s", self.statement, flags=re.MULTILINE)
+        return tuple((name, " ".join(text.split())) for name, text in zip(parts[1::2], parts[2::2], strict=True))
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         fields = {"name": self.name, "side": self.side, "signature": self.signature, "statement": self.statement}
