@@ -331,7 +331,7 @@ def test_an_audit_is_an_interval_and_a_verdict():
     assert (found.low, found.met) == (0.03, True)
     assert found.failure_probability == pytest.approx(0.07)
     assert found.verdict.startswith("Met: the largest advantage")
-    assert len(found.comparisons) == 2
+    assert (len(found.comparisons), found.comparison.attacks) == (1, tuple(both))
 
 
 def test_verdicts_where_the_ceiling_is_not_kept():

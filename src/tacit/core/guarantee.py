@@ -1,8 +1,8 @@
-"""The one shape of every result: a guarantee, an attack, and the comparison of the two.
+"""The one shape of every result: a guarantee, attacks, and their comparison.
 
     Guarantee    what is proven about every adversary of a class, under stated assumptions
     Attack       what one real adversary achieved, with a confidence interval
-    Comparison   the two side by side, refused where the attack says nothing about the guarantee
+    Comparison   a guarantee beside attacks on it, refused where one says nothing about the guarantee
 
 All are frozen, keyword-only, made of plain numbers and text, and travel through JSON unchanged.
 This module needs the standard library alone.
@@ -15,6 +15,7 @@ import json
 import math
 import numbers
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -26,7 +27,7 @@ from .display import card
 from .errors import IncomparableError, InputError
 
 SCHEMA = 2
-"""What is written; files of schema 1, in which a theorem is one text, are still read."""
+"""What is written; files of schema 1, with one text as theorem and one attack at most, are still read."""
 
 REFERENCE = re.compile(r"theory\.([a-z]\w*)\.([a-z]\w*)")
 """A function of `tacit.theory`: its module, which is also the name of its page in docs/proofs/, and its name."""
@@ -456,49 +457,63 @@ class Attack(_Record):
         return f"{self.method}: {self.quantity} of {self.value_text}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False)
 class Comparison(_Record):
-    """A guarantee beside an attack, or beside none (`attack=None`).
+    """A guarantee beside the attacks on it, of which there may be none.
 
-    Refused where the attack says nothing about the guarantee: another quantity, or an adversary outside
+    Refused where an attack says nothing about the guarantee: another quantity, or an adversary outside
     the guarantee's class. A constant guess has no variance and "beats" any bound on unbiased estimators.
     """
 
     guarantee: Guarantee
-    attack: Attack | None = None
+    attacks: Sequence[Attack] = ()
 
-    def __post_init__(self) -> None:
-        _instance("guarantee", self.guarantee, Guarantee)
-        if self.attack is None:
-            return
-        _instance("attack", self.attack, Attack)
-        if self.guarantee.quantity != self.attack.quantity:
-            raise IncomparableError(
-                f"the guarantee is about {self.guarantee.quantity!r}, the attack about {self.attack.quantity!r}; "
-                "a comparison needs one quantity; measure the attack in the guarantee's"
-            )
-        if not self.guarantee.adversary.covers(self.attack.adversary):
-            raise IncomparableError(
-                f"the guarantee speaks of {self.guarantee.adversary.in_words}, the attack was made by "
-                f"{self.attack.adversary.in_words}; a comparison needs an attack inside the guarantee's class; "
-                "use a guarantee that covers this adversary"
-            )
+    def __init__(self, *, guarantee: Guarantee, attacks: Sequence[Attack] = (), attack: Attack | None = None) -> None:
+        if attack is not None:
+            _warn_of_one("Comparison(attack=…)", "give attacks=(…,)")
+            if attacks:
+                raise InputError("attack", attack, requirement="must not stand beside attacks", remedy="give attacks")
+            attacks = (attack,)
+        _instance("guarantee", guarantee, Guarantee)
+        if not isinstance(attacks, list | tuple):
+            _instance("attacks", attacks, tuple)
+        for one in attacks:
+            _instance("each of attacks", one, Attack)
+            _check_comparable(guarantee, one)
+        _set(self, "guarantee", guarantee)
+        _set(self, "attacks", tuple(attacks))
+
+    @property
+    def attack(self) -> Attack | None:
+        """`nearest`, under the name it had when there was one attack at most; it will go."""
+        _warn_of_one("Comparison.attack", "use nearest, or attacks")
+        return self.nearest
+
+    @property
+    def nearest(self) -> Attack | None:
+        """The attack that came nearest to the bound, or went farthest beyond it; None where none was run."""
+        return min(self.attacks, key=self.gap_of, default=None)
 
     @property
     def contradicted(self) -> bool:
-        """Whether the attack's whole confidence interval lies where the guarantee says nobody gets."""
-        if self.attack is None:
-            return False
+        """Whether the whole confidence interval of any attack lies where the guarantee says nobody gets."""
+        return bool(self.contradicting)
+
+    @property
+    def contradicting(self) -> tuple[Attack, ...]:
+        """The attacks that did what the guarantee rules out."""
         if self.guarantee.side == "at_least":
-            return self.attack.high < self.guarantee.value
-        return self.attack.low > self.guarantee.value
+            return tuple(attack for attack in self.attacks if attack.high < self.guarantee.value)
+        return tuple(attack for attack in self.attacks if attack.low > self.guarantee.value)
 
     @property
     def gap(self) -> float | None:
-        """How far the attack stayed from the bound, in the quantity's unit; negative is beyond it."""
-        if self.attack is None:
-            return None
-        bound, achieved = self.guarantee.value, self.attack.value
+        """How far the nearest attack stayed from the bound, in the quantity's unit; negative is beyond it."""
+        return None if self.nearest is None else self.gap_of(self.nearest)
+
+    def gap_of(self, attack: Attack) -> float:
+        """The same for any attack."""
+        bound, achieved = self.guarantee.value, attack.value
         if bound == achieved:
             return 0.0
         return achieved - bound if self.guarantee.side == "at_least" else bound - achieved
@@ -506,31 +521,60 @@ class Comparison(_Record):
     @property
     def false_alarm_probability(self) -> float:
         """With at most this probability `contradicted` is true although the guarantee's theorem holds."""
-        unsure = 0.0 if self.attack is None else 1.0 - self.attack.confidence
+        unsure = math.fsum(1.0 - attack.confidence for attack in self.attacks)
         return min(1.0, self.guarantee.failure_probability + unsure)
 
     def _repr_html_(self) -> str:
         attacked: list[tuple[str, str | tuple[str, ...]]] = [("attack", "none was run")]
-        if self.attack is not None:
+        if self.attacks:
+            texts = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
             attacked = [
-                ("attack", f"{self.attack.value_text}: {self.attack.method}"),
+                ("attack", texts[0]) if len(texts) == 1 else ("attacks", texts),
                 ("contradicted", "yes: an assumption does not hold, or this is a bug" if self.contradicted else "no"),
             ]
         return card(self.guarantee.quantity, [*attacked, *self.guarantee.facts])
 
     def to_dict(self) -> dict[str, Any]:
         """As for the others, with the two derived entries that readers of the JSON look for."""
-        return {**super().to_dict(), "contradicted": self.contradicted, "gap": encoded(self.gap)}
+        return {**super().to_dict(), **self._derived()}
+
+    def _derived(self) -> dict[str, Any]:
+        return {"contradicted": self.contradicted, "gap": encoded(self.gap)}
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """What `to_dict` wrote; derived entries that do not follow from the others are refused."""
-        entries = _entries(cls.__name__, data, lambda _: ["guarantee", "attack", "contradicted", "gap"])
-        attack = None if entries["attack"] is None else Attack.from_dict(entries["attack"])
-        comparison = cls(guarantee=Guarantee.from_dict(entries["guarantee"]), attack=attack)
-        derived = comparison.to_dict()
-        _check_derived(cls.__name__, entries, {name: derived[name] for name in ("contradicted", "gap")})
+        """What `to_dict` wrote, in this version or the one before it, which had one attack at most."""
+        entries = _entries(
+            cls.__name__,
+            data,
+            lambda schema: ["guarantee", "attack" if schema == 1 else "attacks", "contradicted", "gap"],
+        )
+        attacks = entries["attacks"] if "attacks" in entries else [entries["attack"]] * (entries["attack"] is not None)
+        _instance("attacks in the JSON of a Comparison", attacks, list)
+        comparison = cls(
+            guarantee=Guarantee.from_dict(entries["guarantee"]),
+            attacks=tuple(Attack.from_dict(attack) for attack in attacks),
+        )
+        _check_derived(cls.__name__, entries, comparison._derived())
         return comparison
+
+
+def _check_comparable(guarantee: Guarantee, attack: Attack) -> None:
+    if guarantee.quantity != attack.quantity:
+        raise IncomparableError(
+            f"the guarantee is about {guarantee.quantity!r}, the attack about {attack.quantity!r}; "
+            "a comparison needs one quantity; measure the attack in the guarantee's"
+        )
+    if not guarantee.adversary.covers(attack.adversary):
+        raise IncomparableError(
+            f"the guarantee speaks of {guarantee.adversary.in_words}, the attack was made by "
+            f"{attack.adversary.in_words}; a comparison needs an attack inside the guarantee's class; "
+            "use a guarantee that covers this adversary"
+        )
+
+
+def _warn_of_one(old: str, new: str) -> None:
+    warnings.warn(f"{old} will go: a guarantee may face several attacks; {new}", DeprecationWarning, stacklevel=3)
 
 
 def _check_derived(kind: str, entries: Mapping[str, Any], derived: Mapping[str, Any]) -> None:

@@ -73,8 +73,8 @@ def bound(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Rep
             run_folder.unclaim(task.out)
             raise
     # What real inputs give away decides, where it is more than the prior allows.
-    if on_data is not None and Comparison(guarantee=found["bayes"].guarantee, attack=on_data).contradicted:
-        found["bayes"] = Comparison(guarantee=found["bayes"].guarantee, attack=on_data)
+    if on_data is not None:
+        found["bayes"] = replace(found["bayes"], attacks=(*found["bayes"].attacks, on_data))
     comparisons = {method: found[method] for method in task.methods}
     return Report(
         command="bound",
@@ -106,7 +106,7 @@ def _naming(recon: Any, features: Any, gallery: _Array, noise: Any, task: Task) 
     guarantee = recon.identification_bound(features, gallery, noise, **options)
     options["seed"] = task.seed + 1
     attack = recon.nearest_candidate(features, gallery, noise, guarantee, **options)
-    return Comparison(guarantee=guarantee, attack=attack)
+    return Comparison(guarantee=guarantee, attacks=(attack,))
 
 
 def _rebuilding(recon: Any, features: Any, prior: Any, noise: Any, task: Task) -> Comparison:
@@ -118,7 +118,7 @@ def _rebuilding(recon: Any, features: Any, prior: Any, noise: Any, task: Task) -
     else:
         known = prior.sample(_KNOWN, seed=task.seed + 1)
         attack = recon.linear_decoder(features, known, prior, noise, seed=task.seed, **error)
-    return Comparison(guarantee=guarantee, attack=attack)
+    return Comparison(guarantee=guarantee, attacks=(attack,))
 
 
 def _on_data(
