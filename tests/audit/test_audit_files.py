@@ -11,12 +11,13 @@ import pytest
 from commands import assert_one_line_error, run
 from pages import Page
 from pyarrow import csv, parquet
-from tacit.audited import Task, audit
-from tacit.audited.reading import read
-from tacit.audited.sample import Sample
 
-from tacit import TacitError, tables
+from tacit import TacitError
 from tacit.audit import attempts, certify, certify_slices
+from tacit.audit.study import Task, audit
+from tacit.audit.study.inputs import read
+from tacit.audit.study.sample import Sample
+from tacit.runtime import tables
 
 ROWS = 8_000
 RNG = np.random.default_rng(0)
