@@ -89,7 +89,7 @@ def test_everything_can_be_downloaded_as_json(browser, path, scripts):
         assert download.value.suggested_filename == "tacit-audit.json"
         data = json.loads(download.value.path().read_text())
         assert data["detail"] == {"answer": 42}
-        assert len(data["comparisons"]) == 4
+        assert len(data["comparisons"]) == 6
 
 
 def test_paper_shows_the_step_chosen_and_no_knob(browser, path):
