@@ -122,7 +122,7 @@ print(f"right on {right:.1%} of the test records; without privacy {without:.1%};
 half = 1000  # votes: far from where a count could fall below 0
 game = Game(name="winners that differ", left=[(half + 1, half)] * queries, right=[(half, half + 1)] * queries)
 attack = distinguishing_attack(mechanism, runs=1500, length=queries, failure_probability=0.01, tried=[game])
-comparison = Comparison(guarantee=model.guarantee_, attack=attack)
+comparison = Comparison(guarantee=model.guarantee_, attacks=[attack])
 print(attack)
 print("contradicted:", comparison.contradicted)
 

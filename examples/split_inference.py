@@ -78,16 +78,16 @@ print(chosen.identification)
 # %%
 noise = Gaussian(chosen.noise.sigma)
 named = identification_bound(phone, images[private], noise, seed=1)
-naming = Comparison(guarantee=named, attack=nearest_candidate(phone, images[private], noise, named, seed=2))
+naming = Comparison(guarantee=named, attacks=[nearest_candidate(phone, images[private], noise, named, seed=2)])
 prior = Gallery(images[private])
 remains = bayes_bound(phone, prior, noise, seed=1).guarantee()
 decoder = trained_decoder(phone, images[public], noise, epochs=20, width=256)
 rebuilding = Comparison(
-    guarantee=remains, attack=evaluate_decoder(decoder, phone, images[public], prior, noise, tries=4000, seed=3)
+    guarantee=remains, attacks=[evaluate_decoder(decoder, phone, images[public], prior, noise, tries=4000, seed=3)]
 )
 for comparison in (naming, rebuilding):
     print(comparison.guarantee)
-    print("   ", comparison.attack)
+    print("   ", comparison.nearest)
     print("    contradicted:", comparison.contradicted)
 
 # %% [markdown]

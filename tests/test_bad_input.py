@@ -227,8 +227,8 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         Comparison,
-        {"guarantee": GUARANTEE, "attack": ATTACK},
-        {"guarantee": not_text, "attack": not_text.filter(lambda value: value is not None)},
+        {"guarantee": GUARANTEE, "attacks": [ATTACK]},
+        {"guarantee": not_text, "attacks": not_text.filter(lambda value: value != [])},
     ),
     (
         Figure,

@@ -49,16 +49,16 @@ def test_it_ends_well_and_says_where_the_report_is(run):
 def test_no_attack_contradicts_a_guarantee(comparisons):
     """Fresh noise is in two of them, whose stated chances of failure add up to 0.07; both are far from sharp."""
     assert not any(comparison.contradicted for comparison in comparisons)
-    assert sum(comparison.attack is not None for comparison in comparisons) == 5
+    assert sum(comparison.nearest is not None for comparison in comparisons) == 5
 
 
 def test_attacks_come_close_where_they_can(comparisons):
     naming, rebuilding, anyone, unbiased, private, forest, student = comparisons
-    assert naming.attack.value > 0.9 * naming.guarantee.value
-    assert rebuilding.attack.value < 0.6  # 1 is knowing nothing
+    assert naming.nearest.value > 0.9 * naming.guarantee.value
+    assert rebuilding.nearest.value < 0.6  # 1 is knowing nothing
     assert unbiased.guarantee.value > 100 * anyone.guarantee.value > 0
     assert private.guarantee.value == demo.classifier.EPSILON
-    assert forest.attack.value > 0.95 * forest.guarantee.value > 0.5
+    assert forest.nearest.value > 0.95 * forest.guarantee.value > 0.5
     assert student.guarantee.value < 0.2 < forest.guarantee.value
 
 
@@ -118,8 +118,8 @@ def test_an_attacker_who_sees_less_noise_than_promised_is_caught(release):
         reconstruction.nearest_candidate(layer, candidates, reconstruction.Gaussian(sigma), guarantee)
         for sigma in (noise.sigma, noise.sigma / 2)
     )
-    assert not Comparison(guarantee=guarantee, attack=honest).contradicted
-    assert Comparison(guarantee=guarantee, attack=cheat).contradicted
+    assert not Comparison(guarantee=guarantee, attacks=[honest]).contradicted
+    assert Comparison(guarantee=guarantee, attacks=[cheat]).contradicted
 
 
 def low_bit_attack(features, sigma, noisy):
@@ -158,7 +158,7 @@ def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_r
             adversary=guarantee.adversary,
             method="low bits",
         )
-        return Comparison(guarantee=guarantee, attack=attack)
+        return Comparison(guarantee=guarantee, attacks=[attack])
 
     assert comparison(features[truth] + noise.sigma * generator.standard_normal((len(truth), 64))).contradicted
     with torch.no_grad():

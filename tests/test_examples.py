@@ -44,7 +44,7 @@ def test_text_embeddings(tmp_path):
     comparisons, detail = report("text_embeddings", tmp_path, launcher, PYTHONWARNINGS="")
     assert len(comparisons) == 10
     chosen = comparisons[0]
-    assert chosen.attack.value > 0.7 * chosen.guarantee.value  # the bound is tight,
+    assert chosen.nearest.value > 0.7 * chosen.guarantee.value  # the bound is tight,
     assert chosen.guarantee.value < 0.25  # says something,
     assert detail["to_the_point"] > 0.5  # and the search still works: by chance it would be 1/6
 
@@ -52,8 +52,8 @@ def test_text_embeddings(tmp_path):
 def test_split_inference(tmp_path):
     (naming, rebuilding), detail = report("split_inference", tmp_path)
     assert detail["accuracy"] >= 0.85
-    assert 0.5 * naming.guarantee.value < naming.attack.value < naming.guarantee.value < 0.2
-    assert 0.4 < rebuilding.guarantee.value < rebuilding.attack.value < 1
+    assert 0.5 * naming.guarantee.value < naming.nearest.value < naming.guarantee.value < 0.2
+    assert 0.4 < rebuilding.guarantee.value < rebuilding.nearest.value < 1
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["Adult", "no data"])
@@ -62,7 +62,7 @@ def test_publish_classifier(tmp_path, there):
         pytest.skip("no adult.tar.xz: set TACIT_DATA to the folder that holds it")
     [comparison], detail = report("publish_classifier", tmp_path, TACIT_DATA=str(DATA if there else tmp_path))
     assert comparison.guarantee.value == 2
-    assert comparison.attack.low < 2
+    assert comparison.nearest.low < 2
     assert Ledger.open(tmp_path / "census.sqlite").remaining.epsilon == 0
     student = tmp_path / "student.skops"
     assert "tacit.learning.students.VoteRegression" in skops.io.get_untrusted_types(file=student)
@@ -74,11 +74,11 @@ def test_publish_classifier(tmp_path, there):
 def test_audit_credit_model(tmp_path):
     (leaky, tight, fair), detail = report("audit_credit_model", tmp_path)
     assert not detail["leaky_met"]
-    assert leaky.attack.low > detail["ceiling"]
+    assert leaky.nearest.low > detail["ceiling"]
     assert detail["tight_met"]
     assert detail["fair_met"]
     for comparison in (tight, fair):
-        assert comparison.attack.value < comparison.guarantee.value <= detail["ceiling"]
+        assert comparison.nearest.value < comparison.guarantee.value <= detail["ceiling"]
 
 
 def test_release_gate(tmp_path):

@@ -1,12 +1,14 @@
 """Reports as browsers show them."""
 
+import dataclasses
 import json
 
 import pytest
 from browsing import PHONE, WAYS, assert_accessible, assert_fits, browser, opened
 from pages import comparison, report
 
-from tacit.report import Chapter, Figure, Slider, Step, Table, figures
+from tacit import Comparison
+from tacit.report import Chapter, Figure, Slider, Step, Table, figures, proofs
 
 __all__ = ["browser"]  # a fixture
 
@@ -24,6 +26,13 @@ def slider():
     return Slider(title="A choice", caption="In percent.", columns=("noise", "share"), steps=steps, chosen=2)
 
 
+def several():
+    """One guarantee that names its theorems, and several attacks on it."""
+    names = ["Theorem B", "theory.certificates.squared_sharp", "theory.leakage.advantage_upper"]
+    guarantee = dataclasses.replace(comparison().guarantee, theorem=names)
+    return Comparison(guarantee=guarantee, attacks=[comparison(attacked=v).attacks[0] for v in (0.1, 0.2, 0.45)])
+
+
 def chapter(**changes):
     fields = {
         "title": "A part",
@@ -31,7 +40,7 @@ def chapter(**changes):
         "nobody": "Nobody.",
         "attacker": "Somebody.",
         "change": "Everything.",
-        "comparisons": (comparison(), comparison(attacked=None, side="at_least")),
+        "comparisons": (comparison(), comparison(attacked=None, side="at_least"), several()),
         "sliders": (slider(),),
         "figures": tuple(Figure(title=f"T{n}", caption="C", alternative="A", svg=picture(n)) for n in range(3)),
         "tables": (Table(title="Wide", columns=tuple("abcdefgh"), rows=(("a name of some length",) * 8,), note="N"),),
@@ -80,7 +89,7 @@ def test_everything_can_be_downloaded_as_json(browser, path, scripts):
         assert download.value.suggested_filename == "tacit-audit.json"
         data = json.loads(download.value.path().read_text())
         assert data["detail"] == {"answer": 42}
-        assert len(data["comparisons"]) == 4
+        assert len(data["comparisons"]) == 6
 
 
 def test_paper_shows_the_step_chosen_and_no_knob(browser, path):
@@ -90,3 +99,24 @@ def test_paper_shows_the_step_chosen_and_no_knob(browser, path):
         assert page.locator(".slider").first.locator(".step:visible").count() == 1
         assert not page.locator(".actions").is_visible()
         assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(("width", "scheme", "scripts"), WAYS)
+def test_a_click_shows_what_a_theorem_states(browser, path, width, scheme, scripts):
+    with opened(browser, path, width=width, scheme=scheme, scripts=scripts) as page:
+        theorem = page.locator("details.theorem").first
+        assert not theorem.get_by_text("Assumptions.").is_visible()
+        theorem.locator("summary").click()
+        assert theorem.get_by_text("Assumptions.").is_visible()
+        assert "tacit proof squared_sharp" in theorem.inner_text()
+        assert_fits(page)
+
+
+@pytest.mark.parametrize("names", [(), ("roc_upper", "squared_sharp"), ("gate",)], ids=["all", "two", "a page"])
+@pytest.mark.parametrize(("width", "scheme", "scripts"), WAYS[::3])
+def test_pages_of_proofs_fit_and_are_accessible(browser, tmp_path, names, width, scheme, scripts):
+    file = tmp_path / "proof.html"
+    file.write_text(proofs(names).to_html(), encoding="utf-8")
+    with opened(browser, file, width=width, scheme=scheme, scripts=scripts) as page:
+        assert_fits(page)
+    assert_accessible(browser, file, width=width, scheme=scheme, scripts=scripts)

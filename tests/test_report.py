@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import re
 from xml.etree import ElementTree
@@ -75,14 +76,14 @@ def test_an_attack_that_passes_the_bound_within_its_uncertainty_is_said_to():
     assert "passed the bound by 0.0050, within its uncertainty" in text
 
 
-def test_json_follows_schema_1():
+def test_json_follows_schema_2():
     made = report(comparison(), comparison(attacked=None), detail={"rows": 5, "loss": float("nan")})
     data = json.loads(made.to_json())
     assert list(data) == ["schema", "command", "comparisons", "detail"]
-    assert (data["schema"], data["command"]) == (1, "audit")
+    assert (data["schema"], data["command"]) == (2, "audit")
     assert data["detail"] == {"rows": 5, "loss": {"$float": "nan"}}
     assert [Comparison.from_dict(item) for item in data["comparisons"]] == list(made.comparisons)
-    assert data["comparisons"][1]["attack"] is None
+    assert data["comparisons"][1]["attacks"] == []
 
 
 def test_the_page_needs_nothing_but_itself():
@@ -127,7 +128,8 @@ def test_the_number_line_shows_bound_and_attack_inside_its_frame(side, value, at
 
     line = number_line(comparison(side=side, value=value, attacked=attacked))
     assert 0 <= line["bound"] <= 100
-    assert 0 <= line["attack"]["low"] <= line["attack"]["value"] <= line["attack"]["high"] <= 100
+    (mark,) = line["attacks"]
+    assert 0 <= mark["low"] <= mark["value"] <= mark["high"] <= 100
     start, width = line["ruled_out"]
     assert (start, start + width) == ((0, line["bound"]) if side == "at_least" else (line["bound"], 100))
 
@@ -236,3 +238,31 @@ def test_a_bound_that_is_a_round_number_leaves_room_for_what_it_rules_out():
     from tacit.report.document import number_line
 
     assert number_line(comparison(value=2.0))["ruled_out"][1] > 20
+
+
+def several():
+    """One guarantee, three attacks on it."""
+    (first,) = comparison().attacks
+    others = [dataclasses.replace(first, value=v, low=v - 0.01, high=v + 0.01, method=f"to {v}") for v in (0.1, 0.45)]
+    return Comparison(guarantee=comparison().guarantee, attacks=[first, *others])
+
+
+def test_a_guarantee_is_shown_once_and_its_attacks_beneath_it():
+    made = report(several())
+    text, page = made.to_text(), Page(made.to_html())
+    assert text.count("   proven     ") == 1
+    assert text.count("   attack     ") == 3
+    assert "the nearest of 3 attacks stayed 0.050 from the bound" in text.replace("\n" + 14 * " ", " ")
+    assert page.tags.count("article") == 1
+    for attack in several().attacks:
+        assert f"{attack.method}: " in page.text
+        assert attack.value_text in page.text
+    assert made.to_html().count('class="point"') == made.to_html().count('class="interval"') == 3
+    assert len(json.loads(made.to_json())["comparisons"][0]["attacks"]) == 3
+
+
+def test_how_many_attacks_contradict_is_said():
+    (first,) = comparison(attacked=0.8).attacks
+    broken = dataclasses.replace(several(), attacks=[*several().attacks, first])
+    assert "CONTRADICTED: 1 of 4 attacks did" in report(broken).to_text().replace("\n" + 14 * " ", " ")
+    assert report(broken).contradicted

@@ -55,7 +55,7 @@ def test_bounds_and_attacks_of_a_model() -> None:
     inputs, noise = torch.eye(4), Gaussian(0.5)
     named = assert_type(identification_bound(torch.nn.Identity(), inputs, noise), Guarantee)
     attack = assert_type(nearest_candidate(torch.nn.Identity(), inputs, noise, named), Attack)
-    both = Comparison(guarantee=named, attack=attack)
+    both = Comparison(guarantee=named, attacks=[attack])
     assert isinstance(assert_type(both.contradicted, bool), bool)
 
 

@@ -60,10 +60,10 @@ def test_a_guarantee_says_what_it_rests_on():
     ):
         assert words in text
     _, text = shown(made)
-    assert made.attack.value_text in text
+    assert made.nearest.value_text in text
     assert "contradicted no" in text
     assert "none was run" in shown(Comparison(guarantee=made.guarantee))[1]
-    assert made.attack.method in shown(made.attack)[1]
+    assert made.nearest.method in shown(made.nearest)[1]
 
 
 def test_words_of_users_are_no_html(table):

@@ -25,13 +25,14 @@ plain = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(keys, inner),
     max_leaves=10,
 )
+theorem_names = st.sampled_from(["Le Cam", "theory.estimation.two_point_mse", "theory.leakage.roc_upper", "none: yet"])
 guarantees = st.builds(
     Guarantee,
     quantity=words,
     side=st.sampled_from(["at_least", "at_most"]),
     value=not_nan,
     adversary=adversaries,
-    theorem=words,
+    theorem=st.one_of(words.filter(lambda text: not text.startswith("theory.")), st.lists(theorem_names, min_size=1)),
     assumptions=st.lists(st.builds(Assumption, text=words, checked_by=st.sampled_from(["code", "caller"])), max_size=3),
     failure_probability=st.floats(0, 1, exclude_max=True),
     detail=st.dictionaries(keys, plain, max_size=3),
@@ -82,15 +83,62 @@ def test_guarantees_return_from_json_unchanged(original):
     assert same(Guarantee.from_dict(original.to_dict()), original)
 
 
+def test_a_theorem_is_one_text_or_names_of_functions():
+    assert guarantee().theorem == ("Le Cam",)
+    assert (guarantee().references, guarantee().theorem_text, guarantee().proof_text) == ((), "Le Cam", "")
+    names = ("theory.estimation.two_point_mse", "theory.leakage.roc_upper")
+    made = guarantee(theorem=["Le Cam", *names, names[0]])
+    assert made.theorem == ("Le Cam", *names)
+    assert made.references == names
+    assert made.theorem_text == f"Le Cam: {names[0]}, {names[1]}"
+    assert made.proof_text == "tacit proof two_point_mse roc_upper"
+    assert made.to_dict()["proofs"] == {names[0]: "docs/proofs/estimation.md", names[1]: "docs/proofs/leakage.md"}
+    assert guarantee(theorem="none: nothing was proven").references == ()
+
+
+@pytest.mark.parametrize("wrong", ["theory.estimation", "theory.estimation: two points", [], [""], ["Le Cam", 3], None])
+def test_what_only_looks_like_a_reference_is_refused(wrong):
+    with pytest.raises(InputError, match="theorem must"):
+        guarantee(theorem=wrong)
+
+
+def test_files_of_schema_1_are_read():
+    old = {
+        "schema": 1,
+        "quantity": "mean squared error",
+        "side": "at_least",
+        "value": 1.0,
+        "adversary": {"schema": 1, "kind": "any", "scope": ""},
+        "theorem": "Le Cam: docs/proofs",
+        "assumptions": [{"schema": 1, "text": "Gaussian noise", "checked_by": "caller"}],
+        "failure_probability": 0.0,
+        "detail": {},
+    }
+    assert Guarantee.from_dict(old) == guarantee(theorem="Le Cam: docs/proofs")
+    achieved = {key: 1 if key == "schema" else value for key, value in attack().to_dict().items()}
+    achieved["adversary"] = old["adversary"]
+    derived = {"contradicted": False, "gap": 1.0}
+    made = Comparison.from_dict({"schema": 1, "guarantee": old, "attack": achieved, **derived})
+    assert made == Comparison(guarantee=Guarantee.from_dict(old), attacks=[attack()])
+    alone = Comparison.from_dict({"schema": 1, "guarantee": old, "attack": None, "contradicted": False, "gap": None})
+    assert alone.attacks == ()
+    with pytest.raises(InputError, match="must follow from"):
+        Comparison.from_dict({"schema": 1, "guarantee": old, "attack": achieved, **derived, "gap": 2.0})
+    with pytest.raises(InputError, match="entries of a Guarantee"):
+        Guarantee.from_dict({**old, "proofs": {}})
+    with pytest.raises(InputError, match="must follow from"):
+        Guarantee.from_dict({**guarantee().to_dict(), "proofs": {"theory.leakage.roc_upper": "nowhere"}})
+
+
 @given(attacks)
 def test_attacks_return_from_json_unchanged(original):
     assert same(Attack.from_json(original.to_json()), original)
 
 
-@given(guarantees, attacks, st.booleans())
-def test_comparisons_return_from_json_unchanged(bound, achieved, with_attack):
+@given(guarantees, attacks, st.integers(0, 3))
+def test_comparisons_return_from_json_unchanged(bound, achieved, count):
     matching = dataclasses.replace(achieved, quantity=bound.quantity, adversary=bound.adversary)
-    original = Comparison(guarantee=bound, attack=matching if with_attack else None)
+    original = Comparison(guarantee=bound, attacks=[matching] * count)
     assert same(Comparison.from_json(original.to_json()), original)
 
 
@@ -99,33 +147,33 @@ def test_json_is_strict(original):
     def refuse(constant):
         raise AssertionError(constant)
 
-    assert json.loads(original.to_json(), parse_constant=refuse)["schema"] == 1
+    assert json.loads(original.to_json(), parse_constant=refuse)["schema"] == 2
 
 
 def test_the_json_that_readers_rely_on():
-    data = Comparison(guarantee=guarantee(value=math.inf), attack=attack()).to_dict()
+    data = Comparison(guarantee=guarantee(value=math.inf), attacks=[attack()]).to_dict()
     assert data["contradicted"] is True
     assert data["gap"] == {"$float": "-inf"}
     assert data["guarantee"]["value"] == {"$float": "inf"}
-    assert data["guarantee"]["adversary"] == {"schema": 1, "kind": "any", "scope": ""}
-    assert Comparison(guarantee=guarantee()).to_dict()["attack"] is None
+    assert data["guarantee"]["adversary"] == {"schema": 2, "kind": "any", "scope": ""}
+    assert Comparison(guarantee=guarantee()).to_dict()["attacks"] == []
 
 
 def test_edited_json_is_refused():
-    data = Comparison(guarantee=guarantee(), attack=attack()).to_dict()
+    data = Comparison(guarantee=guarantee(), attacks=[attack()]).to_dict()
     for changed, message in (
         ({**data, "contradicted": True}, "must follow from"),
         ({**data, "gap": 5.0}, "must follow from"),
-        ({**data, "schema": 2}, "must be 1"),
-        ({**data, "extra": 1}, "must be guarantee, attack"),
-        ({key: value for key, value in data.items() if key != "gap"}, "must be guarantee, attack"),
+        ({**data, "schema": 3}, "must be one from 1 to 2"),
+        ({**data, "extra": 1}, "must be guarantee, attacks"),
+        ({key: value for key, value in data.items() if key != "gap"}, "must be guarantee, attacks"),
         ([data], "must be an object"),
     ):
         with pytest.raises(InputError, match=message):
             Comparison.from_dict(changed)
 
 
-@pytest.mark.parametrize("make", [guarantee, attack, lambda: Comparison(guarantee=guarantee(), attack=attack())])
+@pytest.mark.parametrize("make", [guarantee, attack, lambda: Comparison(guarantee=guarantee(), attacks=[attack()])])
 def test_results_are_frozen_hold_no_loose_ends_and_survive_copying(make):
     result = make()
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -181,22 +229,22 @@ def test_a_comparison_is_refused_unless_the_class_covers_the_attacker(bound, att
         (bound, attacker) in COVERED or bound == attacker or (bound, attacker) == (Adversary.ANY, Adversary.OUTPUT)
     )
     if allowed:
-        Comparison(guarantee=guarantee(adversary=bound), attack=attack(adversary=attacker))
+        Comparison(guarantee=guarantee(adversary=bound), attacks=[attack(adversary=attacker)])
         return
     with pytest.raises(IncomparableError) as refusal:
-        Comparison(guarantee=guarantee(adversary=bound), attack=attack(adversary=attacker))
+        Comparison(guarantee=guarantee(adversary=bound), attacks=[attack(adversary=attacker)])
     assert bound.in_words in str(refusal.value)
     assert attacker.in_words in str(refusal.value)
 
 
 def test_a_biased_decoder_is_not_compared_with_a_bound_on_unbiased_estimators():
     with pytest.raises(IncomparableError, match="unbiased estimators only"):
-        Comparison(guarantee=guarantee(adversary=Adversary.UNBIASED), attack=attack(adversary=Adversary.ANY))
+        Comparison(guarantee=guarantee(adversary=Adversary.UNBIASED), attacks=[attack(adversary=Adversary.ANY)])
 
 
 def test_two_quantities_are_not_compared():
     with pytest.raises(IncomparableError, match=r"'mean squared error'.*'accuracy'"):
-        Comparison(guarantee=guarantee(), attack=attack(quantity="accuracy"))
+        Comparison(guarantee=guarantee(), attacks=[attack(quantity="accuracy")])
 
 
 @pytest.mark.parametrize(
@@ -212,9 +260,43 @@ def test_two_quantities_are_not_compared():
     ],
 )
 def test_contradiction_needs_the_whole_interval(side, bound, contradicted, gap):
-    comparison = Comparison(guarantee=guarantee(side=side, value=bound), attack=attack())
+    comparison = Comparison(guarantee=guarantee(side=side, value=bound), attacks=[attack()])
     assert comparison.contradicted is contradicted
     assert comparison.gap == pytest.approx(gap)
+
+
+def test_any_of_several_attacks_contradicts():
+    far, near, beyond = (attack(value=v, low=v - 0.1, high=v + 0.1, method=f"reached {v}") for v in (3.0, 1.2, 0.8))
+    tried = Comparison(guarantee=guarantee(), attacks=[far, near])
+    assert (tried.contradicted, tried.contradicting, tried.nearest) == (False, (), near)
+    assert tried.gap == pytest.approx(0.2)
+    found = Comparison(guarantee=guarantee(), attacks=[far, beyond, near])
+    assert (found.contradicted, found.contradicting, found.nearest) == (True, (beyond,), beyond)
+    assert found.gap == pytest.approx(-0.2)
+    above = Comparison(guarantee=guarantee(side="at_most"), attacks=[beyond, near])
+    assert (above.nearest, above.contradicting) == (near, (near,))
+    assert found.attacks == (far, beyond, near)
+    assert found.false_alarm_probability == pytest.approx(0.03)
+
+
+def test_one_attack_that_says_nothing_is_refused_among_others():
+    with pytest.raises(IncomparableError, match="accuracy"):
+        Comparison(guarantee=guarantee(), attacks=[attack(), attack(quantity="accuracy")])
+    for wrong in ([attack(), None], attack(), "attack"):
+        with pytest.raises(InputError, match="attacks"):
+            Comparison(guarantee=guarantee(), attacks=wrong)
+
+
+def test_the_one_attack_of_earlier_versions_still_works_and_warns():
+    with pytest.warns(DeprecationWarning, match="give attacks") as warned:
+        old = Comparison(guarantee=guarantee(), attack=attack())
+    assert warned[0].filename == __file__
+    assert old == Comparison(guarantee=guarantee(), attacks=[attack()])
+    with pytest.warns(DeprecationWarning, match="use nearest"):
+        assert old.attack == attack()
+    beside = pytest.raises(InputError, match="must not stand beside attacks")
+    with pytest.warns(DeprecationWarning, match="give attacks"), beside:
+        Comparison(guarantee=guarantee(), attacks=[attack()], attack=attack())
 
 
 def test_no_attack_contradicts_nothing():
@@ -224,11 +306,11 @@ def test_no_attack_contradicts_nothing():
 
 def test_equal_infinities_leave_no_gap():
     ends = {"value": math.inf, "low": math.inf, "high": math.inf}
-    assert Comparison(guarantee=guarantee(value=math.inf), attack=attack(**ends)).gap == 0
+    assert Comparison(guarantee=guarantee(value=math.inf), attacks=[attack(**ends)]).gap == 0
 
 
 def test_false_alarms_add_up():
-    comparison = Comparison(guarantee=guarantee(failure_probability=0.25), attack=attack(confidence=0.5))
+    comparison = Comparison(guarantee=guarantee(failure_probability=0.25), attacks=[attack(confidence=0.5)])
     assert comparison.false_alarm_probability == 0.75
 
 

@@ -602,7 +602,7 @@ def test_canaries_show_a_mechanism_without_noise():
     for model, caught in ((broken, True), (right, False)):
         attack = membership_attack(model, points, y, far, runs=44, failure_probability=1e-3)
         guarantee = model.fit(points, y, far).guarantee_
-        assert Comparison(guarantee=guarantee, attack=attack).contradicted is caught
+        assert Comparison(guarantee=guarantee, attacks=[attack]).contradicted is caught
     with pytest.raises(InputError, match="classifier must have no ledger"):
         membership_attack(PrivateClassifier(), points, y, far)
 

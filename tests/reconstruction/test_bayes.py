@@ -142,7 +142,7 @@ def test_attacks_on_draws_from_the_prior_stay_above_the_bound(public):
     ]
     assert attacks[1].value < attacks[0].value  # the network learns what a line cannot
     for attack in attacks:
-        comparison = Comparison(guarantee=guarantee, attack=attack)
+        comparison = Comparison(guarantee=guarantee, attacks=[attack])
         assert not comparison.contradicted
         assert attack.value < 1
 
@@ -155,7 +155,7 @@ def test_attacks_on_galleries_stay_above_the_bound():
     linear_one = linear_decoder(network, prior.inputs, prior, NOISE, tries=5000)
     best = posterior_mean(network, prior, NOISE, tries=5000)
     for attack in (linear_one, best):
-        assert not Comparison(guarantee=guarantee, attack=attack).contradicted
+        assert not Comparison(guarantee=guarantee, attacks=[attack]).contradicted
     assert guarantee.value < best.value < linear_one.value < 1
 
 
@@ -182,7 +182,7 @@ def test_a_bound_on_one_prior_is_not_compared_with_an_attack_on_others(public):
         drawn = isinstance(others, Gallery | Mixture)
         assert attack.quantity.endswith("as a share of the prior's variance" if drawn else "share of their variance")
         with pytest.raises(IncomparableError, match="an attack inside" if drawn else "of their variance"):
-            Comparison(guarantee=found.guarantee(), attack=attack)
+            Comparison(guarantee=found.guarantee(), attacks=[attack])
 
 
 def test_rare_large_errors_do_not_contradict_the_bound():
@@ -192,7 +192,7 @@ def test_rare_large_errors_do_not_contradict_the_bound():
     guarantee = bayes_bound(lambda x: 0 * x, prior, NOISE, basis="pixel").guarantee()
     for seed in range(10):
         attack = linear_decoder(lambda x: 0 * x, prior.inputs, prior, NOISE, tries=500, seed=seed)
-        assert not Comparison(guarantee=guarantee, attack=attack).contradicted
+        assert not Comparison(guarantee=guarantee, attacks=[attack]).contradicted
 
 
 def test_changes_that_float64_cannot_hold_count_for_nothing():

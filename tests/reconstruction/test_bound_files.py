@@ -110,7 +110,7 @@ def test_all_methods_on_one_command(folder):
     assert not any(comparison.contradicted for comparison in comparisons)
     naming, _, _, multi, published = comparisons
     assert multi.guarantee.value > published.guarantee.value > 0
-    assert naming.attack.value > 0.9 * naming.guarantee.value
+    assert naming.nearest.value > 0.9 * naming.guarantee.value
     page = (folder / "out.html").read_text()
     assert page.count("data:image/svg+xml") == 3
     assert len(list((folder / "out").glob("multi-point-*.npy"))) == 3
@@ -154,7 +154,7 @@ def test_public_inputs_say_what_somebody_knows_who_does_not_hold_the_data(folder
     rebuilt = Comparison.from_dict(rebuilt)
     assert "a Gaussian fitted to 40 public inputs" in str(rebuilt.guarantee.adversary)
     # 40 features of 100 entries: three fifths of the prior are out of sight but for what its covariance tells of them.
-    assert 0.3 < rebuilt.guarantee.value <= rebuilt.attack.low
+    assert 0.3 < rebuilt.guarantee.value <= rebuilt.nearest.low
     assert not rebuilt.contradicted
 
 
@@ -183,6 +183,7 @@ def test_a_prior_that_real_inputs_refute_is_said_to_be_refuted_first(folder, run
     data = json.loads((folder / "p.json").read_text())
     (rebuilt,) = (Comparison.from_dict(item) for item in data["comparisons"])
     assert rebuilt.contradicted == (word == "refuted") == (finished.returncode == 1)
+    assert [attack.method.endswith("on the inputs of --data") for attack in rebuilt.attacks] == [False, True]
     assert data["detail"]["on_data"]["value"] < 0.5 * rebuilt.guarantee.value
 
 
@@ -205,7 +206,7 @@ def test_equal_inputs_are_one_candidate_in_the_command_too(folder, run_here):
     assert "guessing gets 0.5." in said
     naming = Comparison.from_dict(json.loads((folder / "e.json").read_text())["comparisons"][0])
     assert naming.guarantee.value == 1.0
-    assert naming.attack.value == 1.0
+    assert naming.nearest.value == 1.0
 
 
 def test_unusable_public_inputs_are_one_line(folder, run_here):

@@ -51,7 +51,7 @@ def test_the_nearest_candidate_does_not_contradict_the_bound():
         adversary=guarantee.adversary,
         method="nearest candidate",
     )
-    comparison = Comparison(guarantee=guarantee, attack=attack)
+    comparison = Comparison(guarantee=guarantee, attacks=[attack])
     assert not comparison.contradicted
     assert attack.value > 0.9 * guarantee.value
 
@@ -97,7 +97,7 @@ def test_candidates_that_are_equal_are_one(candidates, model):
     assert "100 equally likely inputs that the adversary holds, 2 of them different" in str(found)
     attack = nearest_candidate(model, candidates, NOISE, found, feature_error=1e-13)
     assert attack.value == pytest.approx(truth, abs=0.02)
-    assert not Comparison(guarantee=found, attack=attack).contradicted
+    assert not Comparison(guarantee=found, attacks=[attack]).contradicted
 
 
 def test_candidates_of_unequal_weight_are_named_as_integration_says():

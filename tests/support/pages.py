@@ -28,7 +28,7 @@ def comparison(*, value=0.5, attacked=0.4, side="at_most", adversary=Adversary.A
         adversary=adversary,
         method="threshold",
     )
-    return Comparison(guarantee=guarantee, attack=attack)
+    return Comparison(guarantee=guarantee, attacks=[attack] if attack else [])
 
 
 def report(*comparisons, **changes):

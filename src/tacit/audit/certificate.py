@@ -15,6 +15,7 @@ from ..core.display import card
 from ..core.guarantee import Adversary, Assumption, Guarantee, safe_text
 from ..core.rounding import down, up
 from ..theory import leakage
+from .conversions import conversions
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -51,7 +52,8 @@ class Certificate:
     variation      total variation: the largest advantage TPR − FPR
 
     All hold for everyone who sees the output and nothing else, whatever their method, and all readings follow.
-    `plug_in` is the certified quantity on the table itself.
+    `plug_in` is the certified quantity on the table itself. `theorem` names the functions of `tacit.theory` that lead
+    from the table to the bounds; `guarantee_of` adds those that lead on to a reading.
     """
 
     squared: float
@@ -68,7 +70,7 @@ class Certificate:
     negative: Any
     positives: int
     negatives: int
-    theorem: str
+    theorem: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
     caution: str = ""
     """What the table itself makes doubtful; empty if nothing."""
@@ -161,7 +163,7 @@ class Certificate:
             side="at_least" if reading in ("squared loss", "log loss", "error") else "at_most",
             value=value,
             adversary=Adversary.OUTPUT.scoped(self.output),
-            theorem=self.theorem,
+            theorem=(*self.theorem, *conversions(self.loss, self.method, reading)),
             assumptions=self.assumptions,
             failure_probability=self.delta,
             detail={

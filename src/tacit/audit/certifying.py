@@ -157,7 +157,7 @@ def certify_tally(
         negative=names[0],
         positives=rows[names[1]],
         negatives=rows[names[0]],
-        theorem=_theorem(loss, form),
+        theorem=_theorem(tally, method, loss, form, exact=limits.countable(tally, plug_ins, form, paired)),
         caution=_caution(tally, method),
         assumptions=_assumptions(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
     )
@@ -257,16 +257,35 @@ def _caution(tally: Tally, method: str) -> str:
     return ""
 
 
-def _theorem(loss: str, form: str) -> str:
+def _theorem(tally: Tally, method: str, loss: str, form: str, *, exact: bool) -> tuple[str, ...]:
+    """The words for it, and every function that leads from the table to the bounds; `exact` variation is counted."""
     if form == "printed":
-        return f"Theorem {'2' if loss == 'squared' else '3'} of Diaz, Kairouz, Liao and Sankar 2019"
-    names = {
+        number, function = ("2", "printed_squared_loss") if loss == "squared" else ("3", "printed_log_loss")
+        return (
+            f"Theorem {number} of Diaz, Kairouz, Liao and Sankar 2019",
+            f"theory.certificates.{function}",
+        )
+    words = {
         "squared": f"Theorem B, {form} form",
         "log": f"Theorem C, {form} form",
         "zero-one": "limits for total variation",
         "joint": f"Theorem B, {form} form, and limits for total variation",
     }
-    return f"{names[loss]}: docs/proofs/certificates.md"
+    theorem = [words[loss]]
+    if loss in ("squared", "joint"):
+        theorem.append(f"theory.certificates.squared_{form}")
+    if loss == "log":
+        theorem.append(f"theory.certificates.log_{form}")
+    if loss in ("zero-one", "joint"):
+        theorem.append(f"theory.certificates.variation_{'exact' if exact else 'upper'}")
+    if method in ("noisy", "noise added"):
+        counted = tally.columns in STEPS
+        theorem.append("theory.certificates.binning_root" if counted else "theory.confidence.bounded_mean_upper")
+    if method == "noise added":
+        theorem += ["theory.certificates.smoothing_root", "theory.certificates.smoothing_variation"]
+    if method == "lipschitz":
+        theorem.append("theory.certificates.lipschitz_excess")
+    return tuple(theorem)
 
 
 def _assumptions(

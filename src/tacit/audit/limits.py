@@ -48,8 +48,7 @@ def confidence_limits(tally: Tally, plug_ins: PlugIns, delta: float, loss: str, 
         limit = certificates.squared_sharp if form == "sharp" else certificates.squared_closed
         bounds = from_squared(limit(plug_ins.squared, failure_probability=share, **sizes))
     if loss in ("zero-one", "joint"):
-        countable = paired or tally.positives == tally.negatives
-        if form == "sharp" and countable and plug_ins.correct is not None:
+        if countable(tally, plug_ins, form, paired) and plug_ins.correct is not None:
             variation = certificates.variation_exact(plug_ins.correct, failure_probability=share, **sizes)
         else:
             variation = certificates.variation_upper(plug_ins.variation, failure_probability=share, **sizes)
@@ -57,6 +56,12 @@ def confidence_limits(tally: Tally, plug_ins: PlugIns, delta: float, loss: str, 
         squared = min(bounds.squared, variation)
         bounds = Bounds(squared, leakage.information_upper(squared), min(bounds.variation, variation))
     return bounds
+
+
+def countable(tally: Tally, plug_ins: PlugIns, form: str, paired: bool) -> bool:
+    """Whether the limit for total variation comes from the number of correct guesses itself."""
+    alike = paired or tally.positives == tally.negatives
+    return form == "sharp" and alike and plug_ins.correct is not None
 
 
 def unsmoothed(bounds: Bounds, tally: Tally) -> Bounds:

@@ -57,7 +57,7 @@ def certify_network(
         negative=-1,
         positives=positives,
         negatives=negatives,
-        theorem="Theorem 1 of Diaz, Kairouz, Liao and Sankar 2019",
+        theorem=("Theorem 1 of Diaz, Kairouz, Liao and Sankar 2019", "theory.certificates.printed_network_loss"),
         assumptions=tuple(
             Assumption(text=text, checked_by="caller")
             for text in (

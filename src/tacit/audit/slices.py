@@ -86,6 +86,6 @@ def _nothing(tally: Tally, labels: list[Any], delta: float, name: str) -> Certif
         negative=labels[0],
         positives=rows.get(labels[1], 0),
         negatives=rows.get(labels[0], 0),
-        theorem="none: only one class is in this slice, and nothing is bounded",
+        theorem=("none: only one class is in this slice, and nothing is bounded",),
         assumptions=(),
     )

@@ -43,15 +43,17 @@ class Audit:
             validate.number(
                 "require_advantage", self.require_advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1"
             )
-        _ = self.comparisons  # refuses attacks on another output, or measured in another quantity
+        _ = self.comparison  # refuses attacks on another output, or measured in another quantity
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """The certificate beside each attack, or alone."""
-        guarantee = self.certificate.guarantee
-        return tuple(Comparison(guarantee=guarantee, attack=attack) for attack in self.attacks) or (
-            Comparison(guarantee=guarantee),
-        )
+        """The certificate beside all attacks: one comparison, in a tuple as reports take them."""
+        return (self.comparison,)
+
+    @property
+    def comparison(self) -> Comparison:
+        """The certificate beside all attacks."""
+        return Comparison(guarantee=self.certificate.guarantee, attacks=self.attacks)
 
     @property
     def low(self) -> float:
@@ -71,7 +73,7 @@ class Audit:
     @property
     def contradicted(self) -> bool:
         """Whether an attack got where the certificate says nobody gets: then an assumption is wrong."""
-        return any(comparison.contradicted for comparison in self.comparisons)
+        return self.comparison.contradicted
 
     @property
     def met(self) -> bool:

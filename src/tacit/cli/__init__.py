@@ -16,7 +16,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import TacitError, shown
-from .commands import audit, bound, demo, learn, ledger, plan
+from .commands import audit, bound, demo, learn, ledger, plan, proof
 from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
 from .printing import say
 from .reproductions import reproduce
@@ -30,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMPLETING = "_TACIT_COMPLETE"
-for command in (demo, bound, learn, ledger, plan, audit):
+for command in (demo, bound, learn, ledger, plan, audit, proof):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 

@@ -345,3 +345,21 @@ def audit(
                 advance=advance,
             )
         deliver(result)
+
+
+def proof(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Theorems, with or without their modules; all are listed without one."
+        ),
+    ] = None,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Print what a theorem states, which reports name beside every number, and its proof."""
+    with delivery(json, report, quiet=quiet) as deliver:
+        from ..report import proofs
+
+        deliver(proofs(names or ()))

@@ -17,7 +17,7 @@ from ..runtime.files import one_file, write_whole
 from .printing import say
 
 if TYPE_CHECKING:
-    from ..report import Report
+    from ..report import Proofs, Report
 
 FINE, UNMET, BAD_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 70, 130
 
@@ -31,7 +31,7 @@ _OURS = {
 @contextlib.contextmanager
 def delivery(
     json: Path | None, page: Path | None, *, quiet: bool, inputs: Iterable[Path | str | None] = ()
-) -> Iterator[Callable[[Report], None]]:
+) -> Iterator[Callable[[Report | Proofs], None]]:
     """Refuses files that cannot be written before any work is done; then writes, prints and sets the exit code.
 
     No file is replaced that is one of the command's `inputs`, or that is no earlier result: it would be lost.
@@ -53,7 +53,7 @@ def delivery(
                 )
         _check_writable(option, path)
         _check_replaceable(option, path)
-    results: list[Report] = []
+    results: list[Report | Proofs] = []
     yield results.append
     for result in results:
         for option, path in targets:  # once more: the run may have made files of its own

@@ -1,8 +1,8 @@
-"""The one shape of every result: a guarantee, an attack, and the comparison of the two.
+"""The one shape of every result: a guarantee, attacks, and their comparison.
 
     Guarantee    what is proven about every adversary of a class, under stated assumptions
     Attack       what one real adversary achieved, with a confidence interval
-    Comparison   the two side by side, refused where the attack says nothing about the guarantee
+    Comparison   a guarantee beside attacks on it, refused where one says nothing about the guarantee
 
 All are frozen, keyword-only, made of plain numbers and text, and travel through JSON unchanged.
 This module needs the standard library alone.
@@ -14,6 +14,8 @@ import dataclasses
 import json
 import math
 import numbers
+import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -24,7 +26,11 @@ from . import validate
 from .display import card
 from .errors import IncomparableError, InputError
 
-SCHEMA = 1
+SCHEMA = 2
+"""What is written; files of schema 1, with one text as theorem and one attack at most, are still read."""
+
+REFERENCE = re.compile(r"theory\.([a-z]\w*)\.([a-z]\w*)")
+"""A function of `tacit.theory`: its module, which is also the name of its page in docs/proofs/, and its name."""
 
 Side = Literal["at_least", "at_most"]
 
@@ -126,7 +132,7 @@ class _Record:
     def from_dict(cls, data: object) -> Self:
         """What `to_dict` wrote; anything else is refused."""
         names = [field.name for field in dataclasses.fields(cls)]
-        entries = _entries(cls.__name__, data, names)
+        entries = _entries(cls.__name__, data, lambda _: names)
         return cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
 
     @classmethod
@@ -152,19 +158,21 @@ class _Record:
         return type(self).from_dict, (self.to_dict(),)
 
 
-def _entries(kind: str, data: object, names: list[str]) -> dict[str, Any]:
-    """`data`, once it is known to be a dict of this schema with exactly these entries."""
+def _entries(kind: str, data: object, names_in: Callable[[int], list[str]]) -> dict[str, Any]:
+    """`data`, once it is known to be a dict of a known schema with exactly the entries that it has there."""
     if not isinstance(data, dict):
         raise InputError(
             f"the JSON of a {kind}", data, requirement="must be an object", remedy="pass what to_dict() returned"
         )
-    if data.get("schema") != SCHEMA:
+    schema: Any = data.get("schema")
+    if schema not in range(1, SCHEMA + 1):
         raise InputError(
             f"the schema of a {kind}",
-            data.get("schema"),
-            requirement=f"must be {SCHEMA}",
+            schema,
+            requirement=f"must be one from 1 to {SCHEMA}",
             remedy="write the file again with this version of tacit",
         )
+    names = names_in(int(schema))
     found = sorted(str(key) for key in data if key != "schema")
     if found != sorted(names):
         raise InputError(
@@ -256,19 +264,47 @@ class Assumption(_Record):
         )
 
 
+def proof_page(reference: str) -> str:
+    """Where, from the root of the project, the proof of a function of `tacit.theory` stands."""
+    return f"docs/proofs/{reference.split('.')[1]}.md"
+
+
+def _theorem(given: object) -> tuple[str, ...]:
+    """The theorem's words and names, each once; one text is as good as a list of one."""
+    remedy = "name the functions of tacit.theory that prove the bound, e.g. 'theory.estimation.two_point_success'"
+    entries = given if isinstance(given, list | tuple) else (given,)
+    if not entries:
+        raise InputError("theorem", given, requirement="must not be empty", remedy=remedy)
+    for entry in entries:
+        validate.text("theorem", entry, remedy=remedy)
+        if entry.startswith("theory.") and not REFERENCE.fullmatch(entry):
+            raise InputError(
+                "theorem",
+                entry,
+                requirement="must be theory.MODULE.FUNCTION, or words that do not begin with 'theory.'",
+                remedy=remedy,
+            )
+    return tuple(dict.fromkeys(entries))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Guarantee(_Record):
     """A proven statement: `quantity` is at least, or at most, `value` for every adversary of the class.
 
     It may fail to hold with probability `failure_probability` over the randomness of its computation
     (0 where nothing was sampled). `detail` keeps what the number was computed from.
+
+    `theorem` names every function of `tacit.theory` whose value entered the number, as in
+    `("Neyman–Pearson", "theory.estimation.two_point_success")`: what begins with `theory.` is such a name, whose proof
+    `tacit proof` prints, and anything else is words for readers. One text alone will do; where nothing is proven, it
+    begins with "none:".
     """
 
     quantity: str
     side: Side
     value: float
     adversary: Adversary
-    theorem: str
+    theorem: Sequence[str]
     assumptions: Sequence[Assumption]
     failure_probability: float = 0.0
     detail: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
@@ -278,7 +314,7 @@ class Guarantee(_Record):
         validate.choice("side", self.side, ("at_least", "at_most"), remedy="say which way the bound points")
         _set(self, "value", validate.number("value", self.value, finite=False, remedy="use inf for no bound"))
         _instance("adversary", self.adversary, Adversary)
-        validate.text("theorem", self.theorem, remedy="name the statement that proves the bound")
+        _set(self, "theorem", _theorem(self.theorem))
         if not isinstance(self.assumptions, list | tuple):
             _instance("assumptions", self.assumptions, tuple)
         for assumption in self.assumptions:
@@ -298,6 +334,40 @@ class Guarantee(_Record):
         if name == "assumptions" and isinstance(value, list):
             return tuple(Assumption.from_dict(item) for item in value)
         return decoded(value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As for the others, with a derived entry: for each function that `theorem` names, where its proof stands."""
+        return {**super().to_dict(), "proofs": self._proofs()}
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """What `to_dict` wrote, in this version or the one before it."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        entries = _entries(cls.__name__, data, lambda schema: [*names, *["proofs"] * (schema > 1)])
+        made = cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
+        if "proofs" in entries:
+            _check_derived(cls.__name__, entries, {"proofs": made._proofs()})
+        return made
+
+    def _proofs(self) -> dict[str, str]:
+        return {name: proof_page(name) for name in self.references}
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The functions of `tacit.theory` that the number rests on, as `theory.module.function`."""
+        return tuple(entry for entry in self.theorem if REFERENCE.fullmatch(entry))
+
+    @property
+    def theorem_text(self) -> str:
+        """The theorem in one line: its words, then the functions."""
+        words = [entry for entry in self.theorem if entry not in self.references]
+        return ": ".join(filter(None, ("; ".join(words), ", ".join(self.references))))
+
+    @property
+    def proof_text(self) -> str:
+        """The command that prints the proofs, empty where no function is named."""
+        names = [name.rpartition(".")[2] for name in self.references]
+        return " ".join(["tacit proof", *names]) if names else ""
 
     @property
     def bound_text(self) -> str:
@@ -328,7 +398,8 @@ class Guarantee(_Record):
             ("proven", ", ".join(filter(None, (self.bound_text, self.chance_text)))),
             ("against", self.adversary.in_words),
             ("only you can check that", self.assumed(checked_by="caller")),
-            ("theorem", self.theorem),
+            ("theorem", self.theorem_text),
+            ("proof", self.proof_text),
         ]
 
     def __str__(self) -> str:
@@ -386,49 +457,63 @@ class Attack(_Record):
         return f"{self.method}: {self.quantity} of {self.value_text}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False)
 class Comparison(_Record):
-    """A guarantee beside an attack, or beside none (`attack=None`).
+    """A guarantee beside the attacks on it, of which there may be none.
 
-    Refused where the attack says nothing about the guarantee: another quantity, or an adversary outside
+    Refused where an attack says nothing about the guarantee: another quantity, or an adversary outside
     the guarantee's class. A constant guess has no variance and "beats" any bound on unbiased estimators.
     """
 
     guarantee: Guarantee
-    attack: Attack | None = None
+    attacks: Sequence[Attack] = ()
 
-    def __post_init__(self) -> None:
-        _instance("guarantee", self.guarantee, Guarantee)
-        if self.attack is None:
-            return
-        _instance("attack", self.attack, Attack)
-        if self.guarantee.quantity != self.attack.quantity:
-            raise IncomparableError(
-                f"the guarantee is about {self.guarantee.quantity!r}, the attack about {self.attack.quantity!r}; "
-                "a comparison needs one quantity; measure the attack in the guarantee's"
-            )
-        if not self.guarantee.adversary.covers(self.attack.adversary):
-            raise IncomparableError(
-                f"the guarantee speaks of {self.guarantee.adversary.in_words}, the attack was made by "
-                f"{self.attack.adversary.in_words}; a comparison needs an attack inside the guarantee's class; "
-                "use a guarantee that covers this adversary"
-            )
+    def __init__(self, *, guarantee: Guarantee, attacks: Sequence[Attack] = (), attack: Attack | None = None) -> None:
+        if attack is not None:
+            _warn_of_one("Comparison(attack=…)", "give attacks=(…,)")
+            if attacks:
+                raise InputError("attack", attack, requirement="must not stand beside attacks", remedy="give attacks")
+            attacks = (attack,)
+        _instance("guarantee", guarantee, Guarantee)
+        if not isinstance(attacks, list | tuple):
+            _instance("attacks", attacks, tuple)
+        for one in attacks:
+            _instance("each of attacks", one, Attack)
+            _check_comparable(guarantee, one)
+        _set(self, "guarantee", guarantee)
+        _set(self, "attacks", tuple(attacks))
+
+    @property
+    def attack(self) -> Attack | None:
+        """`nearest`, under the name it had when there was one attack at most; it will go."""
+        _warn_of_one("Comparison.attack", "use nearest, or attacks")
+        return self.nearest
+
+    @property
+    def nearest(self) -> Attack | None:
+        """The attack that came nearest to the bound, or went farthest beyond it; None where none was run."""
+        return min(self.attacks, key=self.gap_of, default=None)
 
     @property
     def contradicted(self) -> bool:
-        """Whether the attack's whole confidence interval lies where the guarantee says nobody gets."""
-        if self.attack is None:
-            return False
+        """Whether the whole confidence interval of any attack lies where the guarantee says nobody gets."""
+        return bool(self.contradicting)
+
+    @property
+    def contradicting(self) -> tuple[Attack, ...]:
+        """The attacks that did what the guarantee rules out."""
         if self.guarantee.side == "at_least":
-            return self.attack.high < self.guarantee.value
-        return self.attack.low > self.guarantee.value
+            return tuple(attack for attack in self.attacks if attack.high < self.guarantee.value)
+        return tuple(attack for attack in self.attacks if attack.low > self.guarantee.value)
 
     @property
     def gap(self) -> float | None:
-        """How far the attack stayed from the bound, in the quantity's unit; negative is beyond it."""
-        if self.attack is None:
-            return None
-        bound, achieved = self.guarantee.value, self.attack.value
+        """How far the nearest attack stayed from the bound, in the quantity's unit; negative is beyond it."""
+        return None if self.nearest is None else self.gap_of(self.nearest)
+
+    def gap_of(self, attack: Attack) -> float:
+        """The same for any attack."""
+        bound, achieved = self.guarantee.value, attack.value
         if bound == achieved:
             return 0.0
         return achieved - bound if self.guarantee.side == "at_least" else bound - achieved
@@ -436,38 +521,72 @@ class Comparison(_Record):
     @property
     def false_alarm_probability(self) -> float:
         """With at most this probability `contradicted` is true although the guarantee's theorem holds."""
-        unsure = 0.0 if self.attack is None else 1.0 - self.attack.confidence
+        unsure = math.fsum(1.0 - attack.confidence for attack in self.attacks)
         return min(1.0, self.guarantee.failure_probability + unsure)
 
     def _repr_html_(self) -> str:
         attacked: list[tuple[str, str | tuple[str, ...]]] = [("attack", "none was run")]
-        if self.attack is not None:
+        if self.attacks:
+            texts = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
             attacked = [
-                ("attack", f"{self.attack.value_text}: {self.attack.method}"),
+                ("attack", texts[0]) if len(texts) == 1 else ("attacks", texts),
                 ("contradicted", "yes: an assumption does not hold, or this is a bug" if self.contradicted else "no"),
             ]
         return card(self.guarantee.quantity, [*attacked, *self.guarantee.facts])
 
     def to_dict(self) -> dict[str, Any]:
         """As for the others, with the two derived entries that readers of the JSON look for."""
-        return {**super().to_dict(), "contradicted": self.contradicted, "gap": encoded(self.gap)}
+        return {**super().to_dict(), **self._derived()}
+
+    def _derived(self) -> dict[str, Any]:
+        return {"contradicted": self.contradicted, "gap": encoded(self.gap)}
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """What `to_dict` wrote; derived entries that do not follow from the others are refused."""
-        entries = _entries(cls.__name__, data, ["guarantee", "attack", "contradicted", "gap"])
-        attack = None if entries["attack"] is None else Attack.from_dict(entries["attack"])
-        comparison = cls(guarantee=Guarantee.from_dict(entries["guarantee"]), attack=attack)
-        derived = comparison.to_dict()
-        for name in ("contradicted", "gap"):
-            if entries[name] != derived[name]:
-                raise InputError(
-                    f"{name} in the JSON of a Comparison",
-                    entries[name],
-                    requirement=f"must follow from the guarantee and the attack ({derived[name]})",
-                    remedy="do not edit results by hand",
-                )
+        """What `to_dict` wrote, in this version or the one before it, which had one attack at most."""
+        entries = _entries(
+            cls.__name__,
+            data,
+            lambda schema: ["guarantee", "attack" if schema == 1 else "attacks", "contradicted", "gap"],
+        )
+        attacks = entries["attacks"] if "attacks" in entries else [entries["attack"]] * (entries["attack"] is not None)
+        _instance("attacks in the JSON of a Comparison", attacks, list)
+        comparison = cls(
+            guarantee=Guarantee.from_dict(entries["guarantee"]),
+            attacks=tuple(Attack.from_dict(attack) for attack in attacks),
+        )
+        _check_derived(cls.__name__, entries, comparison._derived())
         return comparison
+
+
+def _check_comparable(guarantee: Guarantee, attack: Attack) -> None:
+    if guarantee.quantity != attack.quantity:
+        raise IncomparableError(
+            f"the guarantee is about {guarantee.quantity!r}, the attack about {attack.quantity!r}; "
+            "a comparison needs one quantity; measure the attack in the guarantee's"
+        )
+    if not guarantee.adversary.covers(attack.adversary):
+        raise IncomparableError(
+            f"the guarantee speaks of {guarantee.adversary.in_words}, the attack was made by "
+            f"{attack.adversary.in_words}; a comparison needs an attack inside the guarantee's class; "
+            "use a guarantee that covers this adversary"
+        )
+
+
+def _warn_of_one(old: str, new: str) -> None:
+    warnings.warn(f"{old} will go: a guarantee may face several attacks; {new}", DeprecationWarning, stacklevel=3)
+
+
+def _check_derived(kind: str, entries: Mapping[str, Any], derived: Mapping[str, Any]) -> None:
+    """Refuses entries for readers of the JSON that do not follow from the others."""
+    for name, value in derived.items():
+        if entries[name] != value:
+            raise InputError(
+                f"{name} in the JSON of a {kind}",
+                entries[name],
+                requirement=f"must follow from the other entries ({value})",
+                remedy="do not edit results by hand",
+            )
 
 
 def _instance(name: str, value: object, kind: type) -> None:

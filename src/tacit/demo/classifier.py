@@ -92,7 +92,7 @@ def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, 
         change="Get more records: ten times as many make ten times as many teachers, among whom the same noise counts "
         "a tenth. A larger ε buys accuracy and sells the promise; choose it before you look at the records, with "
         "tacit plan.",
-        comparisons=(Comparison(guarantee=model.guarantee_, attack=attack),),
+        comparisons=(Comparison(guarantee=model.guarantee_, attacks=(attack,)),),
         tables=(
             Table(
                 title="The budget, and what it bought",

@@ -88,8 +88,8 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
         )
         for method, values in (("two-point", anyone.rmse), ("multi-point", unbiased.std))
     ]
-    naming = Comparison(guarantee=chosen.identification, attack=named[here])
-    remaining = Comparison(guarantee=chosen.remaining, attack=rebuilding)
+    naming = Comparison(guarantee=chosen.identification, attacks=(named[here],))
+    remaining = Comparison(guarantee=chosen.remaining, attacks=(rebuilding,))
     limits, reads = chosen.identification_upper.tolist(), chosen.accuracies.tolist()
     chapter = Chapter(
         title="Noisy features of an image",

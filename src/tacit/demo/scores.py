@@ -32,7 +32,7 @@ class _Audited:
 
     @property
     def comparison(self) -> Comparison:
-        return Comparison(guarantee=self.certificate.guarantee, attack=self.tried[0].attack)
+        return Comparison(guarantee=self.certificate.guarantee, attacks=tuple(one.attack for one in self.tried))
 
 
 def _audited(model: Any, name: str, digits: Digits, seed: int) -> _Audited:

@@ -35,7 +35,7 @@ from .choice import Choice, callers_choice, choice, margins
 from .chunks import checked_key
 from .dry_run import fit_student, made_up_answers
 from .held_out import ErrorEstimate, private_count, private_error
-from .labels import UNNAMED, column, distinct, named, numbered, typed
+from .labels import FOUND_BY, UNNAMED, column, distinct, named, numbered, typed
 from .mechanisms import Confirm, Mechanism
 from .mechanisms.gate import Tabled
 from .mechanisms.registry import KINDS
@@ -673,20 +673,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "spread": float(mechanism.spread),
             "n_teachers": teachers,
         }
+        theorem = list(proven.theorem)
         if not release.label_private:
             detail["replaced"] = {"epsilon": 2 * epsilon, "delta": replacement_delta(epsilon, delta)}
+            theorem.append("theory.accounting.replacement_delta")
         if shares.counting:
             detail["epsilon_count"] = shares.count
+            theorem.append("theory.accounting.laplace_scale")
         if shares.finding:
+            theorem += FOUND_BY
             search = shares.search(label_private=release.label_private)
             detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
         if self.error_ is not None:
             detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
+            theorem.append("theory.accounting.laplace_scale")
         what = "privacy loss ε of one label" if release.label_private else "privacy loss ε"
         return dataclasses.replace(
             proven,
             quantity=f"{what} at δ = {text_above(delta)}",
             value=epsilon,
+            theorem=tuple(theorem),
             assumptions=(*first, *proven.assumptions),
             detail=detail,
         )

@@ -141,6 +141,10 @@ def numbered(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64)[places]
 
 
+FOUND_BY = ("theory.accounting.laplace_scale", "theory.accounting.label_threshold")
+"""The theorems by which a `Search` costs no more than it says."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Search:
     """A search for the labels that enough records hold, (ε, δ)-DP; a record or person changes so many counts by 1."""

@@ -19,7 +19,7 @@ from ..core.rounding import up
 from ..runtime import entropy, private_files
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
-from .labels import UNNAMED, column, named, numbered
+from .labels import FOUND_BY, UNNAMED, column, named, numbered
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .shares import Shares
 
@@ -112,7 +112,11 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             side="at_most",
             value=shares.epsilon,
             adversary=Adversary.ANY,
-            theorem="sums with discrete Gaussian noise (theory.accounting.lattice_delta)",
+            theorem=(
+                "sums with discrete Gaussian noise",
+                "theory.accounting.lattice_delta",
+                *FOUND_BY * finding,
+            ),
             assumptions=(
                 comparing(neighbours(label_private=False, ids=False)),
                 *[ALLOWED] * allow_overlap,

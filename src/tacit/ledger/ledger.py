@@ -271,7 +271,7 @@ class Ledger:
             adversary=Adversary.ANY,
             theorem="none: entries are about different neighbours, and do not add up"
             if mixed
-            else "basic composition as a privacy filter (docs/ledger.md; Rogers et al. 2016, arXiv:1605.08294)",
+            else "basic composition as a privacy filter (tacit proof ledger; Rogers et al. 2016, arXiv:1605.08294)",
             assumptions=(
                 Assumption(
                     text="each release is (ε, δ)-differentially private at the cost of its entry, for the neighbours "

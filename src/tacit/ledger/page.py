@@ -98,7 +98,7 @@ def statement(
         command="ledger",
         title=f"The ledger {name_of(ledger.where)}",
         summary=tuple(summary),
-        comparisons=(Comparison(guarantee=ledger.guarantee(), attack=None),),
+        comparisons=(Comparison(guarantee=ledger.guarantee()),),
         detail={"ledger": decoded(content), **({} if now is None else {"sealed": {"before": sealed, "now": now}})},
     )
 

@@ -21,7 +21,7 @@ from ..theory.confidence import sampled_mean_lower
 from ..theory.estimation import gallery_coordinate_mse, gallery_mse, two_point_bayes_error, two_point_error
 from .basis import Basis, BasisLike, basis_of
 from .identification import GalleryRelease
-from .noise import Noise, checked_noise, gaussian_of
+from .noise import Noise, checked_noise, gaussian_of, total_variation_theorems
 from .priors import Gallery, Mixture, Prior
 from .release import Release, as_array, open_release
 from .unbiased import mode_error, release_assumptions, shift_error
@@ -56,11 +56,12 @@ class BayesBounds(Carded):
     basis: str
     feature_error: float
     failure_probability: float
-    theorem: str
+    theorem: tuple[str, ...]
+    mode_theorem: tuple[str, ...]
 
     def guarantee(self) -> Guarantee:
         """The headline as a statement."""
-        return self._statement(REMAINING, self.remaining)
+        return self._statement(REMAINING, self.remaining, self.theorem)
 
     def mode_guarantee(self, mode: tuple[int, ...]) -> Guarantee:
         """The bound for one mode, as a statement."""
@@ -68,19 +69,19 @@ class BayesBounds(Carded):
             raise InputError("rmse", None, requirement="must have been asked for", remedy="pass mode_draws=2000")
         where = validate.place("mode", mode, self.rmse.shape, remedy="give a number for each axis, from 0")
         quantity = f"root mean squared error of an estimate of {self.basis} mode {where}"
-        return self._statement(quantity, float(self.rmse[where]))
+        return self._statement(quantity, float(self.rmse[where]), self.mode_theorem)
 
     def _card(self) -> tuple[str, Rows]:
         found = self.guarantee()
         return found.quantity, found.facts
 
-    def _statement(self, quantity: str, value: float) -> Guarantee:
+    def _statement(self, quantity: str, value: float, theorem: tuple[str, ...]) -> Guarantee:
         return Guarantee(
             quantity=quantity,
             side="at_least",
             value=value,
             adversary=Adversary.PRIOR.scoped(self.prior),
-            theorem=self.theorem,
+            theorem=theorem,
             assumptions=(
                 Assumption(text=f"the input is drawn from this prior: {self.prior}", checked_by="caller"),
                 Assumption(
@@ -134,12 +135,14 @@ def bayes_bound(
     modes = basis_of(basis, prior.shape, release.inputs.device)
     share = failure / 2 if mode_draws else failure
     if isinstance(prior, Gallery):
-        remaining, mse, theorem = _gallery(
+        theorem, mode_theorem = _gallery_theorem("gallery_mse"), _gallery_theorem("gallery_coordinate_mse")
+        remaining, mse = _gallery(
             features, prior, noise, modes, draws, mode_draws > 0, share, seed, feature_error, advance
         )
     else:
         study = _Pairs(release=release, prior=prior, noise=noise, modes=modes, seed=seed)
-        remaining, mse, theorem = study.bounds(draws, mode_draws, share, advance)
+        remaining, mse = study.bounds(draws, mode_draws, share, advance)
+        theorem = mode_theorem = _pairs_theorem(noise)
     prior_variances = _mode_variances(prior, modes, release.inputs.device)
     rmse = None if mse is None else np.maximum(down(np.sqrt(mse)), 0.0).reshape(prior.shape)
     return BayesBounds(
@@ -153,7 +156,25 @@ def bayes_bound(
         feature_error=release.error,
         failure_probability=failure + noise.failure_probability,
         theorem=theorem,
+        mode_theorem=mode_theorem,
     )
+
+
+def _gallery_theorem(function: str) -> tuple[str, ...]:
+    return (
+        "the best estimate is the posterior mean",
+        f"theory.estimation.{function}",
+        "theory.divergences.gaussian_total_variation",
+    )
+
+
+def _pairs_theorem(noise: Noise) -> tuple[str, ...]:
+    gaussian, theorem = gaussian_of(noise), ["Ziv–Zakai: pairs drawn from the prior must be told apart"]
+    if gaussian is not None:
+        theorem.append("theory.estimation.two_point_bayes_error")
+    if gaussian is not noise:
+        theorem += ["theory.estimation.two_point_error", *total_variation_theorems(noise)]
+    return (*theorem, "theory.confidence.sampled_mean_lower")
 
 
 def _gallery(
@@ -167,7 +188,7 @@ def _gallery(
     seed: int,
     feature_error: float | None,
     advance: Callable[[int], None],
-) -> tuple[float, _Array | None, str]:
+) -> tuple[float, _Array | None]:
     """The exact Bayes error of a gallery: the posterior's own variance, averaged over releases."""
     gallery = GalleryRelease.opened(features, prior, noise, feature_error)
     inputs = as_array(modes.to_modes(gallery.release.inputs)).reshape(len(gallery.whitened), -1)
@@ -189,7 +210,7 @@ def _gallery(
     if per_mode:
         each = gallery_coordinate_mse(gallery.whitened, inputs, seed=seed + 1, **options)
         mse = np.maximum(each - lost * spread.max(axis=0), 0.0)
-    return remaining, mse, "the best estimate is the posterior mean: theory.estimation.gallery_mse"
+    return remaining, mse
 
 
 def _mode_variances(prior: Prior, modes: Basis, device: torch.device) -> _Array:
@@ -238,7 +259,7 @@ class _Pairs:
 
     def bounds(
         self, draws: int, mode_draws: int, failure: float, advance: Callable[[int], None]
-    ) -> tuple[float, _Array | None, str]:
+    ) -> tuple[float, _Array | None]:
         """The share that remains, and, where it is asked for, the mean squared error of each mode."""
         generator = torch.Generator().manual_seed(self.seed)
         change = self._best_change(draws, generator)
@@ -257,7 +278,7 @@ class _Pairs:
                 limit = sampled_mean_lower(errors, failure_probability=failure / self.modes.size)
                 mse[mode] = max(down(limit * float(weights[mode]), relative=_PAID), 0.0)
                 advance(draws + (mode + 1) * mode_draws)
-        return remaining, mse, "Ziv–Zakai: pairs drawn from the prior must be told apart (two_point_bayes_error)"
+        return remaining, mse
 
     def _errors(
         self,

@@ -60,7 +60,11 @@ def identification_bound(
         side="at_most",
         value=value,
         adversary=Adversary.PRIOR.scoped(prior.description),
-        theorem="the best guess is the most probable candidate: theory.estimation.gallery_identification",
+        theorem=(
+            "the best guess is the most probable candidate",
+            "theory.estimation.gallery_identification",
+            "theory.divergences.gaussian_total_variation",
+        ),
         assumptions=(
             Assumption(
                 text=f"the released input is one of the {len(prior.places)} candidates, each equally likely",

@@ -11,12 +11,6 @@ from ..core.guarantee import Adversary, Guarantee, safe_text
 
 _Array = NDArray[np.float64]
 
-THEOREMS = {
-    "multi-point": "multi-point Hammersley–Chapman–Robbins: tacit.reconstruction.multipoint_bounds",
-    "hcr": "Hammersley–Chapman–Robbins, the published search: tacit.reconstruction.hcr_bounds",
-    "two-point": "two-point Bayes risk: tacit.reconstruction.two_point_bounds",
-}
-
 
 def prior_std(inputs: _Array) -> float:
     """How much an entry varies over the inputs, on average."""
@@ -26,7 +20,7 @@ def prior_std(inputs: _Array) -> float:
 def median_guarantee(
     method: str, values: _Array, *, spread: float, noise: Any, feature_error: float, how: str = ""
 ) -> Guarantee:
-    """The bound that at least half of the modes of all inputs keep; `how` adds to the theorem's name."""
+    """The bound that at least half of the modes of all inputs keep; `how` adds to the theorem's words."""
     from . import release_assumptions, unbiased_assumptions
 
     own = safe_text(spread, toward="nearest", digits=2)
@@ -40,9 +34,19 @@ def median_guarantee(
         # Of an even number the upper of the two middle values: half of all modes have a bound at least as large.
         value=float(np.sort(values.ravel())[values.size // 2]),
         adversary=Adversary.ANY if method == "two-point" else Adversary.UNBIASED,
-        theorem=THEOREMS[method] + how,
+        theorem=_theorem(method, noise, how),
         assumptions=(release_assumptions if method == "two-point" else unbiased_assumptions)(noise, feature_error),
     )
+
+
+def _theorem(method: str, noise: Any, how: str) -> tuple[str, ...]:
+    from .two_point import two_point_theorem
+    from .unbiased import MULTIPOINT, hcr_theorem
+
+    if method == "hcr":
+        return hcr_theorem(noise, f"the published search{how}")
+    words, *functions = MULTIPOINT if method == "multi-point" else two_point_theorem(noise)
+    return (words + how, *functions)
 
 
 def moved_by(std: _Array, inputs: _Array, *, basis: str, seed: int) -> _Array:

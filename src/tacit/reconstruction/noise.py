@@ -84,6 +84,8 @@ class Gaussian:
     The covariance is a vector (its diagonal), a matrix, or a pair (factor, diagonal) for factor·factorᵀ + diagonal.
     """
 
+    chi_square_theorems: tuple[str, ...] = ("theory.divergences.gaussian_chi_square",)
+    total_variation_theorems: tuple[str, ...] = ("theory.divergences.gaussian_total_variation",)
     standard = "normal"
     failure_probability = 0.0
     assumptions: tuple[str, ...] = ()
@@ -226,6 +228,8 @@ class Gaussian:
 class NotGaussian(ABC):
     """What all noise but Gaussian has alike: it is made of uniform numbers, and there are no whitened shifts of it."""
 
+    chi_square_theorems: tuple[str, ...] = ()
+    total_variation_theorems: tuple[str, ...] = ()
     rounding = 0.0
     standard = "uniform"
     failure_probability = 0.0
@@ -254,6 +258,9 @@ class NotGaussian(ABC):
 
 class Laplace(NotGaussian):
     """Independent Laplace noise, density exp(−|x|/scale)/(2·scale), in every feature."""
+
+    chi_square_theorems = ("theory.divergences.laplace_chi_square",)
+    total_variation_theorems = ("theory.divergences.laplace_total_variation",)
 
     def __init__(self, scale: float) -> None:
         self.scale = validate.number("scale", scale, above=0, remedy="give the scale of the noise")
@@ -284,6 +291,8 @@ class Uniform(NotGaussian):
 
     Bounds on unbiased estimators are vacuous (zero) for it; two-point bounds are not.
     """
+
+    total_variation_theorems = ("theory.divergences.uniform_total_variation",)
 
     def __init__(self, width: float) -> None:
         self.width = validate.number("width", width, above=0, remedy="give the width of the noise")
@@ -351,6 +360,18 @@ class Quantized:
             return found
         return np.minimum(found, self._binned(quantized.quantized_total_variation, base, shift, error))
 
+    @property
+    def chi_square_theorems(self) -> tuple[str, ...]:
+        """Those of the noise, and of the bins where their chances are known."""
+        binned = () if self._law is None else ("theory.quantized.quantized_chi_square",)
+        return (*chi_square_theorems(self.noise), *binned)
+
+    @property
+    def total_variation_theorems(self) -> tuple[str, ...]:
+        """Those of the noise, and of the bins where their chances are known."""
+        binned = () if self._law is None else ("theory.quantized.quantized_total_variation",)
+        return (*total_variation_theorems(self.noise), *binned)
+
     def shaped(self, standard: Tensor) -> Tensor:
         """The noise before rounding; to round, there must be features."""
         return self.noise.shaped(standard)
@@ -384,6 +405,18 @@ class Quantized:
     def _binned(self, theorem: Callable[..., _Array], base: Tensor, shift: Tensor, error: Tensor) -> _Array:
         kind, size = self._law or ("", 0.0)
         return theorem(as_array(base), as_array(shift), kind=kind, size=size, step=self.step, error=as_array(error))
+
+
+def chi_square_theorems(noise: Noise) -> tuple[str, ...]:
+    """The functions of `tacit.theory` that bound the chi-square divergence; words where the noise is the caller's."""
+    stated = (f"the chi-square divergence of {noise!r}, as its author states it",)
+    return tuple(getattr(noise, "chi_square_theorems", stated))
+
+
+def total_variation_theorems(noise: Noise) -> tuple[str, ...]:
+    """The same for total variation."""
+    stated = (f"the total variation of {noise!r}, as its author states it",)
+    return tuple(getattr(noise, "total_variation_theorems", stated))
 
 
 def sample_of(noise: Gaussian | NotGaussian, features: Tensor, generator: torch.Generator) -> Tensor:

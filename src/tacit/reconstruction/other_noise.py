@@ -47,6 +47,9 @@ class Density(NotGaussian):
     first bound asked for takes some seconds, in which a table is made.
     """
 
+    chi_square_theorems = ("theory.densities.density_chi_square",)
+    total_variation_theorems = ("theory.densities.density_total_variation",)
+
     def __init__(self, distribution: Any, *, slope: float, curvature: float, kinks: Sequence[float] = ()) -> None:
         self._cells = Cells.of(distribution, slope=slope, curvature=curvature, kinks=kinks)
         self.distribution = distribution
@@ -91,6 +94,12 @@ class Sampled(NotGaussian):
     that one object ever gives hold together, except with `failure_probability`; a copy of it, or another with the same
     seed, draws the same, and may fail where it did.
     """
+
+    chi_square_theorems = ("theory.densities.sampled_chi_square",)
+    total_variation_theorems = (
+        "theory.densities.bounded_ratio_total_variation",
+        "theory.densities.sampled_total_variation",
+    )
 
     def __init__(
         self,

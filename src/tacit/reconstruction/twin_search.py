@@ -47,7 +47,11 @@ class Twins(Carded):
             side="at_most",
             value=float(two_point_success(gaussian_total_variation(self.distance[index]))),
             adversary=Adversary.PRIOR.scoped("the input and its twin, equally likely"),
-            theorem="Neyman–Pearson: theory.estimation.two_point_success",
+            theorem=(
+                "Neyman–Pearson",
+                "theory.estimation.two_point_success",
+                "theory.divergences.gaussian_total_variation",
+            ),
             assumptions=release_assumptions(self.noise, self.feature_error),
             detail={"distance": float(self.distance[index])},
         )

@@ -20,7 +20,7 @@ from ..core.rounding import at_least, down
 from ..theory.estimation import two_point_bayes_mse, two_point_mse
 from .basis import BasisLike, basis_of
 from .mode_display import mode_card, mode_histogram
-from .noise import Noise, checked_noise, gaussian_of
+from .noise import Noise, checked_noise, gaussian_of, total_variation_theorems
 from .release import Release, as_array, open_release, scales
 from .unbiased import mode_error, mode_of_input, release_assumptions, shift_error
 
@@ -56,7 +56,7 @@ class TwoPointBounds(Carded):
             side="at_least",
             value=float(self.rmse[where]),
             adversary=Adversary.ANY,
-            theorem="two-point Bayes risk: theory.estimation",
+            theorem=two_point_theorem(self.noise),
             assumptions=release_assumptions(self.noise, self.feature_error),
             failure_probability=self.noise.failure_probability,
             detail={"change": change},
@@ -73,6 +73,16 @@ class TwoPointBounds(Carded):
 
     def _card(self) -> tuple[str, Rows]:
         return mode_card(_BOUNDED, self.rmse, basis=self.basis, noise=self.noise, adversary=Adversary.ANY)
+
+
+def two_point_theorem(noise: Noise) -> tuple[str, ...]:
+    """The theorem of these bounds: Gaussian noise has the exact risk, other noise what its total variation says."""
+    gaussian, theorem = gaussian_of(noise), ["two-point Bayes risk"]
+    if gaussian is not None:
+        theorem.append("theory.estimation.two_point_bayes_mse")
+    if gaussian is not noise:
+        theorem += ["theory.estimation.two_point_mse", *total_variation_theorems(noise)]
+    return tuple(theorem)
 
 
 @at_least

@@ -24,7 +24,7 @@ from ..theory.multipoint import UNIT, multipoint_variance, two_sided_variance
 from .algorithm1 import perturbation
 from .basis import ROUNDING, Basis, BasisLike, basis_of
 from .mode_display import mode_card, mode_histogram
-from .noise import Noise, checked_noise
+from .noise import Noise, checked_noise, chi_square_theorems
 from .release import Release, as_array, open_release, scales
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 _Array = NDArray[np.float64]
 
 _BOUNDED = "standard deviation of an unbiased estimate"
+MULTIPOINT = (
+    "multi-point Hammersley–Chapman–Robbins (Barankin)",
+    "theory.multipoint.multipoint_variance",
+    "theory.multipoint.two_sided_variance",
+)
+"""The theorem of `multipoint_bounds`."""
 REGULARISATION = 1e-8
 _STEPS = (1e-3, 1e-2, 1e-1, 1.0)  # of an input's own scale
 _LARGER_STEPS = (1e-3, 0.01, 0.1, 0.3)  # errors of float32 spoil the large ones less, and little noise wants small ones
@@ -52,7 +58,7 @@ class UnbiasedBounds(Carded):
     inputs: _Array
     noise: Noise
     basis: str
-    theorem: str
+    theorem: tuple[str, ...]
     feature_error: float
 
     def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
@@ -80,6 +86,15 @@ class UnbiasedBounds(Carded):
 
     def _card(self) -> tuple[str, Rows]:
         return mode_card(_BOUNDED, self.std, basis=self.basis, noise=self.noise, adversary=Adversary.UNBIASED)
+
+
+def hcr_theorem(noise: Noise, how: str) -> tuple[str, ...]:
+    """The theorem of bounds from one change at a time, and how the change was found."""
+    return (
+        f"Hammersley–Chapman–Robbins, {how}",
+        "theory.estimation.hcr_variance",
+        *chi_square_theorems(noise),
+    )
 
 
 def mode_of_input(values: _Array, index: object, mode: object) -> tuple[int, ...]:
@@ -188,7 +203,7 @@ def _block_variance(release: Release, noise: Noise, inputs: Tensor, vectors: Ten
 
 
 def _multipoint(release: Release, modes: Basis, noise: Noise, variance: Tensor) -> UnbiasedBounds:
-    return _result(release, modes, noise, as_array(variance), "multi-point Hammersley–Chapman–Robbins (Barankin)")
+    return _result(release, modes, noise, as_array(variance), MULTIPOINT)
 
 
 @at_least
@@ -219,7 +234,7 @@ def single_mode_bounds(
                 change = np.full(stop - start, max(0.0, float(step - _input_error(chosen[None], step))))
                 found = hcr_variance(change, chi_square=_chi_square(release, noise, shifts, base))
                 variance[row, start:stop] = np.maximum(variance[row, start:stop], found)
-    return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, one mode at a time")
+    return _result(release, modes, noise, variance, hcr_theorem(noise, "one mode at a time"))
 
 
 @at_least
@@ -277,7 +292,7 @@ def hcr_bounds(
         advance(first + len(chosen))
     if not changed:
         release.check_at_rest(release.inputs[:3])
-    return _result(release, modes, noise, variance, "Hammersley–Chapman–Robbins, Algorithm 1 of arXiv:2404.02866v3")
+    return _result(release, modes, noise, variance, hcr_theorem(noise, "Algorithm 1 of arXiv:2404.02866v3"))
 
 
 def _best_starts(changes: Tensor, chi_square: Tensor) -> tuple[Tensor, Tensor]:
@@ -350,7 +365,7 @@ def _passes(modes: int, width: int, memory: object, *, timed: bool) -> Iterator[
         yield torch.randperm(modes, generator=generator), largest, max(1, int(most // need(largest)))
 
 
-def _result(release: Release, modes: Basis, noise: Noise, variance: _Array, theorem: str) -> UnbiasedBounds:
+def _result(release: Release, modes: Basis, noise: Noise, variance: _Array, theorem: tuple[str, ...]) -> UnbiasedBounds:
     infinite = np.isinf(variance)
     std = np.maximum(down(np.sqrt(np.where(infinite, 0.0, variance))), 0.0)
     return UnbiasedBounds(

@@ -8,17 +8,15 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
 from .figures import light
-
-if TYPE_CHECKING:
-    from jinja2 import Template
+from .proving import theorems
+from .rendering import template
 
 NOT_A_PROOF = "No attack shown here proves safety."
 
@@ -230,7 +228,7 @@ class Report:
         return tuple((text, tuple(numbers)) for text, numbers in found.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Schema 1: {"schema", "command", "comparisons": […], "detail"}."""
+        """Schema 2: {"schema", "command", "comparisons": […], "detail"}."""
         return {
             "schema": SCHEMA,
             "command": self.command,
@@ -260,15 +258,17 @@ class Report:
             for text, numbers in self.to_check:
                 lines += _hanging(f"{text} (for {_listed(numbers)})", "  - ")
         for index, comparison in enumerate(self.comparisons, start=1):
-            guarantee, attack = comparison.guarantee, comparison.attack
+            guarantee = comparison.guarantee
             lines += ["", *_hanging(f"{_capital(guarantee.quantity)}", f"{index}. ")]
             proven = ", ".join(filter(None, (guarantee.bound_text, guarantee.chance_text)))
             lines += _hanging(proven, "   proven     ")
             lines += _hanging(guarantee.adversary.in_words, "   against    ")
-            if attack is not None:
+            for attack in comparison.attacks:
                 lines += _hanging(f"{attack.value_text}: {attack.method}", "   attack     ")
             lines += _hanging(verdict(comparison), "   verdict    ")
-            lines += _hanging(guarantee.theorem, "   theorem    ")
+            lines += _hanging(guarantee.theorem_text, "   theorem    ")
+            if guarantee.proof_text:
+                lines += _hanging(guarantee.proof_text, "   proof      ")
         return "\n".join(lines) + "\n"
 
     def _repr_html_(self) -> str:
@@ -281,12 +281,13 @@ class Report:
         """One file that needs nothing else: no network, and no script but for moving a slider."""
         from .. import __version__
 
-        return _template().render(
+        return template("report.html.j2").render(
             report=self,
             version=__version__,
             verdict=verdict,
             number_line=number_line,
             listed=_listed,
+            theorems=theorems(),
             capital=_capital,
             short=lambda value: safe_text(value, toward="nearest"),
             json_address="data:application/json;base64," + base64.b64encode(self.to_json().encode()).decode(),
@@ -295,11 +296,13 @@ class Report:
 
 def verdict(comparison: Comparison) -> str:
     """What the comparison says, and what it does not say."""
-    if comparison.attack is None:
+    if not comparison.attacks:
         return f"No attack of this class was run, so nothing shows how tight the bound is. {NOT_A_PROOF}"
-    if comparison.contradicted:
+    count, beyond = len(comparison.attacks), len(comparison.contradicting)
+    if beyond:
+        who = "the attack" if count == 1 else f"{beyond} of {count} attacks"
         return (
-            "CONTRADICTED: the attack did what the guarantee rules out. Either an assumption above does not hold, "
+            f"CONTRADICTED: {who} did what the guarantee rules out. Either an assumption above does not hold, "
             f"or this is a bug (by chance alone: probability {comparison.false_alarm_probability:.2g} at most)."
         )
     gap = comparison.gap or 0.0
@@ -307,13 +310,14 @@ def verdict(comparison: Comparison) -> str:
     place = (
         f"stayed {distance} from the bound" if gap >= 0 else f"passed the bound by {distance}, within its uncertainty"
     )
-    return f"Not contradicted; the attack {place}. {NOT_A_PROOF}"
+    who = "the attack" if count == 1 else f"the nearest of {count} attacks"
+    return f"Not contradicted; {who} {place}. {NOT_A_PROOF}"
 
 
 def number_line(comparison: Comparison) -> dict[str, Any] | None:
-    """Where bound and attack lie, in percent, on a line that takes in 0 and ends at a round number."""
-    guarantee, attack = comparison.guarantee, comparison.attack
-    values = [guarantee.value] if attack is None else [guarantee.value, attack.low, attack.high]
+    """Where bound and attacks lie, in percent, on a line that takes in 0 and ends at a round number."""
+    guarantee = comparison.guarantee
+    values = [guarantee.value, *(end for attack in comparison.attacks for end in (attack.low, attack.high))]
     if not all(math.isfinite(value) for value in values):
         return None
     low, high = 0.0 - _round_number(-min(values)), _round_number(max(values))
@@ -325,9 +329,11 @@ def number_line(comparison: Comparison) -> dict[str, Any] | None:
         return round(100 * (value - low) / width, 3)
 
     bound = percent(guarantee.value)
-    marks = {} if attack is None else {name: percent(getattr(attack, name)) for name in ("value", "low", "high")}
+    marks = [
+        {name: percent(getattr(attack, name)) for name in ("value", "low", "high")} for attack in comparison.attacks
+    ]
     ruled_out = (0.0, bound) if guarantee.side == "at_least" else (bound, 100.0 - bound)
-    return {"bound": bound, "attack": marks, "ruled_out": ruled_out, "ends": (f"{low:g}", f"{low + width:g}")}
+    return {"bound": bound, "attacks": marks, "ruled_out": ruled_out, "ends": (f"{low:g}", f"{low + width:g}")}
 
 
 def _round_number(value: float) -> float:
@@ -352,17 +358,3 @@ def _listed(numbers: tuple[int, ...]) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("tacit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2")

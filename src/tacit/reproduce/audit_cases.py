@@ -122,5 +122,5 @@ def _one(case: Case, delta: float, attacked: Array, seed: int) -> Found:
         "attack": tried[0].method,
         "roc": {attempt.name: attempt.roc for attempt in tried},
         "region": np.asarray(certificate.tpr_at(RATES)).tolist(),
-        "comparison": whole.comparisons[0].to_dict(),
+        "comparison": whole.comparison.to_dict(),
     }

@@ -244,7 +244,7 @@ def _comparison(
         adversary=guarantee.adversary,
         method=f"two-layer network, tested on {len(outputs)} rows of its own",
     )
-    return Comparison(guarantee=guarantee, attack=attack)
+    return Comparison(guarantee=guarantee, attacks=(attack,))
 
 
 def _report(task: Task, rows: list[dict[str, float]], comparisons: list[Comparison]) -> Report:

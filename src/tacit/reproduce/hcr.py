@@ -295,7 +295,7 @@ def _naming(run: Run) -> Comparison:
     options: dict[str, Any] = {"draws": draws, "feature_error": run.feature_error}
     guarantee = identification_bound(run.features, images, run.noise, seed=seed, **options)
     attack = nearest_candidate(run.features, images, run.noise, guarantee, seed=seed + 1, **options)
-    return Comparison(guarantee=guarantee, attack=attack)
+    return Comparison(guarantee=guarantee, attacks=(attack,))
 
 
 def _remaining(run: Run) -> Comparison | None:
@@ -307,7 +307,7 @@ def _remaining(run: Run) -> Comparison | None:
         prior, seed = Mixture.fitted(run.data.known), run.task.seed
         guarantee = bayes_bound(run.features, prior, run.noise, seed=seed, feature_error=run.feature_error).guarantee()
         attack = linear_decoder(run.features, prior.sample(20_000, seed=seed + 1), prior, run.noise, seed=seed)
-        return Comparison(guarantee=guarantee, attack=attack).to_dict()
+        return Comparison(guarantee=guarantee, attacks=(attack,)).to_dict()
 
     return Comparison.from_dict(run_folder.record(run.task.out / "remaining.json", compared))
 

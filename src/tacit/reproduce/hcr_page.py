@@ -58,9 +58,9 @@ def report(run: Run, found: Findings) -> Report:
         },
         "least_gain": _least_ratio(bounds[MULTI_POINT][:common], np.maximum(*searched)) if searched else None,
         "naming_limit": naming.guarantee.value,
-        "naming_attack": None if naming.attack is None else naming.attack.value,
+        "naming_attack": None if naming.nearest is None else naming.nearest.value,
         "remaining": None if remaining is None else remaining.guarantee.value,
-        "remaining_attack": None if remaining is None or remaining.attack is None else remaining.attack.value,
+        "remaining_attack": None if remaining is None or remaining.nearest is None else remaining.nearest.value,
         "decoder": None if rebuilding is None else rebuilding.attack.value,
         "decoder_images": None if rebuilding is None else rebuilding.images,
     }

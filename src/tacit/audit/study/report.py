@@ -116,7 +116,8 @@ def _readings(certificate: Certificate, tried: tuple[Attempt, ...]) -> Table:
         rows=tuple(rows),
         note="Proven from this table, for the average record, all at once except with probability "
         f"{certificate.delta:g}; beside it what differential privacy with ε = 1 and δ = 0 would imply, which this is "
-        "not." + (" How near attacks came, the next table says." if tried else ""),
+        "not. Proofs: tacit proof roc_upper auc_upper information_upper private_roc."
+        + (" How near attacks came, the next table says." if tried else ""),
     )
 
 

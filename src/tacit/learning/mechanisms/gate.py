@@ -34,7 +34,6 @@ from .kind import Kind
 from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
 from .setting import Constants, Run, Setting
 
-_PROOFS = "docs/proofs/gate.md"
 _RAREST_REFUSAL = 1e-12
 """No table refuses with a smaller chance."""
 
@@ -127,7 +126,7 @@ class Gate(Tabled):
             "votes_to_flip_99": self.distance(chance=0.01),
             "table": _drawn(self.table),
         }
-        return loss_guarantee(self, self.delta_spent, "gate", detail, proofs=_PROOFS)
+        return loss_guarantee(self, self.delta_spent, ("gate", "theory.gate.gate_delta"), detail)
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
@@ -187,7 +186,8 @@ class Confirm(Tabled):
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive proposals."""
         detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01), "table": _drawn(self.design.leads)}
-        return loss_guarantee(self, self.delta_spent, "confirm or deny", detail, proofs=_PROOFS, assumed=(_PROPOSED,))
+        theorem = ("confirm or deny", "theory.gate.confirm_delta")
+        return loss_guarantee(self, self.delta_spent, theorem, detail, assumed=(_PROPOSED,))
 
     def session(self, noise: Noise | None = None) -> ConfirmSession:
         """One run."""

@@ -52,7 +52,7 @@ class GNMax:
         """(ε, δ)-DP of one session."""
         spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
         detail = {"queries": self.queries, "sigma": self.sigma, "counts": self.counts}
-        return loss_guarantee(self, spent, "noisy vote counts", detail)
+        return loss_guarantee(self, spent, ("noisy vote counts", "theory.accounting.gnmax_delta"), detail)
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""
@@ -132,7 +132,8 @@ class ConfidentGNMax:
         )
         detail = {"queries": self.queries, "answers": self.answers, "threshold": self.threshold}
         noise = {"sigma": self.sigma, "test_sigma": self.test_sigma, "counts": self.counts}
-        return loss_guarantee(self, spent, "noisy vote counts behind a noisy threshold", {**detail, **noise})
+        theorem = ("noisy vote counts behind a noisy threshold", "theory.accounting.gnmax_delta")
+        return loss_guarantee(self, spent, theorem, {**detail, **noise})
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""

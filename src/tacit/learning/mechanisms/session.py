@@ -23,8 +23,6 @@ from ..votes import checked_counts
 
 Answer = int | tuple[int, ...] | None
 
-_PROOFS = "docs/proofs/accounting.md"
-
 _ASSUMED = (
     Assumption(
         text="data that differ in what is protected (one record, or one label) differ in at most one teacher's vote on "
@@ -203,10 +201,9 @@ def check_budget(mechanism: Any) -> None:
 def loss_guarantee(
     mechanism: Mechanism,
     spent: float,
-    name: str,
+    theorem: tuple[str, ...],
     detail: dict[str, Any],
     *,
-    proofs: str = _PROOFS,
     assumed: tuple[Assumption, ...] = (),
 ) -> Guarantee:
     """The one shape of all: ε at most what was asked for, provided that its δ was seen to suffice."""
@@ -220,7 +217,7 @@ def loss_guarantee(
         side="at_most",
         value=mechanism.epsilon,
         adversary=Adversary.ANY,
-        theorem=f"{name} ({proofs})",
+        theorem=theorem,
         assumptions=(*assumed, *_ASSUMED),
         detail={"mechanism": type(mechanism).__name__, "delta": mechanism.delta, "delta_spent": spent, **detail},
     )

@@ -79,7 +79,8 @@ class SparseVector:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
         detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}
         noise = {"scale": self.scale, "threshold": self.threshold}
-        return loss_guarantee(self, self.delta_spent, "sparse vector over stability", {**detail, **noise})
+        theorem = ("sparse vector over stability", "theory.accounting.sparse_vector_delta")
+        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise})
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""

@@ -52,7 +52,8 @@ class StableRelease:
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
         detail = {"queries": self.queries, "scale": self.scale, "threshold": self.threshold}
-        return loss_guarantee(self, self.delta_spent, "stable release, composed", detail)
+        theorem = ("stable release, composed", "theory.accounting.stable_release_delta")
+        return loss_guarantee(self, self.delta_spent, theorem, detail)
 
     def session(self, noise: Noise | None = None) -> Session:
         """One run."""

@@ -9,6 +9,14 @@ from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee, deco
 from ...report import Figure, Report, Table, figures
 from ..planning import Plan, Row, plan
 
+_PROVEN_BY = {
+    "svt": "sparse_vector_delta",
+    "svt-faithful": "sparse_vector_delta",
+    "composition": "stable_release_delta",
+    "gnmax": "gnmax_delta",
+    "confident-gnmax": "gnmax_delta",
+}
+"""What the δ that a row spends is a value of, where a plan proves it."""
 _COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK) * 2
 _ASSUMED = (
     Assumption(
@@ -84,7 +92,10 @@ def _guarantee(made: Plan) -> Guarantee:
         side="at_most",
         value=made.epsilon,
         adversary=Adversary.ANY,
-        theorem="composition of votes' noise: docs/proofs/accounting.md, with what the rows promise in learnability.md",
+        theorem=(
+            "composition of votes' noise; what rows promise about answers: tacit proof learnability",
+            *(f"theory.accounting.{_PROVEN_BY[mechanism]}" for mechanism in spent),
+        ),
         assumptions=_ASSUMED,
         detail={"delta": made.delta, "delta_spent": spent},
     )

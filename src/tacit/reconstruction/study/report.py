@@ -109,7 +109,7 @@ def _rebuilding(comparison: Comparison, candidates: int) -> str:
 
 
 def _refuted(comparison: Comparison, on_data: Attack) -> str:
-    certain = comparison.contradicted
+    certain = on_data in comparison.contradicting
     return (
         f"The prior is {'refuted' if certain else 'in doubt'}: somebody with the public inputs rebuilt those of --data "
         f"with an error of {safe_text(on_data.value, toward='nearest')} of the prior's variance, where the bound under "
@@ -124,7 +124,6 @@ def _rebuilding_unseen(comparison: Comparison, on_data: Attack | None) -> str:
     tried = f"A linear decoder left {reached} of such draws. "
     if on_data is not None:
         value = safe_text(on_data.value, toward="nearest")
-        tried = "" if comparison.contradicted else tried
         tried += f"On the inputs of --data, somebody with the public ones left {value}. "
     else:
         tried += "No attack was tried on the inputs of --data: they are fewer than 30, or all alike. "
@@ -141,10 +140,11 @@ def _hardly(guarantee: Guarantee) -> str:
 
 
 def _of(comparison: Comparison) -> tuple[Guarantee, float, str]:
-    """A guarantee, the least that the attack beside it got, and what it got in words."""
-    if comparison.attack is None:
+    """A guarantee, the least that the first attack on it got, and what it got in words."""
+    if not comparison.attacks:
         raise ValueError("only methods that are attacked are read like this")
-    return comparison.guarantee, comparison.attack.low, safe_text(comparison.attack.value, toward="nearest")
+    first = comparison.attacks[0]
+    return comparison.guarantee, first.low, safe_text(first.value, toward="nearest")
 
 
 def figures_of(features: Any, bounds: dict[str, _Array], data: Data, task: Task) -> tuple[Figure, ...]:

@@ -170,8 +170,8 @@ def _run(task: Task, features: nn.Module, gallery: _Array, advance: Callable[[st
                 run_folder.unclaim(task.out)
             raise
     # What real inputs give away decides, where it is more than the prior allows.
-    if on_data is not None and Comparison(guarantee=found["bayes"].guarantee, attack=on_data).contradicted:
-        found["bayes"] = Comparison(guarantee=found["bayes"].guarantee, attack=on_data)
+    if on_data is not None:
+        found["bayes"] = replace(found["bayes"], attacks=(*found["bayes"].attacks, on_data))
     comparisons = {method: found[method] for method in task.methods}
     return Report(
         command="bound",
@@ -215,7 +215,7 @@ def _naming(features: Any, gallery: _Array, task: Task) -> Comparison:
     guarantee = identification_bound(features, gallery, task.noise, **options)
     options["seed"] = task.seed + 1
     attack = nearest_candidate(features, gallery, task.noise, guarantee, **options)
-    return Comparison(guarantee=guarantee, attack=attack)
+    return Comparison(guarantee=guarantee, attacks=(attack,))
 
 
 def _rebuilding(features: Any, prior: Prior, task: Task) -> Comparison:
@@ -227,7 +227,7 @@ def _rebuilding(features: Any, prior: Prior, task: Task) -> Comparison:
     else:
         known = prior.sample(_KNOWN, seed=task.seed + 1)
         attack = linear_decoder(features, known, prior, task.noise, seed=task.seed, **error)
-    return Comparison(guarantee=guarantee, attack=attack)
+    return Comparison(guarantee=guarantee, attacks=(attack,))
 
 
 def _on_data(
