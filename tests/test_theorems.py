@@ -336,7 +336,7 @@ def test_the_proof_is_two_hops_from_a_printed_number(here, tmp_path):
         assert f"Proof ({theorem.page})" in printed
     data = json.loads(made.to_json())["comparisons"][0]["guarantee"]
     assert data["proofs"] == {name: theorems()[name].page for name in guarantee.references}
-    assert page.tags.count("details") == len(guarantee.references) == 2
+    assert page.tags.count("details") == len(guarantee.references) == 3
 
 
 def test_a_name_that_nobody_knows_is_shown_and_no_page_fails():

@@ -12,7 +12,7 @@ from ..planning import Plan, Row, plan
 _PROVEN_BY = {
     "svt": "sparse_vector_delta",
     "svt-faithful": "sparse_vector_delta",
-    "composition": "stable_release_delta",
+    "stable": "stable_release_delta",
     "gnmax": "gnmax_delta",
     "confident-gnmax": "gnmax_delta",
 }
