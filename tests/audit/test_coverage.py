@@ -182,7 +182,7 @@ def test_vectors_released_with_noise():
     for _ in range(runs):
         secret = np.arange(n) % 2
         output = 0.3 * rng.normal(size=(n, 2)) + (apart / 2 / math.sqrt(2)) * (2 * secret[:, None] - 1)
-        found = certify(secret, output, delta=DELTA, noise=noise)
+        found = certify(secret, output, delta=DELTA, loss="squared", noise=noise)
         failed += found.squared < value
         gap.append(found.squared - value)
     assert failed <= too_many(runs)
@@ -198,7 +198,7 @@ def test_vectors_of_many_coordinates_released_with_noise():
         secret = np.arange(n) % 2
         output = 0.1 * rng.normal(size=(n, 6))
         output[:, :2] += (apart / 2 / math.sqrt(2)) * (2 * secret[:, None] - 1)
-        found.append(certify(secret, output, delta=DELTA, noise=noise, seed=seed).squared)
+        found.append(certify(secret, output, delta=DELTA, loss="squared", noise=noise, seed=seed).squared)
     assert sum(bound < value for bound in found) <= too_many(runs)
     assert np.mean(found) < value + 0.15
 

@@ -18,7 +18,7 @@ from .figures import light
 from .proving import theorems
 from .rendering import template
 
-NOT_A_PROOF = "No attack shown here proves safety."
+FAILED_ATTACKS = "An attack that fails shows only that this attack failed."
 
 
 def picture_address(svg: str) -> str:
@@ -269,6 +269,8 @@ class Report:
             lines += _hanging(guarantee.theorem_text, "   theorem    ")
             if guarantee.proof_text:
                 lines += _hanging(guarantee.proof_text, "   proof      ")
+        if self.comparisons and not self.contradicted:
+            lines += ["", FAILED_ATTACKS]
         return "\n".join(lines) + "\n"
 
     def _repr_html_(self) -> str:
@@ -297,7 +299,7 @@ class Report:
 def verdict(comparison: Comparison) -> str:
     """What the comparison says, and what it does not say."""
     if not comparison.attacks:
-        return f"No attack of this class was run, so nothing shows how tight the bound is. {NOT_A_PROOF}"
+        return "Not attacked: nothing here shows how tight the bound is."
     count, beyond = len(comparison.attacks), len(comparison.contradicting)
     if beyond:
         who = "the attack" if count == 1 else f"{beyond} of {count} attacks"
@@ -311,7 +313,7 @@ def verdict(comparison: Comparison) -> str:
         f"stayed {distance} from the bound" if gap >= 0 else f"passed the bound by {distance}, within its uncertainty"
     )
     who = "the attack" if count == 1 else f"the nearest of {count} attacks"
-    return f"Not contradicted; {who} {place}. {NOT_A_PROOF}"
+    return f"Not contradicted; {who} {place}."
 
 
 def number_line(comparison: Comparison) -> dict[str, Any] | None:
