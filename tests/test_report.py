@@ -40,14 +40,7 @@ def test_html_says_what_must_be_said_in_the_right_order():
 def test_text_says_what_must_be_said_in_the_right_order():
     lines = report(comparison()).to_text().splitlines()
     text = " ".join(" ".join(lines).split())
-    order = [
-        "One & all.",
-        "Only you can check that",
-        "records are",
-        "1. Advantage",
-        "at most 0.5",
-        "An attack that fails",
-    ]
+    order = ["One & all.", "Only you can check that", "records are", "1. Advantage", "at most 0.5", "An attack that"]
     positions = [text.index(part) for part in order]
     assert positions == sorted(positions)
     assert max(len(line) for line in lines) <= 80
