@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import time
 
 import numpy as np
 import pytest
@@ -294,18 +293,11 @@ def test_plans_and_fits_know_the_same_mechanisms(rich):
 
 def test_plans_travel_as_json(rich):
     written = json.loads(json.dumps(rich.to_dict(), allow_nan=False))
-    assert written["schema"] == 1
+    assert written["schema"] == 2
     assert [row["mechanism"] for row in written["rows"]] == list(MECHANISMS)
     curve = plan(1000, 10, **BUDGET, error={10: 0.1}).to_dict()["error"]
     assert curve == {"10": 0.1}
     assert isinstance(rich, Plan)
-
-
-def test_a_plan_takes_less_than_two_seconds():
-    for inputs in ({"error": 0.05, "classes": 10}, {"vc_dimension": 10}, {"error": 0.05, "teachers": 250}):
-        begun = time.process_time()
-        plan(60_000, 999, epsilon=1.9, delta=1e-5, **inputs)
-        assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize(

@@ -356,8 +356,8 @@ def test_a_log_hears_how_far_a_long_run_is(run_here, monkeypatch):
     monkeypatch.setattr("tacit.cli.progress.LINE_EVERY", 0.0)
     finished = run_here(*quick, "--resume")
     assert finished.stderr.splitlines() == [
-        "multi-point, inputs 1 to 4 of 8 (step 1 of 2)",
-        "multi-point, inputs 5 to 8 of 8 (step 2 of 2)",
+        "0 of 2 steps done, multi-point, inputs 1 to 4 of 8",
+        "1 of 2 steps done, multi-point, inputs 5 to 8 of 8",
     ]
     assert run_here(*quick, "--resume", "--quiet").stderr == ""
 

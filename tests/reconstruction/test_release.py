@@ -197,7 +197,9 @@ def test_bases_that_are_none_are_refused(basis, images):
 
 def test_flat_inputs_have_no_cosine_modes():
     with pytest.raises(InputError, match="use basis='pixel'"):
-        multipoint_bounds(nn.Identity(), torch.rand(2, 5), Gaussian(1.0))
+        multipoint_bounds(nn.Identity(), torch.rand(2, 5), Gaussian(1.0), basis="dct")
+    assert multipoint_bounds(nn.Identity(), torch.rand(2, 5), Gaussian(1.0)).basis == "pixel"
+    assert multipoint_bounds(nn.Flatten(), torch.rand(2, 5, 5), Gaussian(1.0)).basis == "dct"
 
 
 @pytest.mark.parametrize("arrays", [True, False])
