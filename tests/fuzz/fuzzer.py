@@ -348,6 +348,7 @@ def worker(arguments: argparse.Namespace) -> None:
     from tacit import cli
 
     torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", module=r"torch\..*")  # what torch says to a damaged model is between the two
     cli.app = get_command(cli.app)  # once, not in every case
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     speak = os.fdopen(os.dup(1), "w", buffering=1)
