@@ -117,7 +117,8 @@ def _no_row_number(private: tables.Table, task: Task) -> None:
     Of so many records, others are in such an order by chance once in ten million times.
     """
     for name, column in private.items():
-        steps = np.diff(numbers(column))
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite ones are no steps
+            steps = np.diff(numbers(column))
         if name not in (task.label, task.ids) and len(steps) >= _ORDERED and ((steps > 0).all() or (steps < 0).all()):
             raise InputError(
                 f"column {name!r} of PRIVATE",
