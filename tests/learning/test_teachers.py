@@ -497,13 +497,16 @@ def test_ray_gives_the_same_votes_and_its_workers_may_die(ray, alone, tmp_path):
 
 def test_ray_behind_tls_talks_to_none_but_its_own(ray, ray_variables):
     """Who has no certificate of its authority, or none at all."""
-    start = [sys.executable, "-c", f"from tacit.runtime.workers import opened\nwith open_workers({ray!r}): pass"]
-    others = [
-        subprocess.Popen(start, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
-        for variables in (ray_over_tls(ray_variables, "theirs"), {"RAY_USE_TLS": "0"})
-    ]
-    for other in others:
-        assert "InputError: engine must name the client server of a Ray cluster" in other.communicate()[1]
+    start = [sys.executable, "-c", f"from tacit.runtime.workers import open_workers\nwith open_workers({ray!r}): pass"]
+    with contextlib.ExitStack() as stack:
+        others = [
+            stack.enter_context(
+                subprocess.Popen(start, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
+            )
+            for variables in (ray_over_tls(ray_variables, "theirs"), {"RAY_USE_TLS": "0"})
+        ]
+        said = [other.communicate()[1] for other in others]
+    assert all("InputError: engine must name the client server of a Ray cluster" in words for words in said)
 
 
 def test_a_worker_may_die_with_many_queries_in_its_memory(dask, tmp_path):
