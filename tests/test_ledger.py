@@ -1476,4 +1476,4 @@ def test_without_its_packages_the_error_says_what_to_install(package, place, tmp
         "except MissingExtraError as error:\n    print(error)\n"
     )
     finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "pip install 'tacit[ledger]'" in finished.stdout
+    assert "pip install '.[ledger]'" in finished.stdout

@@ -526,7 +526,7 @@ def test_workers_that_always_die_are_one_line():
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tacit\[ray\]'"), open_workers("ray://127.0.0.1:1"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[ray\]'"), open_workers("ray://127.0.0.1:1"):
         pass
 
 
@@ -651,6 +651,6 @@ def test_types_that_skops_does_not_trust_must_be_listed(tmp_path):
 
 def test_without_skops_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "skops.io", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tacit\[learning\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[learning\]'"):
         Teachers(GaussianNB(), 2, classes=range(3)).fit(*data(), folder=tmp_path / "kept")
     assert not (tmp_path / "kept").exists()

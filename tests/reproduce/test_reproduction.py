@@ -223,7 +223,7 @@ def unloaded(_):
     ],
 )
 def test_the_networks_of_imagenet_release_what_the_paper_says(make, features):
-    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit[vision]'")
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install '.[vision]'")
     torch.manual_seed(0)
     network = make(unloaded).eval()
     image, change = torch.randn(2, 1, 3, 91, 91)
@@ -244,7 +244,7 @@ def test_the_networks_of_the_small_sets_release_what_the_paper_says():
 
 
 def test_the_multipoint_bound_beats_the_search_on_a_small_image_of_squeezenet():
-    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit[vision]'")
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install '.[vision]'")
     torch.manual_seed(0)
     features = networks.squeezenet(unloaded).eval().features
     images = np.random.default_rng(0).normal(size=(1, 3, 2, 2))
@@ -262,7 +262,7 @@ def test_keras_sees_pixels_as_it_was_trained_to():
 
 
 def test_resnet50_is_the_one_of_keras():
-    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit[vision]'")
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install '.[vision]'")
     network = networks.resnet50(unloaded)
     blocks = [part for part in network.modules() if type(part).__name__ == "Bottleneck"]
     assert [part.conv1.stride[0] for part in blocks if part.downsample is not None] == [1, 2, 2, 2]

@@ -212,7 +212,7 @@ def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):
 
 def test_without_dask_the_extra_is_named(run_here, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert_one_line_error(run_here("--engine", "dask://127.0.0.1:1"), "pip install 'tacit[dask]'")
+    assert_one_line_error(run_here("--engine", "dask://127.0.0.1:1"), "pip install '.[dask]'")
 
 
 @pytest.fixture(scope="module")

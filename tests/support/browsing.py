@@ -23,7 +23,7 @@ def missing():
     if shutil.which("chromium") is None:
         return "no chromium on the path: apt-get install chromium"
     if importlib.util.find_spec("playwright") is None or importlib.util.find_spec("axe_playwright_python") is None:
-        return "no playwright or axe: pip install 'tacit[test]'"
+        return "no playwright or axe: make .venv/test"
     return None
 
 

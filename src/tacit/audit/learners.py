@@ -142,7 +142,7 @@ def _network(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) 
         import torch
     except ImportError:
         raise MissingExtraError(
-            "the attack by a network must have torch, got no such package; pip install 'tacit[torch]'"
+            "the attack by a network must have torch, got no such package; pip install '.[torch]' in Tacit's checkout"
         ) from None
     known = [_common(one, _MOST_INDICATORS) if one.dtype.kind == "U" else None for one in columns]
     spread = [(0.0, 1.0) if one.dtype.kind == "U" else _spread(one) for one in columns]

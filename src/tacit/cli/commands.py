@@ -71,7 +71,7 @@ def bound(
             from ..reconstruction import bound_files
         except ImportError:
             raise MissingExtraError(
-                "tacit bound must have torch, got no such package; pip install 'tacit[torch]'"
+                "tacit bound must have torch, got no such package; pip install '.[torch]' in Tacit's checkout"
             ) from None
 
         with progress(None, quiet=quiet) as advance:

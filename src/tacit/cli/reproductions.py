@@ -210,6 +210,6 @@ def _study(name: str) -> ModuleType:
         from ..reproduce import audits, finite, hcr, mapl, mechanisms
     except ModuleNotFoundError:
         raise MissingExtraError(
-            "tacit reproduce must have torch, got no such package; pip install 'tacit[learning,torch]'"
+            "tacit reproduce must have torch, got no such package; pip install '.[learning,torch]' in Tacit's checkout"
         ) from None
     return {"audits": audits, "finite": finite, "hcr": hcr, "mapl": mapl, "mechanisms": mechanisms}[name]

@@ -50,5 +50,6 @@ def _require_extras() -> None:
     missing = [name for name in ("torch", "opendp") if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingExtraError(
-            f"tacit demo must have torch and opendp, got no {' and no '.join(missing)}; pip install 'tacit[demo]'"
+            f"tacit demo must have torch and opendp, got no {' and no '.join(missing)}; "
+            "pip install '.[demo]' in Tacit's checkout"
         )

@@ -22,7 +22,8 @@ def needed() -> Any:
         import skops.io
     except ImportError:
         raise MissingExtraError(
-            "folder must have skops, which stores teachers, got no such package; pip install 'tacit[learning]'"
+            "folder must have skops, which stores teachers, got no such package; "
+            "pip install '.[learning]' in Tacit's checkout"
         ) from None
     return skops.io
 

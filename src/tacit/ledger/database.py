@@ -104,7 +104,7 @@ def _sqlalchemy() -> Any:
         import sqlalchemy
     except ImportError:
         raise MissingExtraError(
-            "the ledger must have SQLAlchemy, got no such package; pip install 'tacit[ledger]'"
+            "the ledger must have SQLAlchemy, got no such package; pip install '.[ledger]' in Tacit's checkout"
         ) from None
     return sqlalchemy
 
@@ -171,7 +171,7 @@ def _engine(where: str) -> Any:
         ) from None
     except ImportError:
         raise MissingExtraError(
-            "PostgreSQL ledgers must have psycopg, got no such package; pip install 'tacit[ledger]'"
+            "PostgreSQL ledgers must have psycopg, got no such package; pip install '.[ledger]' in Tacit's checkout"
         ) from None
 
 

@@ -89,7 +89,7 @@ def client(engine: str, *, name: str = "--engine") -> Iterator[Any]:
         import distributed
     except ImportError:
         raise MissingExtraError(
-            f"{name} {engine} must have Dask, got no such package; pip install 'tacit[dask]'"
+            f"{name} {engine} must have Dask, got no such package; pip install '.[dask]' in Tacit's checkout"
         ) from None
     where = engine.removeprefix(INSECURE).replace("dask://", "tcp://")
     missing = [key for key in _CERTIFICATES if not dask.config.get(f"distributed.comm.tls.{key}", None)]

@@ -143,7 +143,8 @@ def _ray(engine: str, host: str, port: int) -> Iterator[None]:
         from ray.util.joblib import register_ray
     except ImportError:
         raise MissingExtraError(
-            f"engine {engine} must have Ray and its client, got no such packages; pip install 'tacit[ray]'"
+            f"engine {engine} must have Ray and its client, got no such packages; "
+            "pip install '.[ray]' in Tacit's checkout"
         ) from None
     if ray.is_initialized():
         raise InputError(

@@ -209,7 +209,8 @@ def _torch() -> Any:
         import torch
     except ImportError:
         raise MissingExtraError(
-            "NetworkClassifier must have torch and safetensors, got no such packages; pip install 'tacit[torch]'"
+            "NetworkClassifier must have torch and safetensors, got no such packages; "
+            "pip install '.[torch]' in Tacit's checkout"
         ) from None
     return torch
 

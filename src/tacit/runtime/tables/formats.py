@@ -67,6 +67,6 @@ def loaded_arrow() -> Any:
         import pyarrow.parquet
     except ImportError:
         raise MissingExtraError(
-            "CSV and Parquet files must have pyarrow, got no such package; pip install 'tacit[tables]'"
+            "CSV and Parquet files must have pyarrow, got no such package; pip install '.[tables]' in Tacit's checkout"
         ) from None
     return pyarrow
