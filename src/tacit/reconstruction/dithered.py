@@ -48,7 +48,9 @@ class Dithered(nn.Module):
                 "features", features, requirement="must be a module or a callable", remedy="pass the model"
             )
         if not hasattr(noise, "shaped"):
-            raise InputError("noise", noise, requirement="must be a noise of this room", remedy="use Gaussian(sigma)")
+            raise InputError(
+                "noise", noise, requirement="must be a noise of tacit.reconstruction", remedy="use Gaussian(sigma)"
+            )
         self.noise = noise
         self.released = _Projected(features, keep, public, projection_seed)
 

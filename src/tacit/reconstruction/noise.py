@@ -330,7 +330,10 @@ class Quantized:
     def __init__(self, noise: Noise, step: float) -> None:
         if isinstance(noise, Quantized) or not hasattr(noise, "shaped"):
             raise InputError(
-                "noise", noise, requirement="must be an unrounded noise of this room", remedy="use Gaussian(sigma)"
+                "noise",
+                noise,
+                requirement="must be an unrounded noise of tacit.reconstruction",
+                remedy="use Gaussian(sigma)",
             )
         self.noise = noise
         remedy = "give the step that the release is rounded to; low bits leak through a finer one"
@@ -438,7 +441,9 @@ def _skew(matrix: _Array) -> float:
 def checked_noise(noise: object) -> None:
     """A noise of this room, or an object that does what the bounds ask of one."""
     if isinstance(noise, type) or not isinstance(noise, Noise):
-        raise InputError("noise", noise, requirement="must be a noise of this room", remedy="use Gaussian(sigma)")
+        raise InputError(
+            "noise", noise, requirement="must be a noise of tacit.reconstruction", remedy="use Gaussian(sigma)"
+        )
 
 
 def unrounded(noise: Noise) -> Noise:
