@@ -326,7 +326,7 @@ def test_models_that_know_only_the_candidates_will_do():
 @pytest.mark.parametrize("bound", [multipoint_bounds, single_mode_bounds, hcr_bounds, two_point_bounds, local_limit])
 @pytest.mark.parametrize("noise", [0.5, None, Gaussian])
 def test_noise_that_is_none_is_refused(bound, noise, images):
-    with pytest.raises(InputError, match="noise must be a noise of tacit.reconstruction"):
+    with pytest.raises(InputError, match=r"noise must be a noise of tacit\.reconstruction"):
         bound(nn.Flatten(), images, noise)
 
 
