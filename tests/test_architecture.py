@@ -172,6 +172,9 @@ def test_the_front_door_offers_what_it_says():
     for name in tacit.__all__:
         assert getattr(tacit, name) is not None
         assert name == "__version__" or f"`{name}`" in (ROOT / "docs" / "reference" / "tacit.md").read_text(), name
+    needed = {"TYPE_CHECKING", "Any", "annotations", "import_module", "version"}
+    held = {name for name, value in vars(tacit).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert held - needed <= set(tacit.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         tacit.nothing  # noqa: B018
 

@@ -177,6 +177,7 @@ class GNMaxKind(Kind):
 
     name = "gnmax"
     title = "GNMax"
+    theorem = "theory.accounting.gnmax_delta"
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
         """About those of the mechanism itself, which take longer to find."""

@@ -30,6 +30,8 @@ class Kind(ABC):
     """Whether a private estimate of the teachers' error may set its refusals."""
     proposed: ClassVar[bool] = False
     """Whether it confirms proposed labels, and answers nothing else."""
+    theorem: ClassVar[str] = ""
+    """What the δ that a row of a plan spends is a value of; empty where it is proven only when it is run."""
     caveat: ClassVar[str] = ""
     """What is to be said beside a picture of plans."""
 

@@ -116,6 +116,7 @@ class SparseVectorKind(Kind):
 
     name = "svt"
     title = "sparse vector, tight"
+    theorem = "theory.accounting.sparse_vector_delta"
     informed = True
     variant: ClassVar[str] = "tight"
 

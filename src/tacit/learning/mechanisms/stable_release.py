@@ -84,6 +84,7 @@ class StableKind(Kind):
 
     name = "stable"
     title = "plain composition"
+    theorem = "theory.accounting.stable_release_delta"
     compared = False
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:

@@ -7,16 +7,9 @@ from collections.abc import Mapping, Sequence
 from ...core.errors import InputError
 from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee, decoded, safe_text, text_above
 from ...report import Figure, Report, Table, figures
+from ..mechanisms.registry import KINDS
 from ..planning import Plan, Row, plan
 
-_PROVEN_BY = {
-    "svt": "sparse_vector_delta",
-    "svt-faithful": "sparse_vector_delta",
-    "stable": "stable_release_delta",
-    "gnmax": "gnmax_delta",
-    "confident-gnmax": "gnmax_delta",
-}
-"""What the δ that a row spends is a value of, where a plan proves it."""
 _COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK) * 2
 _ASSUMED = (
     Assumption(
@@ -94,7 +87,7 @@ def _guarantee(made: Plan) -> Guarantee:
         adversary=Adversary.ANY,
         theorem=(
             "composition of votes' noise; what rows promise about answers: tacit proof learnability",
-            *(f"theory.accounting.{_PROVEN_BY[mechanism]}" for mechanism in spent),
+            *dict.fromkeys(KINDS[mechanism].theorem for mechanism in spent),
         ),
         assumptions=_ASSUMED,
         detail={"delta": made.delta, "delta_spent": spent},
