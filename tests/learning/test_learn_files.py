@@ -1,5 +1,6 @@
 """`tacit learn` as people run it: real tables, real kills, and nothing private in what is published."""
 
+import base64
 import csv
 import json
 import os
@@ -171,6 +172,12 @@ def published(place):
                     yield from ((f"{path.name}/{name}", archive.read(name)) for name in archive.namelist())
 
 
+def legible(content):
+    """The content with its Base64 decoded and without its digests, where any four digits may stand by chance."""
+    decoded = re.sub(rb"base64,([A-Za-z0-9+/=]+)", lambda found: base64.b64decode(found[1]), content)
+    return re.sub(rb"[0-9a-f]{64}", b"", decoded)
+
+
 def test_nothing_private_is_published(folder, finished):
     key = run_folder.record(folder / "out" / "private" / "release.json", dict, claimed=False)["key"]
     owner = json.loads((folder / "out" / "private" / "owner.json").read_text())["detail"]
@@ -191,7 +198,7 @@ def test_nothing_private_is_published(folder, finished):
         for secret in (PLACE, key, unprotected, "teacher-0"):
             assert secret.encode() not in content, f"{secret} stands in {name}"
         # How many private records there are, as a number of its own: skops names parts by addresses, of 15 digits.
-        assert not re.search(rb"(?<!\d)1500(?!\d)", content), f"1500 stands in {name}"
+        assert not re.search(rb"(?<!\d)1500(?!\d)", legible(content)), f"1500 stands in {name}"
         if name != "labelled.csv":  # public records may be equal to private ones
             assert not any(record in content for record in records)
         if name == "results.json":
