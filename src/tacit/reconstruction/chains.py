@@ -30,11 +30,17 @@ _ROWS = 512
 _MOST_TURNED = 4096
 """Numbers of a prior up to which all pairs of them are looked at for good directions."""
 
-_PILOT_POINTS = 16
-_TUNING_ROUNDS = 30
+_PILOT_POINTS = 8
+_TUNING_ROUNDS = 24
+_ASCENT = 20
+"""Steps towards the most likely numbers, around which trajectories turn."""
 _TRAJECTORY = 1.6
 """About a quarter of a turn, after which a Gaussian in good directions has forgotten where it was."""
 _MOST_LEAPS = 24
+_WIDE = (0.5, 2.0, 8.0, 64.0)
+"""Sizes of wide moves; the last one nearly draws from the prior."""
+_EVER = 0.1
+"""Share of pilot chains that some wide move must have moved."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -70,10 +76,15 @@ class State(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A release in every row, and, for a prior of several components, how often each of them is proposed then."""
+    """A release in every row, and what chains make of it: nothing here depends on the true input otherwise.
+
+    `proposals` says, for a prior of several components, how often each of them is proposed; `centre` holds numbers
+    around which the others may lie.
+    """
 
     released: Tensor
     proposals: Tensor | None
+    centre: Tensor | None
 
     def repeated(self, times: int) -> Given:
         """Every release this many times."""
@@ -152,15 +163,32 @@ class Target:
             parts.append(found.to(torch.float64).nan_to_num())
         return torch.cat(parts) - numbers
 
+    def has_derivatives(self, numbers: Tensor, components: Tensor, released: Tensor) -> bool:
+        """Whether the density can be differentiated, and its derivative says more than the prior's."""
+        try:
+            force = self.force(numbers, components, Given(released, None, None))
+        except InputError:
+            return False
+        return bool((force != -numbers).any())
+
     def given(self, released: Tensor) -> Given:
         """Releases as chains need them; half of all jumps go where a release is likely."""
         weights = self.prior.weights.to(released.device)
         if len(weights) == 1:
-            return Given(released, None)
+            return Given(released, None, None)
         clean = self.release.features(self.prior.centres().to(released.device))
         logs = torch.stack([self.density.log(released - row) for row in clean], dim=1)
         likely = torch.softmax(weights.log() + logs.nan_to_num(neginf=-1e300), dim=1)
-        return Given(released, (likely + weights) / 2)
+        return Given(released, (likely + weights) / 2, None)
+
+    def centred(self, given: Given, widths: Tensor) -> Given:
+        """With numbers that are likely given the release: some steps of gradient ascent from the prior's mean."""
+        centre = torch.zeros(len(given.released), self.prior.size, dtype=torch.float64, device=widths.device)
+        components, last = torch.zeros_like(centre[:, 0], dtype=torch.long), torch.zeros_like(centre)
+        for _ in range(_ASCENT):
+            last = 0.5 * last + 0.5 * widths.square() * self.force(centre, components, given)
+            centre = centre + last
+        return given._replace(centre=centre.nan_to_num())
 
 
 class Move(ABC):
@@ -190,40 +218,47 @@ def _decided(
 
 @dataclass(frozen=True, kw_only=True)
 class Hamiltonian(Move):
-    """Leapfrog steps with a diagonal mass: needs derivatives, and moves all numbers far at once.
+    """Trajectories with a diagonal mass: needs derivatives, and moves all numbers far at once.
 
-    The map is its own inverse, but for the sign of the momentum, and keeps volumes, whatever function of the position
-    the force is: a wrong force costs acceptance alone.
+    Half a kick by the force, a drift, half a kick; the drift is a straight line, or a turn around the centre that was
+    found for the release, and the kicks are by what the turn leaves over. Each part keeps volumes and is its own
+    inverse once the momentum is reversed, whatever function of the position the force is: a wrong force costs
+    acceptance alone.
     """
 
     target: Target
     widths: Tensor
     size: float
+    turning: bool
     allowed: float = math.inf
 
-    aim = 0.7
+    aim = 0.75
     """The share of accepted steps that sizes are tuned to."""
 
     @property
     def leaps(self) -> int:
-        """Leapfrog steps in a row."""
+        """Kicks and drifts in a row."""
         return min(max(round(_TRAJECTORY / self.size), 1), _MOST_LEAPS)
 
-    def __call__(
-        self, state: State, given: Given, factor: float, generator: torch.Generator
-    ) -> tuple[State, Tensor]:
-        target, step = self.target, self.size * factor * self.widths
+    def __call__(self, state: State, given: Given, factor: float, generator: torch.Generator) -> tuple[State, Tensor]:
+        target, angle = self.target, self.size * factor
         numbers, force = state.numbers, state.force
         if force is None:
             force = target.force(numbers, state.components, given)
         momentum = torch.randn(numbers.shape, generator=generator, dtype=torch.float64, device=numbers.device)
         before = momentum.square().sum(dim=1) / 2 - _log_prior(numbers)
         start = state._replace(force=force)
+        centre = given.centre if self.turning else None
         for _ in range(self.leaps):
-            momentum = momentum + step / 2 * force
-            numbers = numbers + step * momentum
+            momentum = momentum + angle / 2 * self._kick(numbers, force, centre)
+            if centre is None:
+                numbers = numbers + angle * self.widths * momentum
+            else:
+                apart = (numbers - centre) / self.widths
+                numbers = centre + self.widths * (math.cos(angle) * apart + math.sin(angle) * momentum)
+                momentum = math.cos(angle) * momentum - math.sin(angle) * apart
             force = target.force(numbers, state.components, given)
-            momentum = momentum + step / 2 * force
+            momentum = momentum + angle / 2 * self._kick(numbers, force, centre)
         lost = ~(numbers.isfinite().all(dim=1) & momentum.isfinite().all(dim=1))
         numbers = torch.where(lost[:, None], state.numbers, numbers)
         proposed = target.state(numbers, state.components, given)._replace(force=force)
@@ -231,6 +266,11 @@ class Hamiltonian(Move):
         log_ratio = (proposed.likelihood - state.likelihood) - (after - before)
         log_ratio = torch.where(lost, -math.inf, log_ratio)
         return _decided(start, proposed, log_ratio, self.allowed, generator, _GRANTED * (before + after))
+
+    def _kick(self, numbers: Tensor, force: Tensor, centre: Tensor | None) -> Tensor:
+        """The force, in units of the widths; without what turning around the centre does."""
+        kick = self.widths * force
+        return kick if centre is None else kick + (numbers - centre) / self.widths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +296,8 @@ class CrankNicolson(Move):
         drawn = torch.randn(state.numbers.shape, generator=generator, dtype=torch.float64, device=told.device)
         numbers = (1 - fresh).sqrt() * state.numbers + fresh.sqrt() * drawn
         proposed = self.target.state(numbers, state.components, given)
-        return _decided(state, proposed, proposed.likelihood - state.likelihood, self.allowed, generator)
+        change = proposed.likelihood - state.likelihood
+        return _decided(state._replace(force=None), proposed, change, self.allowed, generator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,44 +324,65 @@ class Jump(Move):
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """Moves in a fixed order; step t of a walk uses the same sizes in both directions."""
+    """Moves in a fixed order; step t of a walk uses the same sizes in both directions.
+
+    Beside the main move there are jumps between the components of a prior, where it has several, and wide moves to
+    places that no short one reaches, where pilots have shown that these are ever accepted.
+    """
 
     target: Target
     main: Hamiltonian | CrankNicolson
+    wide: bool = True
 
-    @property
-    def moves(self) -> list[Move]:
-        """What one step is made of."""
-        several = len(self.target.prior.weights) > 1
-        return [Jump(target=self.target, allowed=self.main.allowed), self.main] if several else [self.main]
+    def moves(self, place: int) -> list[Move]:
+        """What the step at a place of a walk is made of."""
+        found: list[Move] = [self.main]
+        if self.wide:
+            found.insert(0, self._wide(place))
+        if len(self.target.prior.weights) > 1:
+            found.insert(0, Jump(target=self.target, allowed=self.main.allowed))
+        return found
 
     def step(
         self, state: State, given: Given, place: int, generator: torch.Generator, *, backwards: bool = False
     ) -> tuple[State, Tensor]:
-        """The step at a place of the walk, with its moves in order or in reverse; and where the main one succeeded."""
+        """The step at a place of a walk, with its moves in order or in reverse; and where the main one succeeded."""
         # Sizes that differ from step to step, so that no direction comes back to where it was every time.
         factor = 0.75 + 0.5 * ((place + 1) * _GOLDEN % 1)
         accepted = torch.zeros(len(state.numbers), dtype=torch.bool, device=state.numbers.device)
-        for move in reversed(self.moves) if backwards else self.moves:
+        for move in reversed(self.moves(place)) if backwards else self.moves(place):
             state, moved = move(state, given, factor, generator)
             accepted = moved if move is self.main else accepted
         return state, accepted
 
-    def with_size(self, size: float) -> Chain:
-        """The same with another size of the main move."""
-        return replace(self, main=replace(self.main, size=size))
+    def given(self, released: Tensor) -> Given:
+        """Releases as this chain needs them."""
+        found = self.target.given(released)
+        turning = isinstance(self.main, Hamiltonian) and self.main.turning
+        return self.target.centred(found, self.main.widths) if turning else found
 
-    def tuned(self, state: State, given: Given, generator: torch.Generator) -> tuple[Chain, State]:
+    def tuned(self, numbers: Tensor, components: Tensor, released: Tensor, generator: torch.Generator) -> Chain:
         """With the size that accepts as often as it should, on pilot chains that are not used again."""
-        chain, worst = self, float(state.error.max())
-        for round_ in range(_TUNING_ROUNDS):
-            state, accepted = chain.step(state, given, round_, generator)
+        main, given = self.main, self.given(released)
+        state = self.target.state(numbers, components, given)
+        worst = float(state.error.max())
+        for place in range(_TUNING_ROUNDS):
+            state, accepted = replace(self, main=main, wide=False).step(state, given, place, generator)
             rate = float(accepted.double().mean())
-            gain = 2.0 / (1 + round_ / 3)
-            chain = chain.with_size(chain.main.size * math.exp(gain * (rate - chain.main.aim)))
+            gain = 2.0 / (1 + place / 3)
+            main = replace(main, size=min(main.size * math.exp(gain * (rate - main.aim)), _TRAJECTORY))
             worst = max(worst, float(state.error.max()))
+        gone = torch.zeros_like(accepted)
+        for place in range(2 * len(_WIDE)):
+            state, accepted = self._wide(place)(state, given, 1.0, generator)
+            gone |= accepted
         allowed = 8 * (worst + _GRANTED * self.target.prior.size)
-        return replace(chain, main=replace(chain.main, allowed=allowed)), state
+        return replace(self, main=replace(main, allowed=allowed), wide=float(gone.double().mean()) > _EVER)
+
+    def _wide(self, place: int) -> CrankNicolson:
+        return CrankNicolson(
+            target=self.target, widths=self.main.widths, size=_WIDE[place % len(_WIDE)], allowed=self.main.allowed
+        )
 
 
 def _log_prior(numbers: Tensor) -> Tensor:

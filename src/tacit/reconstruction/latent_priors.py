@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-import math
 from abc import ABC, abstractmethod
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..core import validate
 from ..core.errors import InputError
-from .basis import basis_of
-from .priors import Mixture, fingerprint
-from .release import loaded
+from .priors import Mixture
 
 
 class LatentPrior(ABC):
@@ -102,19 +97,21 @@ class _Normal(LatentPrior):
         self.mean, self.matrix = mean, matrix
         self.shape, self.size, self.description = shape, len(matrix), description
         self.weights = torch.ones(1, dtype=torch.float64)
+        self._kept: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
 
     def decode(self, numbers: Tensor, components: Tensor) -> Tensor:  # noqa: ARG002 — there is one
-        found = self.mean.to(numbers) + numbers @ self.matrix.to(numbers)
-        return found.reshape(-1, *self.shape)
+        kind = (numbers.dtype, numbers.device)
+        if kind not in self._kept:
+            self._kept[kind] = (self.mean.to(numbers), self.matrix.to(numbers))
+        mean, matrix = self._kept[kind]
+        return torch.addmm(mean, numbers, matrix).reshape(-1, *self.shape)
 
     @property
     def variances(self) -> Tensor:
         return self.matrix.square().sum(dim=0)
 
     def turned(self, matrix: Tensor) -> LatentPrior:
-        found = copy.copy(self)
-        found.matrix = matrix.to(self.matrix) @ self.matrix
-        return found
+        return _Normal(self.mean, matrix.to(self.matrix) @ self.matrix, self.shape, self.description)
 
 
 class _Several(LatentPrior):

@@ -329,7 +329,8 @@ def posterior_attack(
     prior: object,
     noise: Noise,
     *,
-    steps: int = 200,
+    steps: int = 100,
+    chains: int = 4,
     tries: int = 300,
     kernel: str = "auto",
     confidence: float = 0.999,
@@ -348,7 +349,9 @@ def posterior_attack(
     noise
         Any noise with a density.
     steps
-        Of the chain, which starts at a fresh draw from the prior; the mean is taken over the second half of them.
+        Of each chain; the mean is taken over the second half of them.
+    chains
+        How many there are for each input, each from a fresh draw from the prior.
     tries
         How many inputs are rebuilt.
     kernel
@@ -371,19 +374,21 @@ def posterior_attack(
     known = latent(prior)
     validate.choice("kernel", kernel, _KERNELS, remedy="use auto")
     steps = validate.whole("steps", steps, at_least=2, remedy="use 200")
+    chains = validate.whole("chains", chains, at_least=1, remedy="use 4")
     tries = validate.whole("tries", tries, at_least=30, remedy="use 300")
     sure = validate.probability("confidence", confidence, remedy="use 0.999")
     sampler = Sampler.opened(features, known, noise, kernel=kernel, seed=seed, feature_error=feature_error)
     start, given = sampler.drawn(tries)
-    truth = sampler.inputs(start)
-    target, total = sampler.chain.target, torch.zeros_like(truth)
-    state = target.state(*target.prior.drawn(tries, sampler.generator), given)
+    truth, given = sampler.inputs(start), given.repeated(chains)
+    target = sampler.chain.target
+    state = target.state(*target.prior.drawn(tries * chains, sampler.generator), given)
+    total = torch.zeros_like(sampler.inputs(state))
     for place in range(steps):
         state, _ = sampler.chain.step(state, given, place, sampler.generator)
         if place >= steps // 2:
             total += sampler.inputs(state)
         advance((place + 1) / steps)
-    guess = total / (steps - steps // 2)
+    guess = total.reshape(tries, chains, *known.shape).mean(dim=1) / (steps - steps // 2)
     errors = as_array((guess - truth).square().flatten(1).mean(dim=1)) / float(known.variances.mean())
     mean = float(errors.mean())
     width = float(stats.t.ppf((1 + sure) / 2, tries - 1) * errors.std(ddof=1) / math.sqrt(tries))
@@ -394,7 +399,7 @@ def posterior_attack(
         high=mean + width,
         confidence=sure,
         adversary=Adversary.PRIOR.scoped(known.description),
-        method=f"mean of a chain that sees the release, {steps} steps; interval approximate, Student's",
+        method=f"mean of {chains} chains that see the release, {steps} steps each; interval approximate, Student's",
     )
 
 
@@ -430,27 +435,18 @@ class Sampler:
         generator = torch.Generator(release.inputs.device).manual_seed(seed)
         turned, widths = good_directions(release, prior, noise, generator)
         target = Target(release=release, prior=turned, density=NoiseDensity.of(noise))
-        found = None
-        if kernel != "crank-nicolson":
-            main = Hamiltonian(target=target, widths=widths, size=0.3)
-            found = cls(release, noise, Chain(target=target, main=main), generator)
-            if kernel == "auto" and not found.has_derivatives():
-                found = None
-        if found is None:
-            main_ = CrankNicolson(target=target, widths=widths, size=0.5)
-            found = cls(release, noise, Chain(target=target, main=main_), generator)
-        state, given = found.drawn(_PILOTS)
-        found.chain, _ = found.chain.tuned(state, given, generator)
-        return found
-
-    def has_derivatives(self) -> bool:
-        """Whether the density can be differentiated, and its derivative says more than the prior's."""
-        state, given = self.drawn(8)
-        try:
-            force = self.chain.target.force(state.numbers, state.components, given)
-        except InputError:
-            return False
-        return bool((force != -state.numbers).any())
+        numbers, components = turned.drawn(_PILOTS, generator)
+        clean = release.features(turned.decode(numbers, components))
+        released = clean + unrounded(noise).sample(clean, generator)
+        if kernel == "auto":
+            kernel = "hamiltonian" if target.has_derivatives(numbers, components, released) else "crank-nicolson"
+        mains: list[Hamiltonian | CrankNicolson] = [CrankNicolson(target=target, widths=widths, size=0.5)]
+        if kernel == "hamiltonian":
+            # Turns need a centre, which a prior of several components does not have.
+            kinds = (True, False) if len(prior.weights) == 1 else (False,)
+            mains = [Hamiltonian(target=target, widths=widths, size=0.3, turning=turning) for turning in kinds]
+        chains = [Chain(target=target, main=main).tuned(numbers, components, released, generator) for main in mains]
+        return cls(release, noise, max(chains, key=lambda chain: chain.main.size), generator)
 
     @property
     def accepted(self) -> float:
@@ -458,16 +454,12 @@ class Sampler:
         return self._accepted / max(self._taken, 1)
 
     def drawn(self, count: int) -> tuple[State, Given]:
-        """Chains at fresh true inputs, and these inputs' releases."""
+        """Chains at fresh true inputs, and these inputs' releases, unrounded."""
         target = self.chain.target
         numbers, components = target.prior.drawn(count, self.generator)
         clean = self.release.features(target.prior.decode(numbers, components))
-        given = target.given(clean + self.noise_for(clean))
+        given = self.chain.given(clean + unrounded(self.noise).sample(clean, self.generator))
         return target.state(numbers, components, given), given
-
-    def noise_for(self, clean: Tensor) -> Tensor:
-        """Fresh noise; before rounding, where the release is rounded."""
-        return unrounded(self.noise).sample(clean, self.generator)
 
     def inputs(self, state: State) -> Tensor:
         """The inputs at which chains are."""
@@ -519,7 +511,7 @@ class Sampler:
 
     def chain_variation(self, half: int, ends: int) -> float:
         """How far wrong decisions may take the law of a star, in total variation."""
-        return min(half * (ends + 1) * len(self.chain.moves) * self.chain.main.allowed, 1.0)
+        return min(half * (ends + 1) * len(self.chain.moves(0)) * self.chain.main.allowed, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
