@@ -20,6 +20,7 @@ from .identification import identification_bound
 from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform
 from .other_noise import Density, Sampled
+from .posterior import PosteriorBounds, posterior_attack, posterior_bound
 from .priors import Gallery, Mixture, Prior
 from .study import bound, bound_files
 from .twin_search import Twins, twins
@@ -44,6 +45,7 @@ __all__ = [
     "LocalLimit",
     "Mixture",
     "Noise",
+    "PosteriorBounds",
     "Prior",
     "Quantized",
     "Sampled",
@@ -65,6 +67,8 @@ __all__ = [
     "multipoint_bounds",
     "nearest_candidate",
     "perturbation",
+    "posterior_attack",
+    "posterior_bound",
     "posterior_mean",
     "release_assumptions",
     "single_mode_bounds",
