@@ -1,7 +1,7 @@
 """Markov chains that leave the law of an input, given its release, as it is (docs/proofs/posterior.md).
 
-All moves are reversible with respect to that law. A chain takes them in a fixed order, or in the reverse order, and none
-of them depends on the true input: sizes are tuned on pilot draws.
+All moves are reversible with respect to that law. A chain takes them in a fixed order, or in the reverse order. None of
+them depends on the true input: sizes are tuned on pilot draws.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .other_noise import Density, Sampled
 from .release import Release, as_array, derivatives, type_error
 
 _GRANTED = 1e-13
-"""Relative error granted to float64 sums of squares, tests/reconstruction/test_posterior.py measures it."""
+"""Relative error granted to float64 sums of squares; tests/reconstruction/test_posterior.py measures it."""
 
 _ROWS = 512
 """Inputs that are differentiated together."""
@@ -59,7 +59,9 @@ class State(NamedTuple):
 
     def repeated(self, times: int) -> State:
         """Every chain this many times."""
-        return State(*(part if part is None else part.repeat_interleave(times, dim=0) for part in self))
+        numbers, components, likelihood, error = (part.repeat_interleave(times, dim=0) for part in self[:4])
+        force = None if self.force is None else self.force.repeat_interleave(times, dim=0)
+        return State(numbers, components, likelihood, error, force)
 
     def where(self, accepted: Tensor, other: State) -> State:
         """The other state's rows where accepted, else this one's."""
@@ -88,7 +90,10 @@ class Given(NamedTuple):
 
     def repeated(self, times: int) -> Given:
         """Every release this many times."""
-        return Given(*(part if part is None else part.repeat_interleave(times, dim=0) for part in self))
+        proposals, centre = (
+            None if part is None else part.repeat_interleave(times, dim=0) for part in (self.proposals, self.centre)
+        )
+        return Given(self.released.repeat_interleave(times, dim=0), proposals, centre)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +128,7 @@ class NoiseDensity:
             )
         if isinstance(inner, Sampled):
             joint = inner.log_density
-            return cls(
-                log=lambda rows: torch.as_tensor(joint(as_array(rows))).to(rows), slope=_constant(inner.slope)
-            )
+            return cls(log=lambda rows: torch.as_tensor(joint(as_array(rows))).to(rows), slope=_constant(inner.slope))
         raise NoTheoremError(f"chains must have a noise with a density, got {noise!r}; use bayes_bound")
 
 
@@ -195,9 +198,7 @@ class Move(ABC):
     """A reversible step of every chain."""
 
     @abstractmethod
-    def __call__(
-        self, state: State, given: Given, factor: float, generator: torch.Generator
-    ) -> tuple[State, Tensor]:
+    def __call__(self, state: State, given: Given, factor: float, generator: torch.Generator) -> tuple[State, Tensor]:
         """The chains after the step, and where it was accepted; `factor` stretches the step."""
 
 
@@ -288,9 +289,7 @@ class CrankNicolson(Move):
     aim = 0.3
     leaps = 1
 
-    def __call__(
-        self, state: State, given: Given, factor: float, generator: torch.Generator
-    ) -> tuple[State, Tensor]:
+    def __call__(self, state: State, given: Given, factor: float, generator: torch.Generator) -> tuple[State, Tensor]:
         told = 1 / self.widths.square() - 1  # about how much a release says, in units of the prior
         fresh = (self.size * factor) ** 2 / ((self.size * factor) ** 2 + told)
         drawn = torch.randn(state.numbers.shape, generator=generator, dtype=torch.float64, device=told.device)
@@ -308,7 +307,11 @@ class Jump(Move):
     allowed: float = math.inf
 
     def __call__(
-        self, state: State, given: Given, factor: float, generator: torch.Generator  # noqa: ARG002 — no size
+        self,
+        state: State,
+        given: Given,
+        factor: float,  # noqa: ARG002 — a jump has no size
+        generator: torch.Generator,
     ) -> tuple[State, Tensor]:
         assert given.proposals is not None  # noqa: S101 — for types
         components = torch.multinomial(given.proposals, 1, generator=generator)[:, 0]
@@ -389,7 +392,9 @@ def _log_prior(numbers: Tensor) -> Tensor:
     return -numbers.square().sum(dim=1) / 2
 
 
-def good_directions(release: Release, prior: LatentPrior, noise: Noise, generator: torch.Generator) -> tuple[LatentPrior, Tensor]:
+def good_directions(
+    release: Release, prior: LatentPrior, noise: Noise, generator: torch.Generator
+) -> tuple[LatentPrior, Tensor]:
     """A prior turned to directions in which its numbers are nearly independent given a release, and their spreads.
 
     From forward differences at a few pilot draws. Any directions and spreads are valid.

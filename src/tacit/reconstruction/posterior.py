@@ -1,4 +1,4 @@
-"""What stays hidden under a stated prior, nearly exactly: chains that start at the true input, and the attack beside it."""
+"""What stays hidden under a stated prior, nearly exactly: chains that start at the true input, and their attack."""
 
 from __future__ import annotations
 
@@ -296,9 +296,7 @@ def posterior_bound(
     if found.labels is not None:
         named = attribute_success(found.labels, inside=fits.numpy(), failure_probability=share, **paid)
     if found.distances is not None and radius is not None:
-        near = radius_success(
-            found.distances, radius=radius, inside=fits.numpy(), failure_probability=share, **paid
-        )
+        near = radius_success(found.distances, radius=radius, inside=fits.numpy(), failure_probability=share, **paid)
     return PosteriorBounds(
         remaining=min(max(down(mse / total), 0.0), 1.0),
         rmse=rmse,

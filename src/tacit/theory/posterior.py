@@ -1,7 +1,7 @@
 """What chains that start at the true input prove about everyone's error (docs/proofs/posterior.md).
 
-A *star* is the true input and K rivals. From the input, s steps of Markov chains that are reversible with respect to the
-law of the input given its release lead to a middle point; from there the same steps in reverse order lead, K times
+A *star* is the true input and K rivals. From the input, s steps of Markov chains that are reversible with respect to
+the law of the input given its release lead to a middle point; from there the same steps in reverse order lead, K times
 independently, to the rivals. Given the release and the middle, all K + 1 points are independent draws from one law.
 """
 
@@ -204,13 +204,12 @@ def _success(
     """The limit from which points could be guessed right together, star by star."""
     failure = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     released, chained = _variations(release_variation, chain_variation)
-    points = inside.shape[1]
+    points = int(inside.shape[1])
     most = together.sum(axis=2).max(axis=1) + (~inside).sum(axis=1)
     # No share is below 1/(K + 1): what lies above it is what varies.
     least = 1 / points
     limit = sampled_mean_upper((most - 1) / max(points - 1, 1), failure_probability=failure)
-    share = up(up(least) + up((1 - down(least)) * limit))
-    return min(up(share + up(released + chained)), 1.0)
+    return min(up(least + (1 - least) * limit + released + chained, relative=1e-15), 1.0)
 
 
 def _inside(inside: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
