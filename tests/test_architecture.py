@@ -38,7 +38,8 @@ FRONT_DOOR = "__init__"
 """Names the rooms below; all may ask it for the version number."""
 # Foreign packages that only some rooms may import at all, wherever in a file the import stands.
 APPLIED = {
-    f"tacit.reconstruction.{name}" for name in ("unbiased", "two_point", "identification", "twin_search", "bayes")
+    f"tacit.reconstruction.{name}"
+    for name in ("unbiased", "two_point", "identification", "twin_search", "bayes", "posterior")
 }
 """Modules that apply the theorems of others to a model."""
 

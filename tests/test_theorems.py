@@ -142,8 +142,9 @@ def mixture():
         lambda noise: reconstruction.twins(features, INPUTS, noise, steps=2).guarantee(0),
         lambda noise: reconstruction.bayes_bound(features, gallery(), noise, draws=200).guarantee(),
         lambda noise: reconstruction.bayes_bound(features, mixture(), noise, draws=200).guarantee(),
+        lambda noise: reconstruction.posterior_bound(features, mixture(), noise, steps=2, inputs=30).guarantee,
     ],
-    ids=["multi-point", "naming", "twins", "gallery", "mixture"],
+    ids=["multi-point", "naming", "twins", "gallery", "mixture", "chains"],
 )
 @pytest.mark.parametrize("noise", [NOISES[0], NOISES[4]], ids=repr)
 def test_bounds_for_gaussian_noise_name_what_they_are_made_of(make, noise):

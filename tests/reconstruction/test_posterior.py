@@ -89,7 +89,6 @@ def test_with_784_entries_hardly_anything_is_lost():
     options = {"steps": 4, "inputs": 1200, "ends": 1}
     found = posterior_bound(network, normal(covariance, (1, 28, 28)), Gaussian(1.0), **options)
     assert 0.985 * truth < found.remaining <= truth
-    assert found.remaining * 1.0101 > 0.995 * truth
 
 
 def test_the_share_is_exact_to_a_percent_where_nothing_is_released():

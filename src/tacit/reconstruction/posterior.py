@@ -19,7 +19,6 @@ from ..core.display import Carded, Rows
 from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Attack, Guarantee, safe_text
 from ..core.rounding import at_least, down
-from ..theory.confidence import sampled_mean_lower
 from ..theory.posterior import attribute_success, posterior_mse, radius_success
 from .basis import BasisLike, basis_of
 from .bayes import REMAINING
@@ -580,14 +579,17 @@ class _Cut:
 
     @classmethod
     def chosen(cls, pilots: Tensor, inputs: int, failure_probability: float) -> _Cut:
-        """Of several cuts the one of which pilots, taken as often as there will be inputs, promise most."""
+        """Of several cuts the one of which pilots promise the greatest confidence limit."""
         found = cls._around(pilots)
         values = found.values(pilots, torch.ones(pilots.shape[:2], dtype=torch.bool))
         mean = float(values.mean()) or 1.0
 
+        log = -math.log(failure_probability)
+
         def promise(cut: float) -> float:
-            repeated = np.resize(np.minimum(values / (cut * mean), 1.0), inputs)
-            return cut * sampled_mean_lower(repeated, failure_probability=failure_probability)
+            shares = np.minimum(values / (cut * mean), 1.0)
+            bet = min(math.sqrt(2 * log / (inputs * max(float(shares.var()), 1e-12))), 0.75)
+            return cut * (float(shares.mean()) - log / (inputs * bet) - bet * float(shares.var()) / 2)
 
         return replace(found, most=max(_CUTS, key=promise) * mean)
 
