@@ -180,8 +180,8 @@ def test_the_chance_of_naming_an_attribute_and_of_coming_near():
 def test_the_attack_and_the_bound_meet():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Flatten(), nn.Linear(9, 12), nn.ReLU(), nn.Linear(12, 8), nn.ReLU()).double()
-    bound = posterior_bound(network, PRIOR, Gaussian(0.2), steps=20, inputs=1000)
-    attack = posterior_attack(network, PRIOR, Gaussian(0.2), steps=40, tries=300)
+    bound = posterior_bound(network, PRIOR, Gaussian(0.2), steps=30, inputs=1500)
+    attack = posterior_attack(network, PRIOR, Gaussian(0.2), steps=60, tries=600)
     assert not Comparison(guarantee=bound.guarantee, attacks=[attack]).contradicted
     assert bound.remaining > 0.85 * attack.value
     exact = posterior_attack(SMALL, PRIOR, Gaussian(0.5), steps=40, tries=300)
