@@ -77,7 +77,7 @@ not_share = not_distance | st.floats(min_value=1.0, exclude_min=True)
 not_rows = not_finite_array | st.just([1.0, 2.0]) | st.just([[1.0, 2.0]]) | st.just(np.zeros((2, 2, 2)))
 
 GUARANTEE = Guarantee(quantity="q", side="at_least", value=1, adversary=Adversary.ANY, theorem="t", assumptions=())
-ATTACK = Attack(quantity="q", value=2, low=1, high=3, confidence=0.9, adversary=Adversary.ANY, method="m")
+ATTACK = Attack(quantity="q", value=2, low=1, high=3, failure_probability=0.1, adversary=Adversary.ANY, method="m")
 FIGURE = Figure(title="t", caption="c", alternative="a", svg="<svg/>")
 TABLE = tacit.theory.densities.DensityTable(
     slope=1.0,
@@ -211,7 +211,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "value": 2,
             "low": 1,
             "high": 3,
-            "confidence": 0.9,
+            "failure_probability": 0.1,
             "adversary": Adversary.ANY,
             "method": "m",
         },
@@ -220,7 +220,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "value": not_number | st.floats(max_value=0.999) | st.floats(min_value=3.001),
             "low": not_number | st.floats(min_value=2.001),
             "high": not_number | st.floats(max_value=1.999),
-            "confidence": not_number | infinite | st.floats(max_value=0) | st.floats(min_value=1.001),
+            "failure_probability": not_number | infinite | st.floats(max_value=-1e-9) | st.floats(min_value=1),
             "adversary": not_text | st.just("any"),
             "method": not_text,
         },

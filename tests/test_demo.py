@@ -154,7 +154,7 @@ def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_r
             value=hits / len(truth),
             low=binomial_lower(hits, trials=len(truth), failure_probability=1e-6),
             high=1.0,
-            confidence=1 - 1e-6,
+            failure_probability=1e-6,
             adversary=guarantee.adversary,
             method="low bits",
         )

@@ -16,7 +16,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import BudgetSpentError, IncomparableError, InputError, MissingExtraError, NoTheoremError, TacitError
-from .core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee, safe_text
+from .core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
+from .core.wording import safe_text
 
 if TYPE_CHECKING:
     from . import audit, learning, reconstruction

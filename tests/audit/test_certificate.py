@@ -317,7 +317,7 @@ def attack(certificate, low, value=None):
         value=low + 0.01 if value is None else value,
         low=low,
         high=low + 0.05,
-        confidence=0.99,
+        failure_probability=0.01,
         adversary=certificate.guarantee.adversary,
         method="threshold",
     )

@@ -14,7 +14,7 @@ from torch import nn
 from tacit import Comparison
 from tacit.audit import attempts, audit, certify
 from tacit.core.errors import InputError
-from tacit.core.guarantee import safe_text
+from tacit.core.wording import safe_text
 from tacit.learning import plan
 from tacit.learning.study.plan import report as plan_report
 from tacit.reconstruction import Gallery, Gaussian, bayes_bound, calibrate, multipoint_bounds, twins, two_point_bounds

@@ -134,7 +134,7 @@ def test_attacks_on_draws_from_the_prior_stay_above_the_bound(public):
     network = seeded(lambda: [nn.Linear(9, 12), nn.Tanh(), nn.Linear(12, 8)])
     prior = Mixture.fitted(public, components=2)
     guarantee = bayes_bound(network, prior, NOISE, draws=50_000, failure_probability=RARE).guarantee()
-    known, options = prior.sample(4000, seed=1), {"confidence": 1 - 1e-6}
+    known, options = prior.sample(4000, seed=1), {"failure_probability": 1e-6}
     attacks = [
         linear_decoder(network, known, prior, NOISE, **options),
         learned_decoder(network, known, prior, NOISE, epochs=8, width=64, **options),

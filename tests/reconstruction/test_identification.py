@@ -47,7 +47,7 @@ def test_the_nearest_candidate_does_not_contradict_the_bound():
         value=hits / 20_000,
         low=binomial_lower(hits, trials=20_000, failure_probability=1e-6),
         high=1.0,
-        confidence=1 - 1e-6,
+        failure_probability=1e-6,
         adversary=guarantee.adversary,
         method="nearest candidate",
     )

@@ -145,7 +145,7 @@ def _attempt(
         value=value,
         low=low,
         high=high,
-        confidence=1 - failure,
+        failure_probability=failure,
         adversary=certificate.guarantee.adversary,
         method=f"{METHODS[method]} (fitted to {len(fit)} rows, rule chosen on {len(choice)}, tested on {len(test)}: "
         f"TPR {rates.true_positive_rate:.4f}, FPR {rates.false_positive_rate:.4f})",

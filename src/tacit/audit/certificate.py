@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core import validate
 from ..core.display import card
-from ..core.guarantee import Adversary, Assumption, Guarantee, safe_text
+from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import down, up
+from ..core.wording import safe_text
 from ..theory import leakage
 from .conversions import conversions
 

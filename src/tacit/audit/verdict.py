@@ -9,7 +9,8 @@ from typing import Any, Literal
 from ..core import validate
 from ..core.display import card
 from ..core.errors import InputError
-from ..core.guarantee import Attack, Comparison, chance_text, safe_text
+from ..core.guarantee import Attack, Comparison
+from ..core.wording import chance_text, safe_text
 from .attacks import LEAST_ROWS, attempts
 from .attempt import Attempt
 from .certificate import Certificate
@@ -68,7 +69,7 @@ class Audit:
     @property
     def failure_probability(self) -> float:
         """With at most this probability the truth lies outside of [low, high]."""
-        return min(1.0, self.certificate.delta + sum(1 - attack.confidence for attack in self.attacks))
+        return min(1.0, self.certificate.delta + sum(attack.failure_probability for attack in self.attacks))
 
     @property
     def contradicted(self) -> bool:

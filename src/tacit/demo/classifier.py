@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import learning
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import chance_text, safe_text
 from ..report import Chapter, Figure, Table, figures
 from ..theory.confidence import binomial_lower, binomial_upper
 from .digits import PRIVATE, UNLABELLED, Digits
@@ -87,8 +88,9 @@ def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, 
         f"most {factor} times the probability that it would have otherwise (ε = {EPSILON:g}), plus δ = {DELTA:g}, "
         "whatever they know and however often they use the classifier.",
         attacker=f"An attacker who knows all records but one, and all votes, and plays {QUERIES} queries "
-        f"{2 * GAMES} times, shows a privacy loss of {attack.value:.2g}, with 99 % confidence at least "
-        f"{safe_text(attack.low, toward='down')}. The rest of ε lies in events too rare to be seen in so few games.",
+        f"{2 * GAMES} times, shows a privacy loss of {attack.value:.2g}, and "
+        f"at least {safe_text(attack.low, toward='down')} {chance_text(attack.failure_probability)}. The rest of ε "
+        "lies in events too rare to be seen in so few games.",
         change="Get more records: ten times as many make ten times as many teachers, among whom the same noise counts "
         "a tenth. A larger ε buys accuracy and sells the promise; choose it before you look at the records, with "
         "tacit plan.",

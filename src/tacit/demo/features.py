@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import safe_text
 from ..reconstruction import median_bounds
 from ..report import Chapter, Figure, Slider, Step, figures
 from .digits import Digits

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import audit
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import chance_text, safe_text
 from ..report import Chapter, Figure, Table, figures
 from .digits import PRIVATE, Digits
 from .wording import percent, up
@@ -67,8 +68,8 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
         nobody=f"Nobody who sees the score tells the digits that it was trained on from others with an advantage (true "
         f"minus false positives) above {up(leaky.certificate.advantage)}, where 0 is guessing and 1 is certainty. "
         "That is a limit, and a bad one.",
-        attacker=f"A {leaky.tried[0].method} on the score reached {leaky.tried[0].attack.value:.2f}, with "
-        f"{100 * leaky.tried[0].attack.confidence:.1f} % confidence at least {low}. The forest gives its records "
+        attacker=f"A {leaky.tried[0].method} on the score reached {leaky.tried[0].attack.value:.2f}, and "
+        f"at least {low} {chance_text(leaky.tried[0].attack.failure_probability)}. The forest gives its records "
         "away, and no cleverer attack on this score gets much further.",
         change=f"Publish the classifier of part 2 instead: nobody's advantage by its score exceeds "
         f"{up(tight.certificate.advantage)}, and the best attack reached {tight.tried[0].attack.value:.2f}. It reads "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.guarantee import safe_text
+from ..core.wording import safe_text
 
 
 def up(value: float) -> str:

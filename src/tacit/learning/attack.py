@@ -197,7 +197,7 @@ def distinguishing_attack(
         value=value,
         low=low,
         high=high,
-        confidence=1 - alpha,
+        failure_probability=alpha,
         adversary=Adversary.ANY,
         method=f"distinguishing attack ({game.name}; {runs} runs on either side)",
     )

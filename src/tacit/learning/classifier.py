@@ -23,8 +23,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ..core import validate
 from ..core.errors import InputError
-from ..core.guarantee import Guarantee, text_above
+from ..core.guarantee import Guarantee
 from ..core.rounding import down
+from ..core.wording import text_above
 from ..ledger import Ledger
 from ..runtime import private_files, run_folder
 from ..theory.accounting import replacement_delta

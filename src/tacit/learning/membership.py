@@ -71,7 +71,7 @@ def membership_attack(
         value=value,
         low=low,
         high=high,
-        confidence=1 - alpha,
+        failure_probability=alpha,
         adversary=Adversary.ANY,
         method=f"canaries ({runs} fits with one and {runs} without, half of them to choose the threshold)",
     )

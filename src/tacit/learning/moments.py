@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import validate
-from ..core.guarantee import Adversary, Assumption, Guarantee, text_above
+from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import up
+from ..core.wording import text_above
 from ..runtime import entropy, private_files
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import validate
 from ..core.display import card
+from ..core.encoding import SCHEMA, encoded
 from ..core.errors import InputError
-from ..core.guarantee import SCHEMA, encoded
 from ..theory import learnability
 from .mechanisms.kind import Kind
 from .mechanisms.registry import KINDS

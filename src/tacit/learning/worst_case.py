@@ -73,7 +73,7 @@ def worst_case_attack(
         value=shown,
         low=low,
         high=math.inf,
-        confidence=1 - alpha,
+        failure_probability=alpha,
         adversary=Adversary.ANY,
         method=f"worst adversary of the table ({runs} games, their likelihoods exact)",
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.encoding import decoded
 from ..core.errors import InputError
-from ..core.guarantee import Comparison, decoded
+from ..core.guarantee import Comparison
 from ..runtime.private_files import own_bytes
 from .amounts import NOTHING
 from .anchor import remembered

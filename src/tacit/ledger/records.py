@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from ..core import validate
+from ..core.encoding import decoded, encoded, frozen
 from ..core.errors import InputError
-from ..core.guarantee import decoded, encoded, frozen
 from .amounts import NOTHING, Amount, stored
 
 SCHEMA = 2

@@ -17,6 +17,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.errors import InputError, NoTheoremError
 from ..core.guarantee import Adversary, Attack, Guarantee
 from ..theory.confidence import binomial_lower, binomial_upper, sampled_mean_lower, sampled_mean_upper
@@ -26,10 +27,12 @@ from .noise import Gaussian, Laplace, Noise, Quantized, Uniform, required_gaussi
 from .priors import Gallery, Mixture
 from .release import Release, as_array, derivatives, loaded, open_release
 
-_CONFIDENCE = "use 0.999"
+_FAILURE = "use 0.001"
+_renamed = renamed(confidence=("failure_probability", lambda value: 1 - value))
 _SHARE_OF_THEIRS = "mean squared error of rebuilt held-out inputs, as a share of their variance"
 
 
+@_renamed
 def nearest_candidate(
     features: Callable[[Any], Any],
     candidates: object,
@@ -37,7 +40,7 @@ def nearest_candidate(
     guarantee: Guarantee,
     *,
     draws: int = 20_000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Attack:
@@ -54,19 +57,20 @@ def nearest_candidate(
     for first in range(0, len(noisy), 1024):
         guesses = (handicap - 2 * noisy[first : first + 1024] @ clean.T).argmin(dim=1)
         hits += int((guesses == truth[first : first + 1024]).sum())
-    unsure = 1 - validate.probability("confidence", confidence, remedy=_CONFIDENCE)
+    unsure = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     return Attack(
         quantity=guarantee.quantity,
         value=hits / draws,
         low=binomial_lower(hits, trials=draws, failure_probability=unsure / 2),
         high=binomial_upper(hits, trials=draws, failure_probability=unsure / 2),
-        confidence=confidence,
+        failure_probability=unsure,
         adversary=guarantee.adversary,
         method="nearest candidate in feature space"
         + (", weighed by how often each is there" * (opening.weights is not None)),
     )
 
 
+@_renamed
 def posterior_mean(
     features: Callable[[Any], Any],
     prior: Gallery,
@@ -74,7 +78,7 @@ def posterior_mean(
     *,
     held_out: object = None,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Attack:
@@ -101,9 +105,10 @@ def posterior_mean(
         return torch.cat([torch.softmax(rows, dim=1) @ inputs for rows in likely])
 
     method = f"mean of the {len(inputs)} inputs, weighted by how likely each is"
-    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+    return _rebuilding(release, trial, noise, decode, method, failure_probability, seed)
 
 
+@_renamed
 def linear_decoder(
     features: Callable[[Any], Any],
     known: object,
@@ -111,7 +116,7 @@ def linear_decoder(
     noise: Noise,
     *,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Attack:
@@ -122,9 +127,10 @@ def linear_decoder(
     release, trial = _both(features, known, held_out, tries, seed, feature_error)
     decode = _linear_map(release, noise, seed)
     method = f"linear decoder fitted to {len(release.inputs)} inputs"
-    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+    return _rebuilding(release, trial, noise, decode, method, failure_probability, seed)
 
 
+@_renamed
 def learned_decoder(
     features: Callable[[Any], Any],
     known: object,
@@ -132,7 +138,7 @@ def learned_decoder(
     noise: Noise,
     *,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     epochs: int = 30,
     width: int = 1024,
     seed: int = 0,
@@ -146,7 +152,9 @@ def learned_decoder(
     """
     options: dict[str, Any] = {"seed": seed, "feature_error": feature_error}
     decoder = trained_decoder(features, known, noise, epochs=epochs, width=width, advance=advance, **options)
-    return evaluate_decoder(decoder, features, known, held_out, noise, tries=tries, confidence=confidence, **options)
+    return evaluate_decoder(
+        decoder, features, known, held_out, noise, tries=tries, failure_probability=failure_probability, **options
+    )
 
 
 def trained_decoder(
@@ -166,6 +174,7 @@ def trained_decoder(
     return lambda released: decode(released.to(release.inputs).flatten(1)).reshape(-1, *release.shape)
 
 
+@_renamed
 def evaluate_decoder(
     decoder: Callable[[Tensor], Tensor],
     features: Callable[[Any], Any],
@@ -174,16 +183,17 @@ def evaluate_decoder(
     noise: Noise,
     *,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Attack:
     """What a decoder that was trained on the known inputs achieves on held-out ones, as `learned_decoder` tries it."""
     release, trial = _both(features, known, held_out, tries, seed, feature_error)
     method = f"network trained on {len(release.inputs)} inputs"
-    return _rebuilding(release, trial, noise, lambda rows: decoder(rows).flatten(1), method, confidence, seed)
+    return _rebuilding(release, trial, noise, lambda rows: decoder(rows).flatten(1), method, failure_probability, seed)
 
 
+@_renamed
 def gradient_inversion(
     features: Callable[[Any], Any],
     prior: Mixture,
@@ -191,7 +201,7 @@ def gradient_inversion(
     noise: Noise,
     *,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     steps: int = 300,
     seed: int = 0,
     feature_error: float | None = None,
@@ -232,7 +242,7 @@ def gradient_inversion(
         return torch.cat(found)
 
     method = f"gradient descent to the most probable input, {steps} steps"
-    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+    return _rebuilding(release, trial, noise, decode, method, failure_probability, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,7 +355,7 @@ def _rebuilding(
     noise: Noise,
     decode: Callable[[Tensor], Tensor],
     method: str,
-    confidence: float,
+    failure_probability: float,
     seed: int,
 ) -> Attack:
     """What a decoder achieves on fresh releases of the held-out inputs.
@@ -353,7 +363,7 @@ def _rebuilding(
     Guesses are cut off at the range of the inputs that the release was opened with. Where the held-out inputs lie
     inside it, so do all errors, and the interval is exact; elsewhere it is Student's, which is approximate.
     """
-    sure = validate.probability("confidence", confidence, remedy=_CONFIDENCE)
+    unsure = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     truth, known = trial.inputs.flatten(1), release.inputs.flatten(1)
     low, high = known.amin(dim=0), known.amax(dim=0)
     clean = release.features(trial.inputs)
@@ -364,17 +374,17 @@ def _rebuilding(
     if inside:
         most = float((high - low).square().mean()) * (1 + 1e-9)
         shares = np.minimum(errors / most, 1.0)
-        least = sampled_mean_lower(shares, failure_probability=(1 - sure) / 2) * most
-        greatest = sampled_mean_upper(shares, failure_probability=(1 - sure) / 2) * most
+        least = sampled_mean_lower(shares, failure_probability=unsure / 2) * most
+        greatest = sampled_mean_upper(shares, failure_probability=unsure / 2) * most
     else:
-        half = float(stats.t.ppf((1 + sure) / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
+        half = float(stats.t.ppf(1 - unsure / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
         least, greatest = max(0.0, mean - half), mean + half
     return Attack(
         quantity=trial.quantity,
         value=mean / trial.variance,
         low=min(least, mean) / trial.variance,
         high=max(greatest, mean) / trial.variance,
-        confidence=sure,
+        failure_probability=unsure,
         adversary=trial.adversary,
         method=method if inside else f"{method}; interval approximate, Student's",
     )

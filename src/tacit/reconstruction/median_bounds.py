@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.guarantee import Adversary, Guarantee, safe_text
+from ..core.guarantee import Adversary, Guarantee
+from ..core.wording import safe_text
 
 _Array = NDArray[np.float64]
 

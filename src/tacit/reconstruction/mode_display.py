@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ..core.display import Rows
 from ..core.errors import InputError
-from ..core.guarantee import Adversary, safe_text
+from ..core.guarantee import Adversary
+from ..core.wording import safe_text
 
 if TYPE_CHECKING:
     from ..report import Figure

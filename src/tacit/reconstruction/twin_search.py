@@ -14,8 +14,9 @@ from torch import Tensor
 
 from ..core import validate
 from ..core.display import Carded, Rows
-from ..core.guarantee import Adversary, Guarantee, safe_text
+from ..core.guarantee import Adversary, Guarantee
 from ..core.rounding import at_most
+from ..core.wording import safe_text
 from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
 from .noise import Gaussian, Noise, required_gaussian

@@ -12,8 +12,10 @@ from html import escape
 from typing import Any
 
 from ..core import validate
+from ..core.encoding import SCHEMA, encoded, frozen
 from ..core.errors import InputError
-from ..core.guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import safe_text
 from .figures import light
 from .proving import theorems
 from .rendering import template

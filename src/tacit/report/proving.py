@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core import validate
+from ..core.encoding import SCHEMA
 from ..core.errors import InputError
-from ..core.guarantee import SCHEMA, proof_page
+from ..core.guarantee import proof_page
 from .rendering import template
 
 _PACKAGE = "tacit"

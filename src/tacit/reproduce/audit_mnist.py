@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from ..audit import ImpliedByDP, membership
 from ..core import validate
 from ..core.errors import InputError
-from ..core.guarantee import safe_text
+from ..core.wording import safe_text
 from ..learning import MomentClassifier, OrientedGradients
 from ..report import Report
 from ..runtime import run_folder

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import safe_text
 from ..report import Figure, Report, Table, figures
 from .audit_cases import CEILING, DELTA, RATES, Found, Task
 from .results import write_results

@@ -19,7 +19,8 @@ from scipy import integrate, optimize, special, stats
 from ..audit import Certificate, certify, certify_network
 from ..core import validate
 from ..core.errors import InputError
-from ..core.guarantee import Attack, Comparison, safe_text
+from ..core.guarantee import Attack, Comparison
+from ..core.wording import safe_text
 from ..report import Figure, Report, Table, figures
 from ..runtime.files import write_whole
 from ..theory.confidence import sampled_mean_lower
@@ -29,7 +30,7 @@ DELTA = 0.01
 NOISE = 0.1
 _EDGE = 3.0
 _CHUNK = 10_000
-_CONFIDENCE = 0.999
+_FAILURE = 0.001
 _NAME = "the classifier's output"
 
 _Floats = NDArray[np.float64]
@@ -231,7 +232,7 @@ def _comparison(
 ) -> Comparison:
     """The certificate beside the network on rows that it never saw; guesses are cut off at ±1."""
     errors = (secrets - np.clip(network(outputs), -1, 1)) ** 2 / 4
-    failure = (1 - _CONFIDENCE) / 2
+    failure = _FAILURE / 2
     low = 4 * sampled_mean_lower(errors, failure_probability=failure)
     high = 4 * (1 - sampled_mean_lower(1 - errors, failure_probability=failure))
     guarantee = certificate.guarantee_of("squared loss")
@@ -240,7 +241,7 @@ def _comparison(
         value=float(4 * errors.mean()),
         low=low,
         high=high,
-        confidence=_CONFIDENCE,
+        failure_probability=_FAILURE,
         adversary=guarantee.adversary,
         method=f"two-layer network, tested on {len(outputs)} rows of its own",
     )

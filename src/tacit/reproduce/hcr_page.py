@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import safe_text
 from ..reconstruction import median_bounds
 from ..reconstruction.release import type_error
 from ..report import Figure, Report, figures

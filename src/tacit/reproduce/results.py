@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.encoding import decoded
 from ..core.errors import InputError
-from ..core.guarantee import decoded, safe_text
+from ..core.wording import safe_text
 from ..report import Report
 from ..runtime.files import write_whole
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.guarantee import safe_text
+from ...core.wording import safe_text
 from ...report import Figure, figures
 from ..attacks import LEAST_ROWS
 from ..attempt import Attempt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.guarantee import safe_text
+from ...core.wording import safe_text
 from ...report import Figure, Report, Table
 from ..attacks import FALSE_POSITIVE_RATES, LEAST_ROWS
 from ..attempt import Attempt
@@ -130,7 +130,7 @@ def _attacks(tried: tuple[Attempt, ...]) -> Table:
             cells.append(f"{rates.true_positive_rate:.4f} at {100 * rates.false_positive_rate:.2f} %")
         rows.append((*cells, safe_text(attempt.epsilon, toward="down")))
     aims = [f"TPR, aim {100 * aim:g} % FPR" for aim in FALSE_POSITIVE_RATES[1:]]
-    chance = sum(1 - attempt.attack.confidence for attempt in tried)
+    chance = sum(attempt.attack.failure_probability for attempt in tried)
     return Table(
         title="What attacks reached",
         columns=("attack", "advantage", "at least", *aims, "ε at least"),

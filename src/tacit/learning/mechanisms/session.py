@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core import validate
 from ...core.errors import BudgetSpentError, NoTheoremError
-from ...core.guarantee import Adversary, Assumption, Guarantee, text_above
+from ...core.guarantee import Adversary, Assumption, Guarantee
+from ...core.wording import text_above
 from ...runtime import entropy
 from ..votes import checked_counts
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ...core.encoding import decoded
 from ...core.errors import InputError
-from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee, decoded, safe_text, text_above
+from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
+from ...core.wording import safe_text, text_above
 from ...report import Figure, Report, Table, figures
 from ..mechanisms.registry import KINDS
 from ..planning import Plan, Row, plan

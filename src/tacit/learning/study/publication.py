@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.guarantee import Comparison, safe_text, text_above
+from ...core.guarantee import Comparison
+from ...core.wording import safe_text, text_above
 from ...report import Figure, Report, Table, figures
 from ...runtime import tables
 from ...runtime.files import write_whole

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...core.guarantee import Attack, Comparison, Guarantee, safe_text
+from ...core.guarantee import Attack, Comparison, Guarantee
+from ...core.wording import safe_text
 from ...report import Figure, figures
 from .. import median_bounds
 from ..noise import Gaussian, Uniform, gaussian_of, unrounded

@@ -36,7 +36,7 @@ _KNOWN = 20_000
 """Inputs like the public ones, from which the decoder learns."""
 _LEAST_TRIED = 30
 """Inputs that an attack must be tried on, for its error to be worth a number."""
-_CONFIDENCE = 0.999
+_FAILURE = 0.001
 
 
 def bound_files(
@@ -246,7 +246,7 @@ def _on_data(
     if len(inputs) < _LEAST_TRIED or not variance > 0:
         return None
     # Two are tried, so each is half as unsure.
-    options: dict[str, Any] = {"confidence": 1 - (1 - _CONFIDENCE) / 2, "feature_error": task.feature_error}
+    options: dict[str, Any] = {"failure_probability": _FAILURE / 2, "feature_error": task.feature_error}
     options["seed"] = task.seed
     tried = [
         linear_decoder(features, public, inputs, task.noise, **options),
@@ -258,7 +258,7 @@ def _on_data(
         best,
         quantity=guarantee.quantity,
         adversary=guarantee.adversary,
-        confidence=_CONFIDENCE,
+        failure_probability=_FAILURE,
         method=f"{best.method}, on the inputs of --data",
         **{end: share * getattr(best, end) for end in ("value", "low", "high")},
     )
