@@ -269,7 +269,7 @@ def unstable_release(threshold: int, *, scale: float) -> float:
 
 @at_most
 def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int) -> float:
-    r"""δ(ε) of Algorithm 2: stable answers until T refusals, for any number of adaptive queries.
+    r"""δ(ε) of Algorithm 2, sparse vector over stability: answers until T refusals, for any adaptive queries.
 
     Parameters
     ----------
@@ -572,7 +572,7 @@ def printed_teachers(delta: float, *, scale: float, refusals: int, queries: int,
 
 @at_most
 def stable_release_delta(epsilon: float, *, scale: float, threshold: int, queries: int) -> float:
-    r"""δ(ε) of Algorithm 1 on each of m adaptive queries: plain composition, in which every query costs.
+    r"""δ(ε) of Algorithm 1, stable release, composed over m adaptive queries, each of which costs.
 
     Parameters
     ----------
@@ -799,7 +799,7 @@ def gnmax_sigma(epsilon: float, delta: float, *, answers: int, tests: int = 0, r
 
 @at_most
 def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
-    r"""δ(ε) of one release of whole numbers, as many as you like, with discrete Gaussian noise on each.
+    r"""δ(ε) of one release of any number of whole numbers, such as sums with discrete Gaussian noise.
 
     Parameters
     ----------

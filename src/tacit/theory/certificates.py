@@ -253,7 +253,7 @@ def variation_upper(
 
     References
     ----------
-    docs/proofs/certificates.md, total variation.
+    docs/proofs/certificates.md, limits for total variation.
     """
     x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, None)
     half = min(1.0, up((1 + x) / 2))
@@ -300,8 +300,8 @@ def variation_exact(
 
     References
     ----------
-    Clopper and Pearson 1934; Hoeffding 1956, doi:10.1214/aoms/1177728178, Theorem 4; docs/proofs/certificates.md, total
-    variation.
+    Clopper and Pearson 1934; Hoeffding 1956, doi:10.1214/aoms/1177728178, Theorem 4; docs/proofs/certificates.md,
+    limits for total variation.
     """
     one, zero = _classes(positives, negatives)
     n = one + zero
@@ -390,7 +390,7 @@ def printed_squared_loss(empirical_loss: float, *, count: int, failure_probabili
 
     References
     ----------
-    Diaz, Kairouz, Liao and Sankar 2019, Theorem 2.
+    Theorem 2 of Diaz, Kairouz, Liao and Sankar 2019.
     """
     loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
     n = validate.whole("count", count, at_least=1, remedy="count the rows")
@@ -429,7 +429,7 @@ def printed_log_loss(empirical_loss: float, *, count: int, alphabet: int, failur
 
     References
     ----------
-    Diaz, Kairouz, Liao and Sankar 2019, Theorem 3.
+    Theorem 3 of Diaz, Kairouz, Liao and Sankar 2019.
     """
     loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=up(_LN2), remedy=_LOSS)
     n = validate.whole("count", count, at_least=1, remedy="count the rows")
@@ -484,7 +484,7 @@ def printed_network_loss(
 
     References
     ----------
-    Diaz, Kairouz, Liao and Sankar 2019, Theorem 1, equations (22) and (24).
+    Theorem 1 of Diaz, Kairouz, Liao and Sankar 2019, equations (22) and (24).
     """
     loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
     n = validate.whole("count", count, at_least=1, remedy="count the rows")
@@ -762,7 +762,7 @@ def _coins_apart(m: float, e: float) -> float:
 def _arguments(
     plug_in: object, positives: object, negatives: object, failure: object, paired: object, price: float | None
 ) -> tuple[float, float, float]:
-    """The plug-in, ln(1/δ) rounded up, and the effective number of rows; `price` is what closed forms lose at unequal sizes."""
+    """The plug-in, ln(1/δ) rounded up, and the effective number of rows; closed forms lose `price` at unequal sizes."""
     x = validate.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
     one, zero = _classes(positives, negatives)
     if _paired(paired):

@@ -33,7 +33,8 @@ def hcr_variance(shift: ArrayLike, *, chi_square: ArrayLike) -> NDArray[np.float
 
     Notes
     -----
-    Statement. Var ≥ ε² / χ², for any other input whose coordinate differs by ε and whose release by χ².
+    Statement. The Hammersley–Chapman–Robbins bound: Var ≥ ε² / χ², for any other input whose coordinate differs by ε
+    and whose release by χ².
 
     Assumptions. The estimator is unbiased at both inputs (caller); chi_square is no less than the chi-square divergence
     of the other release from the true one (caller, by `gaussian_chi_square`).
@@ -77,7 +78,7 @@ def two_point_success(total_variation: ArrayLike) -> NDArray[np.float64]:
 
     References
     ----------
-    Le Cam 1973; docs/proofs/estimation.md.
+    Le Cam 1973; the Neyman–Pearson lemma; docs/proofs/estimation.md.
     """
     variation = validate.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
     return np.minimum(up(0.5 + variation / 2), 1.0)[()]
@@ -101,7 +102,7 @@ def two_point_mse(shift: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np
 
     Notes
     -----
-    Statement. The larger of the two errors, at either input, is at least (ε²/4)(1 − TV).
+    Statement. By the two-point Bayes risk, the larger of the two errors, at either input, is at least (ε²/4)(1 − TV).
 
     Assumptions. total_variation is no less than that of the two releases (caller, by `gaussian_total_variation`).
 
@@ -139,7 +140,8 @@ def two_point_bayes_mse(shift: ArrayLike, *, distance: ArrayLike) -> NDArray[np.
     Notes
     -----
     Statement. The larger of the two errors, at either input, is at least (ε²/4) · mmse(d²/4), where mmse(s) = exp(−s/2)
-    ∫ φ(y) sech(√s·y) dy; it is the exact error of the best estimate for a fair coin between the two inputs.
+    ∫ φ(y) sech(√s·y) dy; this two-point Bayes risk is the exact error of the best estimate for a fair coin between the
+    two inputs.
 
     Assumptions. Noise N(0, σ²I) (caller); distance = ‖a′ − a‖/σ ≥ 0 and finite (checked).
 
@@ -205,7 +207,7 @@ def two_point_error(log_odds: ArrayLike, *, total_variation: ArrayLike) -> NDArr
 
     References
     ----------
-    docs/proofs/estimation.md.
+    docs/proofs/estimation.md. Ziv–Zakai bounds average it over pairs drawn from the prior.
     """
     odds = validate.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
     variation = validate.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
@@ -241,7 +243,7 @@ def two_point_bayes_error(log_odds: ArrayLike, *, distance: ArrayLike) -> NDArra
 
     References
     ----------
-    Neyman and Pearson 1933; docs/proofs/estimation.md.
+    Neyman and Pearson 1933; docs/proofs/estimation.md. Ziv–Zakai bounds average it over pairs drawn from the prior.
     """
     odds = validate.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
     d = validate.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
@@ -292,9 +294,9 @@ def gallery_identification(
 
     Notes
     -----
-    Statement. It is E maxᵢ P(i | X), X = a_I + σZ, where I = i with a probability in proportion to weights[i], all
-    equal unless given; estimated from independent draws of X, with an upper confidence limit, it exceeds the result
-    with probability at most failure_probability.
+    Statement. The best guess is the most probable candidate, so it is E maxᵢ P(i | X), X = a_I + σZ, where I = i with a
+    probability in proportion to weights[i], all equal unless given; estimated from independent draws of X, with an
+    upper confidence limit, it exceeds the result with probability at most failure_probability.
 
     Assumptions. Noise N(0, σ²I), of which NumPy's generator gives independent draws, and rows are different candidates:
     one that occurs twice is one row of twice the weight (caller); features has one finite row per candidate, weights
@@ -359,9 +361,10 @@ def gallery_mse(
 
     Notes
     -----
-    Statement. It is E trace Cov(θ_I | X)/p, X = a_I + σZ, where I = i with a probability in proportion to weights[i],
-    all equal unless given, reached by the posterior mean; estimated from independent draws of X, with a lower
-    confidence limit, it lies below the result with probability at most failure_probability.
+    Statement. The best estimate is the posterior mean, so it is E trace Cov(θ_I | X)/p, X = a_I + σZ, where I = i with
+    a probability in proportion to weights[i], all equal unless given, reached by the posterior mean; estimated from
+    independent draws of X, with a lower confidence limit, it lies below the result with probability at most
+    failure_probability.
 
     Assumptions. Noise N(0, σ²I), of which NumPy's generator gives independent draws (caller); features and inputs have
     one finite row per candidate, weights are positive (checked).
@@ -433,8 +436,8 @@ def gallery_coordinate_mse(
 
     Notes
     -----
-    Statement. As `gallery_mse`, coordinate by coordinate: E Var(θ_Ij | X). All p of them hold together, except with
-    probability failure_probability.
+    Statement. The best estimate is the posterior mean, as for `gallery_mse`, coordinate by coordinate: E Var(θ_Ij | X).
+    All p of them hold together, except with probability failure_probability.
 
     Assumptions. Those of `gallery_mse`.
 

@@ -48,8 +48,9 @@ def multipoint_variance(
 
     Notes
     -----
-    Statement. Var_k ≥ (cᵀh)²/(cᵀBc) for any c, where h_i is the change of coordinate k at test point i. Here test point
-    i changes coordinate i by `step` and the others by nothing, up to input_error.
+    Statement. The multi-point Hammersley–Chapman–Robbins bound: Var_k ≥ (cᵀh)²/(cᵀBc) for any c, where h_i is the
+    change of coordinate k at test point i. Here test point i changes coordinate i by `step` and the others by nothing,
+    up to input_error.
 
     Assumptions. Unbiased at all test points (caller); shifts are whitened by Gaussian noise (caller) and each lies
     within feature_error of the true one in norm (caller); float64 (checked by the public functions).
@@ -99,9 +100,9 @@ def two_sided_variance(
 
     Notes
     -----
-    Statement. As `multipoint_variance`, with two test points for each coordinate, which change it by `step` and by
-    −`step`, and coefficients c for the first ones, −c for the others: what is even in the step, most of the model's
-    curvature, falls out of the denominator.
+    Statement. The multi-point Hammersley–Chapman–Robbins bound, as `multipoint_variance`, with two test points for each
+    coordinate, which change it by `step` and by −`step`, and coefficients c for the first ones, −c for the others: what
+    is even in the step, most of the model's curvature, falls out of the denominator.
 
     Assumptions. Those of `multipoint_variance`.
 
