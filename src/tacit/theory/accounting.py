@@ -713,7 +713,8 @@ def gnmax_delta(epsilon: float, *, sigma: float, answers: int, test_sigma: float
 
     Notes
     -----
-    Statement. δ(ε) ≤ R·E(1 − exp(ε − L))⁺, L = (A + 2U)/(2σ₁²) + (2N + 2V)/(2σ₂²), U and V discrete Gaussians of
+    Statement. Without tests this is GNMax, noisy vote counts; with them Confident-GNMax, noisy vote counts behind a
+    noisy threshold. δ(ε) ≤ R·E(1 − exp(ε − L))⁺, L = (A + 2U)/(2σ₁²) + (2N + 2V)/(2σ₂²), U and V discrete Gaussians of
     variances Aσ₁² and 2Nσ₂²; R − 1 is about 4N·exp(−π²σ₂²) + 2A·exp(−π²σ₁²), and 0 for a single draw.
 
     Assumptions. One record changes at most one vote a query; fresh discrete Gaussian noise of σ₂ on every count of an
