@@ -209,7 +209,7 @@ def test_no_input_is_replaced_by_a_result(tmp_path):
     ):
         finished = run(*arguments, cwd=tmp_path)
         assert_one_line_error(finished)
-        assert "must be none of the files that the command reads or keeps" in finished.stderr
+        assert "must not be a file that the command reads or keeps" in finished.stderr
     learned = ("learn", "p.csv", "--label", "y", "--epsilon", "1", "--delta", "1e-5", "--out", "o")
     for arguments in (
         ("--ledger", "new.db", "--new-ledger", "--json", "new.db"),

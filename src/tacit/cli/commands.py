@@ -1,4 +1,4 @@
-"""The commands, but for those of `tacit reproduce`: parse, one library call, deliver."""
+"""All commands but `tacit reproduce`: each parses its options, calls one library function and delivers the result."""
 
 from __future__ import annotations
 
@@ -26,37 +26,49 @@ def demo(json: JsonPath = None, report: ReportPath = None, quiet: Quiet = False)
 
 def bound(
     model: Annotated[str, typer.Argument(metavar="MODEL.py:FACTORY", help="A function that returns the torch module.")],
-    data: Annotated[Path, typer.Option("--data", metavar="FILE_OR_FOLDER", help="Inputs: .npy, .npz, or images.")],
+    data: Annotated[
+        Path,
+        typer.Option("--data", metavar="FILE_OR_FOLDER", help="Inputs: a .npy or .npz file, or a folder of images."),
+    ],
     noise: Annotated[
         str,
-        typer.Option("--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b, uniform:w or quantized:s:gaussian:σ"),
+        typer.Option(
+            "--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b, uniform:w or quantized:s:gaussian:σ."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where finished batches are kept.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results are kept, batch by batch.")],
     weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file.")
+        Path | None, typer.Option("--weights", metavar="FILE", help="The model's weights: a .safetensors or .pt file.")
     ] = None,
     public: Annotated[
         Path | None,
         typer.Option(
             "--public",
             metavar="FILE_OR_FOLDER",
-            help="For bayes: public inputs, whose mean and covariance are the prior.",
+            help="Public inputs, whose mean and covariance are the prior of method bayes.",
         ),
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", help="identify, bayes, two-point, multi-point, hcr, several with commas, or all.")
+        str,
+        typer.Option(
+            "--method", help="identify, bayes, two-point, multi-point or hcr; several separated by commas; or all."
+        ),
     ] = "all",
     basis: Annotated[
-        str, typer.Option("--basis", help="dct (cosine modes of images), pixel (single entries), or auto.")
+        str,
+        typer.Option("--basis", help="The coordinates: dct (cosine modes of images), pixel (single entries) or auto."),
     ] = "auto",
-    limit: Annotated[int | None, typer.Option("--limit", help="Bound only so many inputs one by one.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
+    limit: Annotated[int | None, typer.Option("--limit", help="Bound at most this many inputs one by one.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of searches, Monte Carlo draws and attacks.")] = 0,
     feature_error: Annotated[
         float | None,
-        typer.Option("--feature-error", help="How exact released features are: by the model's type, 1e-6 for float32."),
+        typer.Option(
+            "--feature-error",
+            help="Relative error of the computed features; by default that of the model's type, 1e-6 for float32.",
+        ),
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", help="Where batches run: local, or tls://HOST:PORT of a Dask cluster.")
+        str, typer.Option("--engine", help="Where batches run: local, or a Dask cluster at tls://HOST:PORT.")
     ] = "local",
     insecure: Insecure = False,
     resume: Resume = False,
@@ -217,19 +229,19 @@ def ledger(
     anchor: Anchor = None,
     new_anchor: NewAnchor = False,
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="The owner's key, to check the owner's seals by.")
+        Path | None, typer.Option("--key", metavar="FILE", help="The owner's key, which checks the owner's seals.")
     ] = None,
     sign: Annotated[
-        bool, typer.Option("--sign", help="Seal all records that are there with the key, next to its earlier seals.")
+        bool, typer.Option("--sign", help="Seal all present entries with the key, after its earlier seals.")
     ] = False,
     sign_first: Annotated[
-        bool, typer.Option("--sign-first", help="Seal a ledger that holds no seal yet, once you have looked at it.")
+        bool, typer.Option("--sign-first", help="Seal a ledger that has no seal yet. Inspect it first.")
     ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show what was spent of a privacy budget, what remains, and that the records are as they were written."""
+    """Show what was spent of a privacy budget and what remains, and check that no entry was changed."""
     with delivery(json, report, quiet=quiet, inputs=(where, ledger_url_file, anchor, key)) as deliver:
         from ..ledger import named_place, statement
 
@@ -238,29 +250,38 @@ def ledger(
 
 
 def plan(
-    records: Annotated[int, typer.Option("--records", help="Private labelled records.")],
-    queries: Annotated[int, typer.Option("--queries", help="Public queries to be answered.")],
+    records: Annotated[int, typer.Option("--records", help="The number of private labelled records.")],
+    queries: Annotated[int, typer.Option("--queries", help="The number of public queries to answer.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
     delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
     beta: Annotated[float, typer.Option("--beta", help="The probability with which a promise may fail.")] = 0.05,
-    teachers: Annotated[int | None, typer.Option("--teachers", help="How many; else the least that serve.")] = None,
+    teachers: Annotated[
+        int | None, typer.Option("--teachers", help="The number of teachers; by default the smallest that works.")
+    ] = None,
     error: Annotated[
         list[str] | None,
-        typer.Option("--error", metavar="[RECORDS:]ERROR", help="A teacher's error; several make a learning curve."),
+        typer.Option(
+            "--error",
+            metavar="[RECORDS:]ERROR",
+            help="A teacher's error, trained on RECORDS records; give several for a learning curve.",
+        ),
     ] = None,
     vc_dimension: Annotated[
-        int | None, typer.Option("--vc-dimension", help="Of the teachers' class, instead of an error.")
+        int | None, typer.Option("--vc-dimension", help="The VC dimension of the teachers' class, instead of --error.")
     ] = None,
-    best_error: Annotated[float, typer.Option("--best-error", help="Of the best classifier of that class.")] = 0.0,
-    classes: Annotated[int, typer.Option("--classes", help="How many classes there are.")] = 2,
+    best_error: Annotated[
+        float, typer.Option("--best-error", help="The error of the best classifier of that class.")
+    ] = 0.0,
+    classes: Annotated[int, typer.Option("--classes", help="The number of classes.")] = 2,
     proposer_error: Annotated[
-        float | None, typer.Option("--proposer-error", help="The share of wrong proposals, to plan for confirm, too.")
+        float | None,
+        typer.Option("--proposer-error", help="The share of wrong proposals; plans for the mechanism confirm as well."),
     ] = None,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a privacy budget buys before any private record is touched, and when it is hopeless."""
+    """Show what a privacy budget buys before any private record is touched, or that it buys too little."""
     with delivery(json, report, quiet=quiet) as deliver:
         from ..learning.study.plan import report as planned
 
@@ -283,46 +304,59 @@ def plan(
 
 def audit(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
-    secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret, a column with two values.")],
+    secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret: a column with two values.")],
     output: Annotated[
-        list[str], typer.Option("--output", metavar="COLUMN", help="What the adversary sees; repeatable.")
+        list[str], typer.Option("--output", metavar="COLUMN", help="A column that the adversary sees; repeatable.")
     ],
     noise: Annotated[
         float | None,
-        typer.Option("--noise", help="Gaussian noise, by its standard deviation, added at release: not yet in it."),
+        typer.Option(
+            "--noise", help="Standard deviation of Gaussian noise that is added at release and is not in the column."
+        ),
     ] = None,
     noise_added: Annotated[
-        float | None, typer.Option("--noise-added", help="The same where the column holds the noise already.")
+        float | None,
+        typer.Option("--noise-added", help="Standard deviation of Gaussian noise that is already in the column."),
     ] = None,
     monotone: Annotated[
-        bool, typer.Option("--monotone", help="State that the secret's probability only grows, or only falls, with it.")
+        bool,
+        typer.Option(
+            "--monotone", help="Assume that the secret's probability only grows, or only falls, with the output."
+        ),
     ] = False,
     lipschitz: Annotated[
         float | None,
         typer.Option(
-            "--lipschitz", metavar="L", help="State that a fair secret's mean, ±1, moves by at most L per unit."
+            "--lipschitz",
+            metavar="L",
+            help="Assume that a balanced secret's mean, coded ±1, changes by at most L per unit.",
         ),
     ] = None,
     positive: Annotated[
         str | None,
-        typer.Option("--positive", metavar="VALUE", help="What is to be found; else what sorts last."),
+        typer.Option(
+            "--positive", metavar="VALUE", help="The value of the secret to detect; by default the one that sorts last."
+        ),
     ] = None,
     slices: Annotated[
-        str | None, typer.Option("--slice", metavar="COLUMN", help="Certify each of its values separately, too.")
+        str | None, typer.Option("--slice", metavar="COLUMN", help="Also certify each value of this column separately.")
     ] = None,
     delta: Annotated[float, typer.Option("--delta", help="The probability with which certificates may fail.")] = 0.05,
     require_advantage: Annotated[
-        float | None, typer.Option("--require-advantage", help="The ceiling: exit with 1 unless it is proven.")
+        float | None,
+        typer.Option(
+            "--require-advantage", help="The ceiling: exit with 1 unless the advantage is proven to be at most this."
+        ),
     ] = None,
     attack_rows: Annotated[
-        int, typer.Option("--attack-rows", help="Attack so many rows, drawn at random; 0 for no attacks.")
+        int, typer.Option("--attack-rows", help="The number of rows, drawn at random, to attack; 0 for no attacks.")
     ] = 100_000,
-    seed: Annotated[int, typer.Option("--seed", help="For draws and attacks.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of draws and attacks.")] = 0,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Certify from a table what nobody can learn about a secret from an output, and attack it."""
+    """Certify from a table what nobody can learn about a secret from an output, and attack the output."""
     with delivery(json, report, quiet=quiet, inputs=(table,)) as deliver:
         from ..audit import audit_file
 
@@ -351,14 +385,15 @@ def proof(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Theorems, with or without their modules; all are listed without one."
+            metavar="[NAME]...",
+            help="A function or module of tacit.theory, or a theorem's name in a report; by default list all.",
         ),
     ] = None,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Print what a theorem states, which reports name beside every number, and its proof."""
+    """Print a theorem and its proof. Reports name the theorems of every number."""
     with delivery(json, report, quiet=quiet) as deliver:
         from ..report import proofs
 
