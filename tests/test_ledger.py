@@ -1178,7 +1178,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path):
     key.write_bytes(KEY)
     for mode in (0o644, 0o640, 0o604):
         key.chmod(mode)
-        with pytest.raises(InputError, match="--key must be a file that you can read, and nobody else") as failure:
+        with pytest.raises(InputError, match="--key must be a file that only you can read") as failure:
             statement(opened.where, key=key)
         one_line(failure)
     key.chmod(0o400)

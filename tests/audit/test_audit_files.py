@@ -278,7 +278,7 @@ BAD = {
     "no such secret": (GOOD, "--secret S", "column 'S' of TABLE must be there"),
     "three values": ("s,o\n1,1\n2,1\n3,1\n", "", "secret must take exactly two values, got '3 or more'"),
     "one class": ("s,o\n1,1\n1,2\n", "", "secret must take two values in the table, got 'one'"),
-    "empty file": ("", "", "TABLE must be a readable table with one record or more, got 'Empty CSV file in t.csv'"),
+    "empty file": ("", "", "TABLE must be a readable table with at least one record, got 'Empty CSV file in t.csv'"),
     "no rows": ("s,o\n", "", "no record in t.csv"),
     "a missing output": (
         "s,o\n1,\n0,2\n",

@@ -535,7 +535,7 @@ def test_ray_elsewhere_must_be_encrypted(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delenv("RAY_USE_TLS")
     with (
-        pytest.raises(InputError, match="engine must be encrypted where it leaves this machine"),
+        pytest.raises(InputError, match="engine must be encrypted if it leaves this machine"),
         open_workers("ray://h:1"),
     ):
         pass

@@ -388,7 +388,7 @@ def test_batches_of_another_run_or_damaged_ones_are_refused(folder, run_here):
     batch.write_bytes(good)
     assert run_here(*quick, "--resume").returncode == 0
     (folder / "out" / "task.json").unlink()
-    assert_one_line_error(run_here(*quick, "--resume"), "without the task.json that says whose they are")
+    assert_one_line_error(run_here(*quick, "--resume"), "without the task.json that says what they belong to")
     assert not (folder / "out" / "task.json").exists()
 
 

@@ -205,7 +205,7 @@ def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):
         with open_cluster(f"dask://127.0.0.1:{port}") as outcomes:
             done = outcomes(max, 0, [(1,), (2,)])
             threading.Timer(1.0, scheduler.kill).start()
-            with pytest.raises(InputError, match="must be there until all batches are done"):
+            with pytest.raises(InputError, match="must stay up until all batches are done"):
                 next(done)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
@@ -268,7 +268,7 @@ def test_a_cluster_behind_tls_is_not_reached_without_certificates(secured):
 def test_plain_text_leaves_this_machine_only_when_told_to(run_here):
     elsewhere = f"dask://{socket.gethostname()}:1"
     for address in (elsewhere, "dask://10.1.2.3:8786", "dask://[fe80::1]:8786", "dask://localhost.example.com:1"):
-        assert_one_line_error(run_here("--engine", address), "--engine must be encrypted where it leaves this machine")
+        assert_one_line_error(run_here("--engine", address), "--engine must be encrypted if it leaves this machine")
     assert_one_line_error(run_here("--engine", elsewhere, "--insecure"), "must name a Dask scheduler that answers")
     for address in ("dask://localhost:1", "dask://127.0.0.2:1", "dask://[::1]:1"):
         assert_one_line_error(run_here("--engine", address), "must name a Dask scheduler that answers")

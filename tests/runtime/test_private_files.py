@@ -219,5 +219,5 @@ def test_a_folder_of_another_user_is_refused(tmp_path):
 def test_temporary_files_have_a_place(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path / "file" / "in"))
-    with pytest.raises(InputError, match="the folder for temporary files must be one that can be written"):
+    with pytest.raises(InputError, match="the folder for temporary files must be writable"):
         Teachers(LogisticRegression(), 2, classes=[0, 1]).fit(np.eye(8), np.arange(8) % 2)
