@@ -219,7 +219,7 @@ def test_no_input_is_replaced_by_a_result(tmp_path):
     ):
         finished = run(*learned, *arguments, cwd=tmp_path)
         assert_one_line_error(finished)
-        assert "must be none of the files" in finished.stderr
+        assert "must not be a file" in finished.stderr
     assert {path: path.read_bytes() for path in before} == before
 
 

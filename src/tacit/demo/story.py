@@ -43,7 +43,7 @@ def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> R
         title="Three releases of handwritten digits: what nobody can learn, and what attackers got",
         summary=(
             f"1797 small pictures of digits take the place of your data: {PRIVATE} are private, the others are public.",
-            "They are released in three ways. Each part says what nobody can learn, what attackers got, and what helps.",
+            "They are released in three ways. Each part says what nobody can learn, what attackers got and what helps.",
             "The first and the third release are weak on purpose, as many real ones are until somebody checks.",
         ),
         chapters=(first, second, third),

@@ -332,9 +332,9 @@ def _filled(docstring: str) -> list[str]:
             continue
         heading = 2 if len(block) > 1 and set(block[1]) == {"-"} else 0
         text = " ".join(line.strip() for line in block[heading:])
-        pads = {"initial_indent": indent, "subsequent_indent": indent}
-        lines += block[:heading]
-        lines += textwrap.wrap(text, 80, **pads, break_long_words=False, break_on_hyphens=False)
+        wrapper = textwrap.TextWrapper(80, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        wrapper.break_long_words = False
+        lines += [*block[:heading], *wrapper.wrap(text)]
     return lines
 
 
