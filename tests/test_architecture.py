@@ -210,8 +210,11 @@ def test_every_theorem_states_what_it_claims():
             assert function.side in ("at_least", "at_most")
             if module in APPLIED:
                 continue
-            for part in ("Statement.", "Assumptions.", "Direction.", "Reference."):
-                assert part in inspect.getdoc(function), f"{module}.{name} lacks {part}"
+            text = inspect.getdoc(function)
+            for part in ("Parameters\n---", "Returns\n---", "Notes\n---", "References\n---"):
+                assert f"\n\n{part}" in text, f"{module}.{name} lacks {part}"
+            for part in ("Statement.", "Assumptions.", "Direction."):
+                assert f"\n{part} " in text, f"{module}.{name} lacks {part}"
             proofs = (ROOT / "docs" / "proofs" / f"{module.rpartition('.')[2]}.md").read_text()
             assert f"`{name}`" in proofs, f"docs/proofs does not prove {module}.{name}"
 

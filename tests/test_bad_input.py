@@ -613,7 +613,6 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         (getattr(tacit.theory.accounting, name), good, {key: ACCOUNTING[key] for key in good})
         for name, good in {
             "composition_delta": {"epsilon": 1.0, "step_epsilon": 0.5, "steps": 3},
-            "composition_epsilon": {"delta": 1e-5, "step_epsilon": 0.5, "steps": 3},
             "laplace_scale": {"epsilon": 1.0, "sensitivity": 2},
             "replacement_delta": {"epsilon": 1.0, "delta": 1e-5},
             "lone_label_chance": {"threshold": 3, "scale": 2.0},
@@ -621,7 +620,6 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "unstable_release": {"threshold": 3, "scale": 2.0},
             "sparse_vector_delta": {"epsilon": 1.0, "scale": 2.0, "threshold": 3, "refusals": 2},
             "sparse_vector_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
-            "sparse_vector_refusals": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0},
             "sparse_vector_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "refusals": 2},
             "sparse_vector_distance": {
                 "scale": 2.0,
@@ -644,9 +642,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "stable_release_scale": {"epsilon": 1.0, "delta": 1e-5, "queries": 4},
             "stable_release_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "queries": 4},
             "gnmax_delta": {"epsilon": 1.0, "sigma": 5.0, "answers": 2, "test_sigma": 9.0, "tests": 3},
-            "gnmax_epsilon": {"delta": 1e-5, "sigma": 5.0, "answers": 2, "test_sigma": 9.0, "tests": 3},
             "gnmax_sigma": {"epsilon": 1.0, "delta": 1e-5, "answers": 2, "tests": 3, "ratio": 2.0},
-            "gnmax_answers": {"epsilon": 1.0, "delta": 1e-5, "sigma": 50.0},
             "lattice_delta": {"epsilon": 1.0, "sigma": 5.0, "sensitivity": 2.0},
             "lattice_sigma": {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2.0},
         }.items()

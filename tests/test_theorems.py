@@ -7,6 +7,7 @@ and those that another one called do not count, as their proofs are part of its 
 import contextlib
 import dataclasses
 import functools
+import inspect
 import json
 import os
 import re
@@ -82,6 +83,16 @@ def assert_proven(guarantee):
     assert guarantee.references or guarantee.theorem[0].startswith("none:")
 
 
+def assert_found_by_words(guarantee):
+    """`tacit proof` takes the words that a report prints beside the names, and finds one of the functions."""
+    for words in set(guarantee.theorem) - set(guarantee.references):
+        found = proofs([words])
+        pages = {f"docs/proofs/{name.split('.')[1]}.md" for name in guarantee.references}
+        assert {theorem.name for theorem in found.theorems} & set(guarantee.references) or pages & dict(
+            found.pages
+        ).keys(), words
+
+
 INPUTS = np.random.default_rng(0).normal(size=(3, 1, 2, 2))
 
 
@@ -122,6 +133,7 @@ def test_bounds_name_what_they_are_made_of_for_every_noise(noise):
         with noted() as called:
             found = make().guarantee(0, (0, 0, 0))
         assert_proven(found)
+        assert_found_by_words(found)
         # Noise known by draws goes by its slope alone where a shift is too long for them.
         assert set(found.references) == called
 
@@ -150,6 +162,7 @@ def test_bounds_for_gaussian_noise_name_what_they_are_made_of(make, noise):
     with noted() as called:
         found = make(noise)
     assert_proven(found)
+    assert_found_by_words(found)
     assert set(found.references) == called
 
 
@@ -209,6 +222,7 @@ def test_every_reading_of_a_certificate_names_what_it_is_made_of(kind, loss, for
         with noted() as read:
             found = certificate.guarantee_of(reading)
         assert_proven(found)
+        assert_found_by_words(found)
         assert read <= set(found.references) <= base | read
         named |= set(found.references)
     assert base <= named
@@ -224,6 +238,7 @@ def test_printed_certificates_name_the_printed_theorems():
         found = audit.certify(SECRET, LETTERS, loss=loss, **options).guarantee
         assert f"theory.certificates.{name}" in found.references
         assert_proven(found)
+        assert_found_by_words(found)
     found = audit.certify_network(
         0.9, positives=300, negatives=300, neurons=10, barron=1.0, diameter=1.0, delta=0.05
     ).guarantee
@@ -255,6 +270,7 @@ def test_mechanisms_name_what_their_loss_is_made_of(mechanism):
     with noted() as called:
         found = mechanism.guarantee()
     assert_proven(found)
+    assert_found_by_words(found)
     # Constants may be sought by other functions; that they suffice is what is named.
     sought = {name for name in called if name.rpartition("_")[2] in ("scale", "threshold", "sigma")}
     assert set(found.references) == called - sought
@@ -316,7 +332,15 @@ def test_all_theorems_are_found_without_importing_them():
         assert theorem.side == MARKED[name].side
         assert theorem.proof, f"{theorem.page} has no section about {name}"
         assert (ROOT / theorem.page).is_file()
-        assert "Statement." in theorem.statement
+        assert [part for part, text in theorem.stated if text] == [
+            "Statement",
+            "Assumptions",
+            "Direction",
+            "References",
+        ]
+        assert [parameter for parameter, text in theorem.parameters if text] == list(
+            inspect.signature(MARKED[name]).parameters
+        )
 
 
 def test_the_proof_is_two_hops_from_a_printed_number(here, tmp_path):
@@ -332,7 +356,7 @@ def test_the_proof_is_two_hops_from_a_printed_number(here, tmp_path):
         assert f"{name} " in page.text
         assert f"tacit proof {theorem.short}" in page.text
         assert dict(theorem.stated)["Statement"] in page.text
-        assert theorem.statement in printed
+        assert " ".join(theorem.statement.split()) in " ".join(printed.split())
         assert f"Proof ({theorem.page})" in printed
     data = json.loads(made.to_json())["comparisons"][0]["guarantee"]
     assert data["proofs"] == {name: theorems()[name].page for name in guarantee.references}
@@ -356,6 +380,8 @@ def test_the_command_takes_names_with_and_without_modules(here, tmp_path):
     several = here(tmp_path, "proof", "roc_upper", "auc_upper", "roc_upper").stdout
     assert several.count("# What leakage allows") == 1  # the opening of their page
     assert several.count("## `roc_upper`") == several.count("## `auc_upper`") == 1
+    by_words = here(tmp_path, "proof", "Theorem B, sharp form").stdout
+    assert by_words == here(tmp_path, "proof", "squared_sharp").stdout
     both = here(tmp_path, "proof", "two_point_error", "two_point_bayes_error").stdout
     assert both.count("## `two_point_error` and `two_point_bayes_error`\n") == 1
     assert "see above" in both

@@ -1,4 +1,4 @@
-"""`tacit.core.guarantee`, by its earlier name, for one version more."""
+"""The old name of `tacit.core.guarantee`, kept for one version."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Old names of parameters, which go on working for one version with a warning."""
+"""Old parameter names that keep working for one version, with a warning."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ def renamed(**names: Renamed) -> Callable[[Documented], Documented]:
     Parameters
     ----------
     **names
-        `old="new"`, or `old=("new", convert)` where the new parameter states the same in another way. On a class, the
-        old name stays readable as an attribute, too; `convert` must then be its own inverse.
+        `old="new"`, or `old=("new", convert)` if the new parameter expresses the same thing differently. On a class,
+        the old name also stays readable as an attribute; `convert` must then be its own inverse.
 
     Returns
     -------
-    A decorator for functions, methods and classes.
+    Callable
+        A decorator for functions, methods and classes.
     """
 
     def decorate(target: Documented) -> Documented:

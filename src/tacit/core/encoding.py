@@ -1,4 +1,4 @@
-"""Results in JSON and back: frozen plain data, and what the five classes of `guarantee` share."""
+"""Results to JSON and back: plain read-only data, and the base class of the classes in `guarantee`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any, Self
 from .errors import InputError
 
 SCHEMA = 2
-"""What is written; files of schema 1, with one text as theorem and one attack at most, are still read."""
+"""The schema that is written; schema 1, with one text as theorem and at most one attack, is still read."""
 
 _NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def frozen(name: str, value: object) -> Any:
-    """Plain data that nobody can change any more."""
+    """A read-only copy of plain data."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, numbers.Integral):
@@ -48,7 +48,7 @@ def frozen(name: str, value: object) -> Any:
 
 
 def encoded(value: object) -> Any:
-    """`value` in strict JSON types; the non-finite floats become {"$float": "inf"} and the like."""
+    """The value in strict JSON types; non-finite floats become {"$float": "inf"} and the like."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": str(value)}
     if isinstance(value, Encodable):
@@ -73,31 +73,31 @@ def decoded(value: object) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Encodable:
-    """To JSON and back, for the five classes below."""
+    """The base class of results that can be written to JSON and read back."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, with the schema version; `from_dict` takes it back without loss."""
+        """Return plain JSON types with the schema version; `from_dict` reads them back without loss."""
         fields = {field.name: encoded(getattr(self, field.name)) for field in dataclasses.fields(self)}
         return {"schema": SCHEMA, **fields}
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """Return `to_dict` as text."""
         return json.dumps(self.to_dict(), allow_nan=False, indent=2)
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """What `to_dict` wrote; anything else is refused."""
+        """Read what `to_dict` wrote; anything else is refused."""
         names = [field.name for field in dataclasses.fields(cls)]
         entries = checked_entries(cls.__name__, data, lambda _: names)
         return cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
 
     @classmethod
-    def _field_from_dict(cls, name: str, value: object) -> Any:  # noqa: ARG003 — for classes with nested records
+    def _field_from_dict(cls, name: str, value: object) -> Any:  # noqa: ARG003 — subclasses with nested objects need it
         return decoded(value)
 
     @classmethod
     def from_json(cls, source: object) -> Self:
-        """What `to_json` wrote; anything else is refused."""
+        """Read what `to_json` wrote; anything else is refused."""
         try:
             data = json.loads(source)  # type: ignore[arg-type]  # refused below, in our own words
         except (TypeError, ValueError, RecursionError):
@@ -115,7 +115,7 @@ class Encodable:
 
 
 def checked_entries(kind: str, data: object, names_in: Callable[[int], list[str]]) -> dict[str, Any]:
-    """`data`, once it is known to be a dict of a known schema with exactly the entries that it has there."""
+    """Return `data` after checking that it is a dict of a known schema with exactly the entries of that schema."""
     if not isinstance(data, dict):
         raise InputError(
             f"the JSON of a {kind}", data, requirement="must be an object", remedy="pass what to_dict() returned"
@@ -141,7 +141,7 @@ def checked_entries(kind: str, data: object, names_in: Callable[[int], list[str]
 
 
 def check_derived(kind: str, entries: Mapping[str, Any], derived: Mapping[str, Any]) -> None:
-    """Refuses entries for readers of the JSON that do not follow from the others."""
+    """Refuse derived entries that do not follow from the others."""
     for name, value in derived.items():
         if entries[name] != value:
             raise InputError(
@@ -159,5 +159,5 @@ def require_instance(name: str, value: object, kind: type) -> None:
 
 
 def set_field(record: object, name: str, value: object) -> None:
-    """Set a field of a frozen dataclass, which normalises its fields this way while it is built."""
+    """Set a field of a frozen dataclass, to normalise it in `__post_init__`."""
     object.__setattr__(record, name, value)

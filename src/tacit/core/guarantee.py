@@ -1,11 +1,11 @@
-"""The one shape of every result: a guarantee, attacks, and their comparison.
+"""The shape of every result: a guarantee, the attacks on it, and their comparison.
 
-    Guarantee    what is proven about every adversary of a class, under stated assumptions
-    Attack       what one real adversary achieved, with a confidence interval
-    Comparison   a guarantee beside attacks on it, refused where one says nothing about the guarantee
+- `Guarantee`: what is proven about every adversary of a class, under stated assumptions.
+- `Attack`: what one real adversary achieved, with a confidence interval.
+- `Comparison`: a guarantee with attacks on it; attacks that say nothing about the guarantee are refused.
 
-All are frozen, keyword-only, made of plain numbers and text, and travel through JSON unchanged.
-This module needs the standard library alone.
+All are immutable, keyword-only, made of plain numbers and text, and pass through JSON unchanged. This module needs
+only the standard library.
 """
 
 from __future__ import annotations
@@ -33,16 +33,25 @@ Side = Literal["at_least", "at_most"]
 
 @dataclass(frozen=True, kw_only=True)
 class Adversary(Encodable):
-    """Who a guarantee speaks about, or who carried out an attack.
+    """The class of adversaries that a guarantee is about, or to which an attacker belongs.
 
-    Adversary.ANY         anyone, by any method, on the inputs that the quantity names
-    Adversary.UNBIASED    unbiased estimators alone; a decoder with a prior is biased and lies outside
-    Adversary.PRIOR       anyone, but the error is averaged over a stated prior
-    Adversary.OUTPUT      anyone who sees the named output and nothing else
+    Use one of these:
 
-    `Adversary.PRIOR.scoped("uniform over 500 digits")` states the prior, and
-    `Adversary.OUTPUT.scoped("the score column")` names the output. Without a scope, the quantity has to say it:
-    comparisons then rest on the two quantities being equal.
+    - `Adversary.ANY`: anyone, by any method, on the inputs that the quantity names.
+    - `Adversary.UNBIASED`: unbiased estimators only. A decoder with a prior is biased and not in this class.
+    - `Adversary.PRIOR`: anyone, but the error is averaged over a stated prior.
+    - `Adversary.OUTPUT`: anyone who sees the named output and nothing else.
+
+    `Adversary.PRIOR.scoped("uniform over 500 digits")` states the prior, and `Adversary.OUTPUT.scoped("the score
+    column")` names the output. Without a scope, the quantity has to state it: comparisons then rely on the two
+    quantities being equal.
+
+    Attributes
+    ----------
+    kind
+        "any", "unbiased", "prior" or "output".
+    scope
+        The prior or the output, in words; empty for the other two kinds.
     """
 
     kind: str
@@ -66,20 +75,20 @@ class Adversary(Encodable):
             )
 
     def scoped(self, scope: str) -> Adversary:
-        """The same class with its prior stated, or its output named."""
+        """Return the same class with its prior stated, or its output named."""
         return Adversary(kind=self.kind, scope=validate.text("scope", scope, remedy="name the prior or the output"))
 
     def covers(self, other: Adversary) -> bool:
-        """Whether a statement about this class is also one about `other`.
+        """Whether a statement about this class also holds for `other`.
 
-        ANY covers adversaries who are restricted (UNBIASED) or see less (OUTPUT). It does not cover PRIOR:
-        an error averaged over a prior may lie below the worst case that a bound on ANY speaks of.
+        ANY covers adversaries who are restricted (UNBIASED) or see less (OUTPUT). It does not cover PRIOR: an error
+        averaged over a prior may be below the worst case that a bound on ANY is about.
         """
         return self == other or (self.kind == "any" and other.kind in ("unbiased", "output"))
 
     @property
     def in_words(self) -> str:
-        """The class as a reader of a report should hear it."""
+        """The class in words, for readers of a report."""
         return {
             "any": "anyone, by any method",
             "unbiased": "unbiased estimators only (right on average for every input, using no prior knowledge)",
@@ -96,9 +105,14 @@ Adversary.OUTPUT = Adversary(kind="output")
 
 @dataclass(frozen=True, kw_only=True)
 class Assumption(Encodable):
-    """What a guarantee rests on, and who has to make sure of it.
+    """An assumption of a guarantee, and who has to check it.
 
-    "code" means that Tacit refuses to go on where the assumption fails; "caller" means that only you can know.
+    Attributes
+    ----------
+    text
+        What is assumed.
+    checked_by
+        "code" if Tacit refuses to continue when the assumption fails; "caller" if only you can know.
     """
 
     text: str
@@ -112,12 +126,12 @@ class Assumption(Encodable):
 
 
 def proof_page(reference: str) -> str:
-    """Where, from the root of the project, the proof of a function of `tacit.theory` stands."""
+    """The page with the proof of a function of `tacit.theory`, relative to the root of the project."""
     return f"docs/proofs/{reference.split('.')[1]}.md"
 
 
 def _theorem(given: object) -> tuple[str, ...]:
-    """The theorem's words and names, each once; one text is as good as a list of one."""
+    """The theorem's words and names without repetitions; a single text counts as a list of one."""
     remedy = "name the functions of tacit.theory that prove the bound, e.g. 'theory.estimation.two_point_success'"
     entries = given if isinstance(given, list | tuple) else (given,)
     if not entries:
@@ -138,13 +152,26 @@ def _theorem(given: object) -> tuple[str, ...]:
 class Guarantee(Encodable):
     """A proven statement: `quantity` is at least, or at most, `value` for every adversary of the class.
 
-    It may fail to hold with probability `failure_probability` over the randomness of its computation
-    (0 where nothing was sampled). `detail` keeps what the number was computed from.
-
-    `theorem` names every function of `tacit.theory` whose value entered the number, as in
-    `("Neyman–Pearson", "theory.estimation.two_point_success")`: what begins with `theory.` is such a name, whose proof
-    `tacit proof` prints, and anything else is words for readers. One text alone will do; where nothing is proven, it
-    begins with "none:".
+    Attributes
+    ----------
+    quantity
+        What is bounded, with its unit.
+    side
+        "at_least" for a lower bound, "at_most" for an upper bound.
+    value
+        The bound.
+    adversary
+        The class of adversaries that the statement is about.
+    theorem
+        Every function of `tacit.theory` whose value entered the number, and words for readers, as in
+        `("Neyman–Pearson", "theory.estimation.two_point_success")`. Entries that begin with `theory.` are functions,
+        whose proofs `tacit proof` prints. A single text will do; where nothing is proven, it begins with "none:".
+    assumptions
+        What the statement assumes.
+    failure_probability
+        The chance that the statement is false because of random draws in its computation; 0 if nothing was sampled.
+    detail
+        What the number was computed from.
     """
 
     quantity: str
@@ -183,12 +210,12 @@ class Guarantee(Encodable):
         return decoded(value)
 
     def to_dict(self) -> dict[str, Any]:
-        """As for the others, with a derived entry: for each function that `theorem` names, where its proof stands."""
+        """Return plain JSON types; the derived entry `proofs` has the page of each function in `theorem`."""
         return {**super().to_dict(), "proofs": self._proofs()}
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """What `to_dict` wrote, in this version or the one before it."""
+        """Read what `to_dict` wrote, in this schema or the previous one."""
         names = [field.name for field in dataclasses.fields(cls)]
         entries = checked_entries(cls.__name__, data, lambda schema: [*names, *["proofs"] * (schema > 1)])
         made = cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
@@ -201,24 +228,24 @@ class Guarantee(Encodable):
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The functions of `tacit.theory` that the number rests on, as `theory.module.function`."""
+        """The functions of `tacit.theory` whose values entered the number, as `theory.module.function`."""
         return tuple(entry for entry in self.theorem if REFERENCE.fullmatch(entry))
 
     @property
     def theorem_text(self) -> str:
-        """The theorem in one line: its words, then the functions."""
+        """The theorem in one line: its words, then the functions, all of which enter the number."""
         words = [entry for entry in self.theorem if entry not in self.references]
         return ": ".join(filter(None, ("; ".join(words), ", ".join(self.references))))
 
     @property
     def proof_text(self) -> str:
-        """The command that prints the proofs, empty where no function is named."""
+        """The command that prints the proofs; empty if no function is named."""
         names = [name.rpartition(".")[2] for name in self.references]
         return " ".join(["tacit proof", *names]) if names else ""
 
     @property
     def bound_text(self) -> str:
-        """The side and the bound to three digits, rounded so that it still holds; never a bare infinity."""
+        """The side and the bound to three digits, rounded so that it still holds; an infinity is put in words."""
         if not math.isinf(self.value):
             toward: Literal["down", "up"] = "down" if self.side == "at_least" else "up"
             return f"{self.side.replace('_', ' ')} {safe_text(self.value, toward=toward)}"
@@ -228,11 +255,11 @@ class Guarantee(Encodable):
 
     @property
     def chance_text(self) -> str:
-        """The computation's own chance of being wrong, empty where it sampled nothing."""
+        """The chance that the computation is wrong, in words; empty if it sampled nothing."""
         return chance_text(self.failure_probability) if self.failure_probability else ""
 
     def assumed(self, *, checked_by: str) -> tuple[str, ...]:
-        """The texts of the assumptions that the caller, or the code, has to make sure of."""
+        """Return the assumptions that the caller, or the code, has to check."""
         return tuple(assumption.text for assumption in self.assumptions if assumption.checked_by == checked_by)
 
     def _repr_html_(self) -> str:
@@ -240,7 +267,7 @@ class Guarantee(Encodable):
 
     @property
     def facts(self) -> list[tuple[str, str | tuple[str, ...]]]:
-        """What is claimed, about whom and on what it rests, words beside words."""
+        """The claim, the adversary, the assumptions and the theorem, as rows of name and text."""
         return [
             ("proven", ", ".join(filter(None, (self.bound_text, self.chance_text)))),
             ("against", self.adversary.in_words),
@@ -340,10 +367,23 @@ class Attack(Encodable):
 
 @dataclass(frozen=True, kw_only=True, init=False)
 class Comparison(Encodable):
-    """A guarantee beside the attacks on it, of which there may be none.
+    """A guarantee and the attacks on it, if there are any.
 
-    Refused where an attack says nothing about the guarantee: another quantity, or an adversary outside
-    the guarantee's class. A constant guess has no variance and "beats" any bound on unbiased estimators.
+    Parameters
+    ----------
+    guarantee
+        The guarantee.
+    attacks
+        The attacks on it.
+    attack
+        The old name of `attacks`, for a single one.
+
+    Raises
+    ------
+    IncomparableError
+        If an attack says nothing about the guarantee, because it is about another quantity or by an adversary outside
+        the guarantee's class. For example, a constant guess has no variance and "beats" any bound on unbiased
+        estimators.
     """
 
     guarantee: Guarantee
@@ -366,34 +406,34 @@ class Comparison(Encodable):
 
     @property
     def attack(self) -> Attack | None:
-        """`nearest`, under the name it had when there was one attack at most; it will go."""
+        """The old name of `nearest`; it will be removed."""
         _warn_of_one("Comparison.attack", "use nearest, or attacks")
         return self.nearest
 
     @property
     def nearest(self) -> Attack | None:
-        """The attack that came nearest to the bound, or went farthest beyond it; None where none was run."""
+        """The attack that came nearest to the bound, or went farthest beyond it; None if there is none."""
         return min(self.attacks, key=self.gap_of, default=None)
 
     @property
     def contradicted(self) -> bool:
-        """Whether the whole confidence interval of any attack lies where the guarantee says nobody gets."""
+        """Whether the whole confidence interval of some attack is beyond the bound."""
         return bool(self.contradicting)
 
     @property
     def contradicting(self) -> tuple[Attack, ...]:
-        """The attacks that did what the guarantee rules out."""
+        """The attacks that achieved what the guarantee rules out."""
         if self.guarantee.side == "at_least":
             return tuple(attack for attack in self.attacks if attack.high < self.guarantee.value)
         return tuple(attack for attack in self.attacks if attack.low > self.guarantee.value)
 
     @property
     def gap(self) -> float | None:
-        """How far the nearest attack stayed from the bound, in the quantity's unit; negative is beyond it."""
+        """How far the nearest attack stayed from the bound, in the quantity's unit; negative if beyond it."""
         return None if self.nearest is None else self.gap_of(self.nearest)
 
     def gap_of(self, attack: Attack) -> float:
-        """The same for any attack."""
+        """Return how far the attack stayed from the bound."""
         bound, achieved = self.guarantee.value, attack.value
         if bound == achieved:
             return 0.0
@@ -401,7 +441,7 @@ class Comparison(Encodable):
 
     @property
     def false_alarm_probability(self) -> float:
-        """With at most this probability `contradicted` is true although the guarantee's theorem holds."""
+        """An upper bound on the chance that `contradicted` is true although theorem and assumptions hold."""
         unsure = math.fsum(attack.failure_probability for attack in self.attacks)
         return min(1.0, self.guarantee.failure_probability + unsure)
 
@@ -416,7 +456,7 @@ class Comparison(Encodable):
         return card(self.guarantee.quantity, [*attacked, *self.guarantee.facts])
 
     def to_dict(self) -> dict[str, Any]:
-        """As for the others, with the two derived entries that readers of the JSON look for."""
+        """Return plain JSON types; `contradicted` and `gap` are derived entries."""
         return {**super().to_dict(), **self._derived()}
 
     def _derived(self) -> dict[str, Any]:
@@ -424,7 +464,7 @@ class Comparison(Encodable):
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """What `to_dict` wrote, in this version or the one before it, which had one attack at most."""
+        """Read what `to_dict` wrote, in this schema or the previous one, which had at most one attack."""
         entries = checked_entries(
             cls.__name__,
             data,
@@ -444,15 +484,17 @@ def _check_comparable(guarantee: Guarantee, attack: Attack) -> None:
     if guarantee.quantity != attack.quantity:
         raise IncomparableError(
             f"the guarantee is about {guarantee.quantity!r}, the attack about {attack.quantity!r}; "
-            "a comparison needs one quantity; measure the attack in the guarantee's"
+            "a comparison needs one quantity; measure the attack in the guarantee's quantity"
         )
     if not guarantee.adversary.covers(attack.adversary):
         raise IncomparableError(
-            f"the guarantee speaks of {guarantee.adversary.in_words}, the attack was made by "
+            f"the guarantee is about {guarantee.adversary.in_words}, the attack was made by "
             f"{attack.adversary.in_words}; a comparison needs an attack inside the guarantee's class; "
             "use a guarantee that covers this adversary"
         )
 
 
 def _warn_of_one(old: str, new: str) -> None:
-    warnings.warn(f"{old} will go: a guarantee may face several attacks; {new}", DeprecationWarning, stacklevel=3)
+    warnings.warn(
+        f"{old} will be removed, since a guarantee may face several attacks; {new}", DeprecationWarning, stacklevel=3
+    )

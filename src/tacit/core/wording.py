@@ -8,7 +8,22 @@ from typing import Literal
 
 
 def safe_text(value: float, *, toward: Literal["down", "up", "nearest"], digits: int = 3) -> str:
-    """`value` to a few significant digits, rounded the way that keeps a claim true."""
+    """Write a number to a few significant digits, rounded to the side that keeps a claim true.
+
+    Parameters
+    ----------
+    value
+        The number.
+    toward
+        "down" for lower bounds, "up" for upper bounds, "nearest" for measurements.
+    digits
+        The number of significant digits.
+
+    Returns
+    -------
+    str
+        The number, with a real minus sign, in scientific notation if it is very large or small.
+    """
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     rounding = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}[toward]
@@ -19,15 +34,15 @@ def safe_text(value: float, *, toward: Literal["down", "up", "nearest"], digits:
 
 
 def text_above(value: float) -> str:
-    """`value` to six significant digits: as it was given if it has no more, else rounded up."""
+    """The value to six significant digits: unchanged if it has no more, else rounded up."""
     text = f"{value:g}"
     return text if float(text) >= value else safe_text(value, toward="up", digits=6)
 
 
 def chance_text(probability: float) -> str:
-    """The words for a chance of being wrong, to three digits: as it was given if it has no more, else rounded up."""
+    """Words for the chance of being wrong, to three digits: unchanged if it has no more, else rounded up."""
     text = f"{probability:.3g}"
-    # 1 − 0.99 is a unit in the last place above 0.01, which is no reason to write 0.0101.
+    # 1 − 0.99 is a unit in the last place above 0.01, and should not become 0.0101.
     if float(text) < probability * (1 - 1e-15):
         text = safe_text(probability, toward="up")
     return f"except with probability {text}"
