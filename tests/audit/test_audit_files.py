@@ -92,13 +92,13 @@ def test_the_numbers_are_the_library_s(written):
     """The CSV is read to the last digit, and each number of the JSON follows from the table alone."""
     _, data, _ = written
     name = "column 'score'"
-    expected = certify(TABLE["member"], TABLE["score"], noise=0.5, delta=0.025, loss="joint", name=name)
+    expected = certify(TABLE["member"], TABLE["score"], noise=0.5, failure_probability=0.025, loss="joint", name=name)
     detail = data["detail"]
     assert detail["readings"]["advantage"] == expected.advantage
     assert detail["readings"]["auc"] == expected.auc
     assert detail["readings"]["tpr_at"]["0.01"] == float(expected.tpr_at(0.01))
     slices = certify_slices(
-        TABLE["member"], TABLE["score"], TABLE["group"], noise=0.5, delta=0.025, loss="joint", name=name
+        TABLE["member"], TABLE["score"], TABLE["group"], noise=0.5, failure_probability=0.025, loss="joint", name=name
     )
     assert {part["value"]: part["advantage"] for part in detail["slices"]} == {
         value: one.advantage for value, one in slices.items()
@@ -111,8 +111,10 @@ def test_the_numbers_are_the_library_s(written):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_column_that_holds_its_noise_is_certified_as_the_library_does(folder, name):
     columns = {"secret": "member", "output": "score"}
-    expected = certify(TABLE["member"], TABLE["score"], noise_added=1.0, delta=0.025, loss="joint")
-    parts = certify_slices(TABLE["member"], TABLE["score"], TABLE["group"], noise_added=1.0, delta=0.025, loss="joint")
+    expected = certify(TABLE["member"], TABLE["score"], noise_added=1.0, failure_probability=0.025, loss="joint")
+    parts = certify_slices(
+        TABLE["member"], TABLE["score"], TABLE["group"], noise_added=1.0, failure_probability=0.025, loss="joint"
+    )
     report = audited(folder / name, **columns, noise_added=1.0, slices="group", attack_rows=0)
     assert report.detail["readings"]["advantage"] == expected.advantage
     assert {part["value"]: part["advantage"] for part in report.detail["slices"]} == {
@@ -150,10 +152,12 @@ def test_the_page_shows_the_three_pictures(written):
 @pytest.mark.parametrize("output", [["class"], ["word"], ["class", "word"]])
 def test_csv_and_parquet_say_the_same_as_the_library(folder, output):
     seen = {name: TABLE[name] for name in output}
-    expected = certify(TABLE["member"], seen if len(seen) > 1 else TABLE[output[0]], delta=0.1, loss="joint")
+    expected = certify(
+        TABLE["member"], seen if len(seen) > 1 else TABLE[output[0]], failure_probability=0.1, loss="joint"
+    )
     columns = {"secret": "member", "output": tuple(output)}
     for name in ("t.csv", "t.parquet"):
-        report = audited(folder / name, **columns, delta=0.1, attack_rows=0)
+        report = audited(folder / name, **columns, failure_probability=0.1, attack_rows=0)
         assert report.detail["readings"]["advantage"] == expected.advantage
         assert report.detail["rows"] == ROWS
         assert "taken as a category each" in " ".join(report.summary)
@@ -207,7 +211,7 @@ def lipschitz_table(folder):
 
 def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
     secret, score = lipschitz_table(tmp_path)
-    expected = certify(secret, score, delta=0.05, method="lipschitz", lipschitz=0.5)
+    expected = certify(secret, score, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
     assert 0.1 < expected.advantage < 0.4
     for name in ("t.csv", "t.parquet"):
         report = audited(tmp_path / name, lipschitz=0.5, require_advantage=0.9, attack_rows=3_000)
@@ -216,7 +220,7 @@ def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
         assert report.detail["low"] <= expected.advantage
         assert report.summary[0].startswith("If the secret's mean given the output, coded ±1 and with both values ")
         assert "met: " in report.summary[0]
-    both = certify(secret, {"o": score, "p": 1 - score}, delta=0.05, method="lipschitz", lipschitz=0.5)
+    both = certify(secret, {"o": score, "p": 1 - score}, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
     report = audited(tmp_path / "t.parquet", output=("o", "p"), lipschitz=0.5, attack_rows=0)
     assert report.detail["readings"]["advantage"] == both.advantage
 
@@ -455,12 +459,12 @@ def test_texts_that_differ_in_the_file_are_different_outputs(one, other, tmp_pat
 
 def test_attacks_see_the_text_and_the_numbers_that_it_spells():
     secret = np.array(["no", "yes"] * 300)
-    same = certify(secret, np.array(["1", "1.0"] * 300), delta=0.1)
-    (found,) = attempts(secret, np.array(["1", "1.0"] * 300), certificate=same, methods=["histogram"])
+    same = certify(secret, np.array(["1", "1.0"] * 300), failure_probability=0.1)
+    (found,) = attempts(secret, np.array(["1", "1.0"] * 300), certificate=same, learners=["histogram"])
     assert found.rates.advantage[1] > 0.9
     texts = np.array([f"{place / 100 + (place % 2) / 3:.3f}" for place in range(600)])
-    wide = certify(secret, texts, delta=0.1, method="discrete")
-    (found,) = attempts(secret, texts, certificate=wide, methods=["threshold"])
+    wide = certify(secret, texts, failure_probability=0.1, method="discrete")
+    (found,) = attempts(secret, texts, certificate=wide, learners=["threshold"])
     assert found.method == "threshold"
 
 
