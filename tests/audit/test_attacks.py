@@ -1,13 +1,14 @@
 """Attacks on tables: they find what is there, never more, and say what they realised."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tacit import InputError
-from tacit.audit import Audit, Rates, attempts, certify
+from tacit import Attack, Comparison, InputError
+from tacit.audit import Attempt, Audit, Rates, attempts, certify
 
 ROWS = 20_000
 SECRET = np.arange(ROWS) % 2 == 1
@@ -164,6 +165,21 @@ def test_no_attack_beats_its_certificate(seed):
     result = Audit(certificate=certificate, attacks=tuple(found.values()))
     assert not result.contradicted
     assert 0 <= result.low <= result.high
+
+
+def test_an_attempt_is_an_attack():
+    certificate, found = tried(SECRET & (np.arange(ROWS) % 3 > 0), learners=["threshold", "histogram"])
+    made = Comparison(guarantee=certificate.guarantee, attacks=tuple(found.values()))
+    assert Comparison.from_json(made.to_json()) == made
+    assert [str(one) for one in made.attacks] == [str(one) for one in found.values()]
+    for one in found.values():
+        assert isinstance(one, Attack)
+        assert Attempt.from_json(one.to_json()) == one
+        assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301
+        with pytest.warns(DeprecationWarning, match="an Attempt is an Attack"):
+            assert one.attack is one
+    with pytest.warns(DeprecationWarning, match="use learners="):
+        attempts(SECRET, SECRET, certificate=certificate, methods=["histogram"])
 
 
 def test_attacks_repeat_with_their_seed():

@@ -79,10 +79,12 @@ def test_the_verdict_comes_first(written):
     assert "is 'yes' in 4000 rows (called positive) and 'no' in 4000" in paragraph
     assert "standard deviation 0.5 on top of what the table holds lies between" in paragraph.split("; ")[0]
     assert (
-        "column 'score' (numbers), is taken as free of noise in the table, and released with fresh Gaussian noise of "
-        "standard deviation 0.5 on top" in paragraph
+        "column 'score' (numbers), is read as numbers without noise, to which fresh Gaussian noise of standard "
+        "deviation 0.5 is added at release" in paragraph
     )
-    assert "look as if noise of 0.5 were in them already" in paragraph.split("0.3 is allowed.")[1][:120]
+    caution = paragraph.split("the ceiling is 0.3.")[1]
+    assert "look as if they held noise of 0.5 already" in caution[:140]
+    assert "give --noise-added instead of --noise" in caution[:250]
     assert "It is not differential privacy." in paragraph
     assert max(len(line) for line in text.splitlines()) <= 84
     assert data["detail"]["met"] is True
@@ -160,20 +162,20 @@ def test_csv_and_parquet_say_the_same_as_the_library(folder, output):
         report = audited(folder / name, **columns, failure_probability=0.1, attack_rows=0)
         assert report.detail["readings"]["advantage"] == expected.advantage
         assert report.detail["rows"] == ROWS
-        assert "taken as a category each" in " ".join(report.summary)
+        assert "is read as categories" in " ".join(report.summary)
 
 
-def test_the_release_gate_closes(folder, here):
+def test_the_release_check_fails(folder, here):
     common = ("audit", "t.parquet", "--secret", "member", "--output", "class", "--attack-rows", "0", "--quiet")
     assert here(folder, *common, "--require-advantage", "0.3").returncode == 0
-    assert here(folder, *common, "--require-advantage", "0.01", "--json", "gate.json").returncode == 1
-    detail = json.loads((folder / "gate.json").read_text())["detail"]
+    assert here(folder, *common, "--require-advantage", "0.01", "--json", "check.json").returncode == 1
+    detail = json.loads((folder / "check.json").read_text())["detail"]
     assert detail["met"] is False
     assert detail["verdict"].startswith("Not proven: the largest advantage")
     assert detail["rows_needed"]["0.01"] > ROWS
 
 
-def test_one_leaking_slice_closes_the_gate(tmp_path):
+def test_one_leaking_slice_fails_the_release_check(tmp_path):
     rng = np.random.default_rng(1)
     secret, part = rng.integers(0, 2, 20_000), np.where(np.arange(20_000) < 1_000, "small", "large")
     output = np.where((part == "small") & (rng.random(20_000) < 0.9), secret, rng.integers(0, 2, 20_000))
@@ -195,7 +197,7 @@ def test_a_broken_ceiling_is_called_broken(tmp_path):
     assert not report.met
     assert report.summary[0].startswith("Broken: the largest advantage")
     assert report.detail["attack_rows"] == 2_000
-    assert "attacks were made on 2000 of them" in " ".join(report.summary)
+    assert "the attacks a random 2000 of them" in " ".join(report.summary)
 
 
 def lipschitz_table(folder):
@@ -236,7 +238,10 @@ def test_the_command_prints_what_was_assumed_and_what_is_positive(tmp_path):
     said = " ".join(finished.stdout.split())
     assert "is 'no' in" in said
     assert said.index("Only you can check that") < said.rindex("changes by at most 0.5 per unit of the output")
-    assert "as numbers with which the secret's mean, ±1 and with both values equally likely, changes by at most" in said
+    assert (
+        "as numbers with which the secret's mean, coded ±1 and with both values equally likely, changes by at most"
+        in said
+    )
     assert (tmp_path / "l.html").read_text().count("data:image/svg+xml;base64,") == 3
 
 
@@ -267,6 +272,34 @@ def test_the_positive_secret_is_found_by_its_text(secrets, given, meant, tmp_pat
     assert 0.2 < found["true_positive_rate"] < 0.4
     (other,) = [one for one in usual.detail["attacks"] if one["method"] == "histogram"]
     assert other["true_positive_rate"] == 1
+
+
+def test_a_continuous_output_is_attacked_and_the_options_that_help_are_named(tmp_path, here):
+    rng = np.random.default_rng(5)
+    secret = np.arange(2_000) % 2
+    table = pa.table({"s": secret, "o": rng.normal(size=2_000) + secret, "g": secret * 0})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    common = ("audit", "t.parquet", "--secret", "s", "--output", "o", "--slice", "g")
+    finished = here(tmp_path, *common, "--report", "c.html")
+    said = " ".join(finished.stdout.split())
+    assert finished.returncode == 0, finished.stderr
+    assert "Nothing can be certified: 2000 different values in 2000 rows" in said
+    assert "give --noise, round it before release, or state --monotone or --lipschitz" in said
+    assert "noise=" not in said
+    assert (tmp_path / "c.html").read_text().count("data:image/svg+xml;base64,") == 2
+    report = audited(tmp_path / "t.parquet")
+    assert report.detail["high"] == 1
+    assert 0.15 < report.detail["low"] < 0.383
+    assert here(tmp_path, *common, "--require-advantage", "0.5").returncode == 1
+
+
+def test_the_old_option_goes_on_working(folder, here):
+    common = ("audit", "t.csv", "--secret", "member", "--output", "class", "--attack-rows", "0")
+    old, new = (here(folder, *common, option, "0.01") for option in ("--delta", "--failure-probability"))
+    assert old.returncode == new.returncode == 0
+    assert old.stdout == new.stdout
+    assert "tacit: --delta will be removed; use --failure-probability" in old.stderr
+    assert "--delta" not in here(folder, "audit", "--help").stdout
 
 
 def test_pictures_are_drawn_for_a_page_alone(folder):
@@ -301,14 +334,13 @@ BAD = {
     "ragged": ("s,o\n1,2\n0\n", "", "Expected 2 columns, got 1"),
     "text with noise": ("s,o\n1,a\n0,b\n", "--noise 0.1", "must hold numbers where --noise"),
     "infinite": ("s,o\n1,inf\n0,1.5\n", "--noise 0.1", "must be finite"),
-    "continuous": (
-        "s,o\n" + "".join(f"{row % 2},{row / 7:.6f}\n" for row in range(100)),
-        "",
-        "a continuous output must be released with noise or have a stated structure",
-    ),
     "the secret as output": (GOOD, "--output s", "must name different columns"),
     "noise of zero": (GOOD, "--noise 0", "--noise must be a finite number > 0"),
-    "delta of one": (GOOD, "--delta 1", "--delta must be a finite number"),
+    "a failure probability of one": (
+        GOOD,
+        "--failure-probability 1",
+        "--failure-probability must be a finite number",
+    ),
     "a ceiling of zero": (GOOD, "--require-advantage 0", "--require-advantage must be"),
     "two columns of one name": ("s,o,o\n1,2,2\n0,1,1\n", "", "must be there once"),
     "no such positive": (
@@ -421,7 +453,7 @@ def test_a_parquet_file_with_a_page_that_is_damaged_is_one_line(tmp_path, here):
 def test_few_rows_have_a_certificate_without_attacks(tmp_path):
     (tmp_path / "t.csv").write_text(GOOD)
     report = audited(tmp_path / "t.csv")
-    assert "No attacks were made: they need 30 rows of each class." in report.summary
+    assert "No attacks were run: they need 30 rows of each class." in report.summary
     assert report.detail["high"] <= 1
 
 
@@ -465,7 +497,7 @@ def test_attacks_see_the_text_and_the_numbers_that_it_spells():
     texts = np.array([f"{place / 100 + (place % 2) / 3:.3f}" for place in range(600)])
     wide = certify(secret, texts, failure_probability=0.1, method="discrete")
     (found,) = attempts(secret, texts, certificate=wide, learners=["threshold"])
-    assert found.method == "threshold"
+    assert found.learner == "threshold"
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)

@@ -23,6 +23,7 @@ from tacit.audit import (
     rows_needed,
 )
 from tacit.theory import certificates
+from tacit.theory.leakage import advantage_upper
 
 RNG = np.random.default_rng(0)
 SECRET = np.arange(2000) % 2
@@ -105,7 +106,7 @@ def test_sharp_is_within_closed_and_closed_within_printed():
         )
         assert sharp.squared <= closed.squared < 0.2 * printed.squared
     assert "Theorem 3" in printed.guarantee.theorem_text
-    assert "can take 4 values" in " ".join(printed.guarantee.assumed(checked_by="caller"))
+    assert "no more than 4 values" in " ".join(printed.guarantee.assumed(checked_by="caller"))
 
 
 def test_alphabets_are_whole_numbers_whatever_the_form():
@@ -141,7 +142,7 @@ def test_printed_theorems_are_refused_where_they_do_not_apply():
 
 def test_continuous_outputs_are_refused_with_what_would_help():
     output = RNG.normal(size=2000)
-    with pytest.raises(NoTheoremError, match=r"noise=.*round it before release.*monotone") as refusal:
+    with pytest.raises(NoTheoremError, match=r"pass noise, round it before release.*monotone") as refusal:
         certify(SECRET, output, failure_probability=0.05)
     assert "\n" not in str(refusal.value)
     with pytest.raises(NoTheoremError, match="must be released with noise"):
@@ -155,6 +156,49 @@ def test_continuous_outputs_are_refused_with_what_would_help():
         {"method": "lipschitz", "lipschitz": 0.1},
     ):
         assert certify(SECRET, output, failure_probability=0.05, **options).squared < 0.1
+
+
+def test_a_continuous_output_is_attacked_although_nothing_is_certified():
+    output = RNG.normal(size=2000) + SECRET
+    found = audit(SECRET, output, failure_probability=0.05, name="the score", require_advantage=0.3)
+    assert found.high == found.guarantee.value == 1
+    assert found.guarantee.references == ()
+    assert "every valid limit on a continuous output without noise is 1" in found.guarantee.theorem_text
+    assert "pass noise, round it before release" in found.certificate.caution
+    assert {one.learner for one in found.attacks} >= {"threshold", "histogram", "boosting"}
+    assert 0.15 < found.low < 0.383  # the best rule reaches 2Φ(½) − 1
+    assert not found.met
+    assert found.verdict.endswith("no number of rows certifies a continuous output as it is.")
+    assert audit(SECRET, output, require_advantage=0.1).verdict.startswith("Broken: ")
+
+
+def test_the_function_that_gave_the_number_comes_last():
+    """Of a joint certificate it is the limit for total variation, or what follows from v, whichever is smaller."""
+    seen = set()
+    for output in (OUTPUT, SECRET, np.where(RNG.uniform(size=2000) < 0.02, SECRET, 2)):
+        found = certify(SECRET, output, loss="joint")
+        last = found.guarantee.references[-1]
+        assert (last == "theory.leakage.advantage_upper") == (advantage_upper(found.squared) == found.advantage)
+        assert found.guarantee_of("auc").references[-1] == "theory.leakage.auc_upper"
+        assert found.guarantee_of("bits").references[-1] == "theory.leakage.information_upper"
+        seen.add(last)
+    assert len(seen) == 2
+    noisy = certify(SECRET, OUTPUT, noise=1.0, loss="log")
+    assert noisy.guarantee_of("bits").references[-1] == "theory.certificates.log_sharp"
+    lipschitz = certify(SECRET, OUTPUT, method="lipschitz", lipschitz=0.1)
+    assert lipschitz.guarantee_of("squared loss").references[-1] == "theory.certificates.lipschitz_excess"
+
+
+def test_old_names_go_on_working():
+    with pytest.warns(DeprecationWarning, match="use failure_probability"):
+        found = certify(SECRET, OUTPUT, delta=0.1)
+    assert found == certify(SECRET, OUTPUT, failure_probability=0.1)
+    with pytest.warns(DeprecationWarning, match="Certificate.delta will be removed"):
+        assert found.delta == 0.1
+    with pytest.warns(DeprecationWarning, match="use failure_probability"):
+        assert audit(SECRET, OUTPUT, delta=0.1, attacks=()).certificate == found
+    with pytest.warns(DeprecationWarning, match="use failure_probability"):
+        assert rows_needed(0.1, delta=0.1) == rows_needed(0.1, failure_probability=0.1)
 
 
 def test_assumptions_are_said():
@@ -377,14 +421,14 @@ def test_verdicts_where_the_ceiling_is_not_kept():
     assert not unsure.met
     assert "Not proven" in unsure.verdict
     assert (
-        f"it takes {rows_needed(0.01, failure_probability=0.05, loss='zero-one', values=1)} or more, even where nothing"
+        f"it takes {rows_needed(0.01, failure_probability=0.05, loss='zero-one', values=1)} rows or more"
         in unsure.verdict
     )
     broken = Audit(certificate=certificate, attacks=(attack(certificate, 0.03),), require_advantage=0.01)
     assert not broken.met
     assert broken.verdict.startswith("Broken: ")
     close = Audit(certificate=certificate, attacks=(), require_advantage=certificate.advantage * 0.99)
-    assert close.verdict.endswith("more rows may decide.") or "at least" in close.verdict
+    assert close.verdict.endswith(("rows do not prove it: more rows may.", "even where nothing leaks."))
 
 
 def test_verdicts_begin_with_what_no_table_can_show():

@@ -138,7 +138,7 @@ class Audit:
         failure = self.certificate.failure_probability
         needed = rows_needed(ceiling, failure_probability=failure, loss=loss, values=1)
         needed -= self.certificate.sampling == "pairs"  # an odd number may do
-        more = f"it takes {needed} or more, even where nothing leaks" if needed > rows else "more may do"
+        more = f"it takes {needed} rows or more, even where nothing leaks" if needed > rows else "more rows may"
         return _sentence(condition, f"not proven: {leak}; {allowed}, and {rows} rows do not prove it: {more}.")
 
 
