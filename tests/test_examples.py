@@ -81,25 +81,25 @@ def test_audit_credit_model(tmp_path):
         assert comparison.nearest.value < comparison.guarantee.value <= detail["ceiling"]
 
 
-def test_release_gate(tmp_path):
-    finished = run([sys.executable, EXAMPLES / "release_gate.py"], tmp_path)
+def test_release_check(tmp_path):
+    finished = run([sys.executable, EXAMPLES / "release_check.py"], tmp_path)
     assert finished.returncode == 0, finished.stderr
-    found = json.loads((tmp_path / "release_gate.json").read_text(encoding="utf-8"))
+    found = json.loads((tmp_path / "release_check.json").read_text(encoding="utf-8"))
     assert (found["small"]["exit"], found["large"]["exit"]) == (0, 1)
     assert found["small"]["low"] <= found["small"]["high"] <= 0.1 < found["large"]["low"]
 
 
 def test_the_steps_of_the_pipeline(tmp_path):
-    """Those that train and that hold the gate, run as the pipeline would, from the top of a checkout."""
+    """Those that train and that check, run as the pipeline would, from the top of a checkout."""
     shutil.copytree(EXAMPLES, tmp_path / "examples")
-    jobs = yaml.safe_load((EXAMPLES / "release_gate" / "release.yml").read_text(encoding="utf-8"))["jobs"]
-    steps = {step["name"]: step["run"] for step in jobs["gate"]["steps"] if "name" in step}
-    assert list(steps) == ["train", "gate"]
-    assert jobs["publish"]["needs"] == "gate"
+    jobs = yaml.safe_load((EXAMPLES / "release_check" / "release.yml").read_text(encoding="utf-8"))["jobs"]
+    steps = {step["name"]: step["run"] for step in jobs["check"]["steps"] if "name" in step}
+    assert list(steps) == ["train", "check"]
+    assert jobs["publish"]["needs"] == "check"
     trained = run(["sh", "-c", steps["train"]], tmp_path)
     assert trained.returncode == 0, trained.stderr
-    assert run(["sh", "-c", steps["gate"]], tmp_path).returncode == 0
-    assert run(["sh", "-c", steps["gate"].replace("scores.csv", "absent.csv")], tmp_path).returncode == 2
+    assert run(["sh", "-c", steps["check"]], tmp_path).returncode == 0
+    assert run(["sh", "-c", steps["check"].replace("scores.csv", "absent.csv")], tmp_path).returncode == 2
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

@@ -67,15 +67,15 @@ def test_a_guarantee_says_what_it_rests_on():
 
 
 def test_words_of_users_are_no_html(table):
-    found = certify(*table, delta=0.05, name='<script>alert("x")</script>')
+    found = certify(*table, failure_probability=0.05, name='<script>alert("x")</script>')
     tree, text = shown(found)
     assert tree.find(".//script") is None
     assert '<script>alert("x")</script>' in text
 
 
 def test_a_certificate_and_its_region(table):
-    found = certify(*table, delta=0.05, loss="joint", name="the class")
-    tried = attempts(*table, certificate=found, methods=["histogram"])
+    found = certify(*table, failure_probability=0.05, loss="joint", name="the class")
+    tried = attempts(*table, certificate=found, learners=["histogram"])
     _, text = shown(found)
     assert f"advantage (TPR − FPR): {found.guarantee.bound_text}" in text
     assert "It is not differential privacy." in text
@@ -83,11 +83,13 @@ def test_a_certificate_and_its_region(table):
     assert safe_text(found.advantage, toward="up") in words
     attacked, _ = picture(found.plot(tried))
     assert attacked.count("<path") > alone.count("<path")
-    both = audit(*table, delta=0.05, loss="joint", name="the class", attacks=[tried[0].attack], require_advantage=0.01)
+    both = audit(
+        *table, failure_probability=0.05, loss="joint", name="the class", attacks=tried, require_advantage=0.01
+    )
     _, text = shown(both)
     assert both.verdict in text
-    assert tried[0].attack.value_text in text
-    assert shown(tried[0])[1] == shown(tried[0].attack)[1]
+    assert tried[0].value_text in text
+    assert tried[0].value_text in shown(tried[0])[1]
 
 
 def test_bounds(model):

@@ -283,46 +283,64 @@ def plan(
 
 def audit(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
-    secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret, a column with two values.")],
+    secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret: a column with two values.")],
     output: Annotated[
-        list[str], typer.Option("--output", metavar="COLUMN", help="What the adversary sees; repeatable.")
+        list[str],
+        typer.Option("--output", metavar="COLUMN", help="What the adversary sees; repeat it for several columns."),
     ],
     noise: Annotated[
         float | None,
-        typer.Option("--noise", help="Gaussian noise, by its standard deviation, added at release: not yet in it."),
+        typer.Option("--noise", help="Standard deviation of Gaussian noise that is added to the output at release."),
     ] = None,
     noise_added: Annotated[
-        float | None, typer.Option("--noise-added", help="The same where the column holds the noise already.")
+        float | None,
+        typer.Option("--noise-added", help="Standard deviation of Gaussian noise that the column holds already."),
     ] = None,
     monotone: Annotated[
-        bool, typer.Option("--monotone", help="State that the secret's probability only grows, or only falls, with it.")
+        bool,
+        typer.Option(
+            "--monotone", help="State that the secret's probability only grows, or only falls, with the output."
+        ),
     ] = False,
     lipschitz: Annotated[
         float | None,
         typer.Option(
-            "--lipschitz", metavar="L", help="State that a fair secret's mean, ±1, moves by at most L per unit."
+            "--lipschitz",
+            metavar="L",
+            help="State that the secret's mean, coded ±1 with both values equally likely, changes by at most L per "
+            "unit of the output.",
         ),
     ] = None,
     positive: Annotated[
         str | None,
-        typer.Option("--positive", metavar="VALUE", help="What is to be found; else what sorts last."),
+        typer.Option(
+            "--positive", metavar="VALUE", help="The value of the secret that attacks look for; else what sorts last."
+        ),
     ] = None,
     slices: Annotated[
-        str | None, typer.Option("--slice", metavar="COLUMN", help="Certify each of its values separately, too.")
+        str | None,
+        typer.Option("--slice", metavar="COLUMN", help="A column, each value of which is certified separately, too."),
     ] = None,
-    delta: Annotated[float, typer.Option("--delta", help="The probability with which certificates may fail.")] = 0.05,
+    failure_probability: Annotated[
+        float, typer.Option("--failure-probability", help="The chance that a certificate is false.")
+    ] = 0.05,
+    delta: Annotated[float | None, typer.Option("--delta", hidden=True)] = None,
     require_advantage: Annotated[
-        float | None, typer.Option("--require-advantage", help="The ceiling: exit with 1 unless it is proven.")
+        float | None,
+        typer.Option("--require-advantage", help="A ceiling for the advantage: exit with 1 unless it is proven."),
     ] = None,
     attack_rows: Annotated[
-        int, typer.Option("--attack-rows", help="Attack so many rows, drawn at random; 0 for no attacks.")
+        int, typer.Option("--attack-rows", help="How many rows to attack at most, drawn at random; 0 for no attacks.")
     ] = 100_000,
-    seed: Annotated[int, typer.Option("--seed", help="For draws and attacks.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="For random draws and attacks.")] = 0,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
     """Certify from a table what nobody can learn about a secret from an output, and attack it."""
+    if delta is not None:
+        say("tacit: --delta will be removed; use --failure-probability", err=True)
+        failure_probability = delta
     with delivery(json, report, quiet=quiet, inputs=(table,)) as deliver:
         from ..audit import audit_file
 
@@ -337,7 +355,7 @@ def audit(
                 lipschitz=lipschitz,
                 positive=positive,
                 slices=slices,
-                delta=delta,
+                failure_probability=failure_probability,
                 require_advantage=require_advantage,
                 attack_rows=attack_rows,
                 seed=seed,
