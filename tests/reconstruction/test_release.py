@@ -233,7 +233,7 @@ def test_without_a_word_the_type_of_what_is_released_decides(images):
     for features, error in cases:
         found = multipoint_bounds(features, images.double(), Gaussian(1.0))
         assert found.feature_error == error
-        statement = found.guarantee(0, (0, 1, 1))
+        statement = found.guarantee_of(0, (0, 1, 1))
         assert f"to a relative {error:.2g}" in " ".join(statement.assumed(checked_by="caller"))
         stated = multipoint_bounds(features, images.double(), Gaussian(1.0), feature_error=error).std
         np.testing.assert_array_equal(found.std, stated)

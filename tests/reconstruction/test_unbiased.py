@@ -369,7 +369,7 @@ def test_a_guarantee_speaks_of_unbiased_estimators(images):
     torch.manual_seed(0)
     network = nn.Sequential(nn.Flatten(), nn.Linear(16, 20))
     made = multipoint_bounds(network, images, NOISE)
-    statement = made.guarantee(1, (0, 2, 3))
+    statement = made.guarantee_of(1, (0, 2, 3))
     assert statement.adversary == Adversary.UNBIASED
     assert statement.value == made.std[1, 0, 2, 3]
     assert "Gaussian(0.5)" in " ".join(statement.assumed(checked_by="caller"))
@@ -426,6 +426,6 @@ def test_progress_is_told(images):
 def test_a_place_outside_is_refused_in_one_line(index, mode, match):
     network, images = nn.Flatten(), torch.rand(2, 1, 4, 4)
     for found in (single_mode_bounds(network, images, NOISE), two_point_bounds(network, images, NOISE)):
-        assert found.guarantee(1, (0, 3, np.int64(3))).value > 0
+        assert found.guarantee_of(1, (0, 3, np.int64(3))).value > 0
         with pytest.raises(InputError, match=match):
-            found.guarantee(index, mode)
+            found.guarantee_of(index, mode)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import validate
+from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
@@ -59,11 +60,12 @@ class BayesBounds(Carded):
     theorem: tuple[str, ...]
     mode_theorem: tuple[str, ...]
 
+    @property
     def guarantee(self) -> Guarantee:
         """The headline as a statement."""
         return self._statement(REMAINING, self.remaining, self.theorem)
 
-    def mode_guarantee(self, mode: tuple[int, ...]) -> Guarantee:
+    def guarantee_of(self, mode: tuple[int, ...]) -> Guarantee:
         """The bound for one mode, as a statement."""
         if self.rmse is None:
             raise InputError("rmse", None, requirement="must have been asked for", remedy="pass mode_draws=2000")
@@ -71,8 +73,10 @@ class BayesBounds(Carded):
         quantity = f"root mean squared error of an estimate of {self.basis} mode {where}"
         return self._statement(quantity, float(self.rmse[where]), self.mode_theorem)
 
+    mode_guarantee = formerly("mode_guarantee", guarantee_of)
+
     def _card(self) -> tuple[str, Rows]:
-        found = self.guarantee()
+        found = self.guarantee
         return found.quantity, found.facts
 
     def _statement(self, quantity: str, value: float, theorem: tuple[str, ...]) -> Guarantee:

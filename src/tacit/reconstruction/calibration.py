@@ -149,7 +149,7 @@ def calibrate(
             sought=sought,
             accuracy=reported,
             identification=identification_bound(features, inputs, noise, **options),
-            remaining=bayes_bound(features, candidates, noise, basis="pixel", **options).guarantee(),
+            remaining=bayes_bound(features, candidates, noise, basis="pixel", **options).guarantee,
         )
 
     trials = sorted((trial(sigma, seed) for sigma in grid), key=_sigma)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import validate
+from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
 from ..core.guarantee import Adversary, Guarantee
 from ..core.rounding import at_most
@@ -40,7 +41,7 @@ class Twins(Carded):
     noise: Noise
     feature_error: float
 
-    def guarantee(self, index: int) -> Guarantee:
+    def guarantee_of(self, index: int) -> Guarantee:
         """How well anyone can tell an input from its twin."""
         (index,) = validate.place("index", index, self.distance.shape, remedy="count the inputs from 0")
         return Guarantee(
@@ -57,8 +58,10 @@ class Twins(Carded):
             detail={"distance": float(self.distance[index])},
         )
 
+    guarantee = formerly("guarantee", guarantee_of)
+
     def _card(self) -> tuple[str, Rows]:
-        likely = max(self.guarantee(index).value for index in range(len(self.inputs)))
+        likely = max(self.guarantee_of(index).value for index in range(len(self.inputs)))
         least, greatest = (f"{float(found):.3g}" for found in (self.difference.min(), self.difference.max()))
         return (
             f"Twins of {len(self.inputs)} inputs, valid inputs whose releases look alike",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import validate
+from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
 from ..core.guarantee import Adversary, Guarantee
@@ -46,7 +47,7 @@ class TwoPointBounds(Carded):
     basis: str
     feature_error: float
 
-    def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
+    def guarantee_of(self, index: int, mode: tuple[int, ...]) -> Guarantee:
         """The bound for one mode of one input, as a statement."""
         where = mode_of_input(self.rmse, index, mode)
         change = float(self.change[where])
@@ -61,6 +62,8 @@ class TwoPointBounds(Carded):
             failure_probability=self.noise.failure_probability,
             detail={"change": change},
         )
+
+    guarantee = formerly("guarantee", guarantee_of)
 
     def plot(self) -> Figure:
         """A histogram of all bounds, which a notebook shows."""

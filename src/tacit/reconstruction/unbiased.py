@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import validate
+from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
@@ -61,7 +62,7 @@ class UnbiasedBounds(Carded):
     theorem: tuple[str, ...]
     feature_error: float
 
-    def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
+    def guarantee_of(self, index: int, mode: tuple[int, ...]) -> Guarantee:
         """The bound for one mode of one input, as a statement."""
         where = mode_of_input(self.std, index, mode)
         return Guarantee(
@@ -73,6 +74,8 @@ class UnbiasedBounds(Carded):
             assumptions=unbiased_assumptions(self.noise, self.feature_error),
             failure_probability=self.noise.failure_probability,
         )
+
+    guarantee = formerly("guarantee", guarantee_of)
 
     def plot(self) -> Figure:
         """A histogram of all bounds, which a notebook shows; the inputs' spread is marked if there are several."""

@@ -221,7 +221,7 @@ def _naming(features: Any, gallery: _Array, task: Task) -> Comparison:
 def _rebuilding(features: Any, prior: Prior, task: Task) -> Comparison:
     """By those who hold the inputs, or only know the mean and covariance of public ones."""
     error: dict[str, Any] = {"feature_error": task.feature_error}
-    guarantee = bayes_bound(features, prior, task.noise, basis=task.basis, seed=task.seed, **error).guarantee()
+    guarantee = bayes_bound(features, prior, task.noise, basis=task.basis, seed=task.seed, **error).guarantee
     if isinstance(prior, Gallery):
         attack = posterior_mean(features, prior, task.noise, tries=4096, seed=task.seed + 1, **error)
     else:
