@@ -136,7 +136,7 @@ def test_results_of_many_numbers_print_their_card(model):
     network, images = model
     noise = Gaussian(0.5)
     bounds = multipoint_bounds(network, images[:3], noise)
-    assert "for 16 dct modes of 3 inputs\n  for half of the modes: at least " in repr(bounds)
+    assert ": 16 dct modes of 3 inputs\n  half of the modes: at least " in repr(bounds)
     assert "against: anyone" in str(two_point_bounds(network, images[:2], noise))
     hidden = bayes_bound(network, Gallery(images), noise)
     assert hidden.guarantee.bound_text in repr(hidden)

@@ -152,7 +152,7 @@ def test_a_finished_run_repeats_nothing_and_belongs_to_its_task(finished, digits
     for name in ("_train", "_measured", "_accuracy", "hcr_bounds", "multipoint_bounds", "identification_bound"):
         monkeypatch.setattr(hcr, name, never)
     assert reproduce(task(digits, tmp_path / "out", resume=True)).comparisons == finished[1].comparisons
-    with pytest.raises(InputError, match="must be new without --resume"):
+    with pytest.raises(InputError, match="must be new unless a run is resumed there"):
         reproduce(task(digits, tmp_path / "out"))
     with pytest.raises(InputError, match="differs in images, restarts, seed"):
         reproduce(task(digits, tmp_path / "out", resume=True, seed=1, restarts=3))
