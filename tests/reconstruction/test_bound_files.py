@@ -268,7 +268,7 @@ def test_weights_in_bfloat16_will_do_where_their_error_is_allowed_for(run_here):
     brain = {"model": "model.py:brain", "weights": None}
     too_little = ("--feature-error", "1e-6")
     assert_one_line_error(
-        run_here("--method", "identify", *too_little, **brain), "by which bfloat16 moves features of this model"
+        run_here("--method", "identify", *too_little, **brain), "the measured error of this model in bfloat16"
     )
     for given in ((), ("--feature-error", "0.05"), ("--feature-error", "1e-13")):
         finished = run_here("--method", "identify", *given, "--out", f"out{len(given)}{given[-1:]}", **brain)
@@ -308,7 +308,7 @@ def test_bounds_that_are_all_infinite_or_0_are_told_and_not_drawn(folder, run_he
 
 def test_a_model_that_hides_its_derivative_is_refused_by_the_published_search(run_here):
     assert_one_line_error(
-        run_here("--method", "hcr", model="model.py:rounded", weights=None), "the model rounds somewhere"
+        run_here("--method", "hcr", model="model.py:rounded", weights=None), "the model rounds or is flat here"
     )
 
 
