@@ -273,7 +273,7 @@ def test_weights_in_bfloat16_will_do_where_their_error_is_allowed_for(run_here):
     for given in ((), ("--feature-error", "0.05"), ("--feature-error", "1e-13")):
         finished = run_here("--method", "identify", *given, "--out", f"out{len(given)}{given[-1:]}", **brain)
         assert finished.returncode == 0, finished.stderr
-        assert f"to a relative {float(given[1]) if given else 0.0625:.2g}" in " ".join(finished.stdout.split())
+        assert f"to a relative error of {float(given[1]) if given else 0.0625:.2g}" in " ".join(finished.stdout.split())
 
 
 def test_flat_inputs_have_every_method_in_pixels(folder, run_here):
@@ -343,7 +343,7 @@ def test_a_release_in_float32_has_smaller_bounds_and_says_so(folder, run_here):
         quick = ("--method", "multi-point", "--limit", "2", "--out", error)
         finished = run_here(*quick, *given, "--json", "out.json")
         assert finished.returncode == 0, finished.stderr
-        assert f"to a relative {float(error):.2g}" in " ".join(finished.stdout.split())
+        assert f"to a relative error of {float(error):.2g}" in " ".join(finished.stdout.split())
         medians[error] = json.loads((folder / "out.json").read_text())["detail"]["median"]["multi-point"]
     assert 0 < medians["1e-6"] < medians["1e-13"]
 

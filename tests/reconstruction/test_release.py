@@ -59,7 +59,9 @@ def test_dropout_in_train_mode_is_refused(images):
 
 
 def test_a_model_that_couples_examples_is_refused(images):
-    refused(lambda x: x.flatten(1) - x.flatten(1).mean(dim=0), images.double(), "not depend on the other inputs of a batch")
+    refused(
+        lambda x: x.flatten(1) - x.flatten(1).mean(dim=0), images.double(), "not depend on the other inputs of a batch"
+    )
 
 
 def test_a_model_with_its_own_randomness_is_refused(images):
@@ -234,7 +236,7 @@ def test_without_a_word_the_type_of_what_is_released_decides(images):
         found = multipoint_bounds(features, images.double(), Gaussian(1.0))
         assert found.feature_error == error
         statement = found.guarantee_of(0, (0, 1, 1))
-        assert f"to a relative {error:.2g}" in " ".join(statement.assumed(checked_by="caller"))
+        assert f"to a relative error of {error:.2g}" in " ".join(statement.assumed(checked_by="caller"))
         stated = multipoint_bounds(features, images.double(), Gaussian(1.0), feature_error=error).std
         np.testing.assert_array_equal(found.std, stated)
     exact_ones = multipoint_bounds(network, images, Gaussian(1.0)).std
@@ -368,7 +370,9 @@ def test_inputs_of_which_the_type_leaves_rounding_alone_are_refused_wherever_the
     model, blank = Standardised().eval(), (255 * torch.rand(100, 1)).expand(-1, 49)
     inputs = torch.cat([255 * torch.rand(16, 49), blank])
     for some in (inputs, inputs.flip(0), blank):
-        with pytest.raises(InputError, match=r"the features of input \d+ must be larger than the rounding error of float32"):
+        with pytest.raises(
+            InputError, match=r"the features of input \d+ must be larger than the rounding error of float32"
+        ):
             open_release(model, some, only_these=True)
     assert open_release(copy.deepcopy(model).double(), inputs, only_these=True).error < 1e-9
 

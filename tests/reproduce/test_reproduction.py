@@ -54,7 +54,7 @@ def test_a_small_run_reports_everything(finished, digits):
         *["prior"] * 2,
     ]
     errors = [
-        next(text for text in comparison.guarantee.assumed(checked_by="caller") if "to a relative" in text)
+        next(text for text in comparison.guarantee.assumed(checked_by="caller") if "relative error of" in text)
         for comparison in report.comparisons
     ]
     assert ["a relative 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
