@@ -57,7 +57,7 @@ def test_a_small_run_reports_everything(finished, digits):
         next(text for text in comparison.guarantee.assumed(checked_by="caller") if "relative error of" in text)
         for comparison in report.comparisons
     ]
-    assert ["a relative 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
+    assert ["a relative error of 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
     assert row["feature_error"] >= 1e-6
     assert not report.contradicted
     assert len(said) == steps(task(digits, out))
