@@ -195,7 +195,7 @@ def test_a_command_and_its_function_have_the_same_defaults(name):
     """But for what belongs to a terminal: where a report goes, pictures for it, and how an address is meant."""
     offered = {one.name: one for one in COMMANDS[name].params}
     taken = inspect.signature(FILES_OF[name]).parameters
-    assert set(offered) - {"json", "report", "quiet", "insecure"} == set(taken) - {"advance", "pictures"}
+    assert set(offered) - {"json", "report", "quiet", "insecure"} == set(taken) - {"advance", "progress", "pictures"}
     for option, parameter in taken.items():
         if parameter.default is not inspect.Parameter.empty and option in offered:
             default = offered[option].default

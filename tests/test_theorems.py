@@ -131,7 +131,7 @@ def test_bounds_name_what_they_are_made_of_for_every_noise(noise):
     }
     for make in bounds.values():
         with noted() as called:
-            found = make().guarantee(0, (0, 0, 0))
+            found = make().guarantee_of(0, (0, 0, 0))
         assert_proven(found)
         assert_found_by_words(found)
         # Noise known by draws goes by its slope alone where a shift is too long for them.
@@ -149,11 +149,11 @@ def mixture():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda noise: reconstruction.multipoint_bounds(features, INPUTS, noise).guarantee(0, (0, 0, 0)),
+        lambda noise: reconstruction.multipoint_bounds(features, INPUTS, noise).guarantee_of(0, (0, 0, 0)),
         lambda noise: reconstruction.identification_bound(features, INPUTS, noise, draws=200),
-        lambda noise: reconstruction.twins(features, INPUTS, noise, steps=2).guarantee(0),
-        lambda noise: reconstruction.bayes_bound(features, gallery(), noise, draws=200).guarantee(),
-        lambda noise: reconstruction.bayes_bound(features, mixture(), noise, draws=200).guarantee(),
+        lambda noise: reconstruction.twins(features, INPUTS, noise, steps=2).guarantee_of(0),
+        lambda noise: reconstruction.bayes_bound(features, gallery(), noise, draws=200).guarantee,
+        lambda noise: reconstruction.bayes_bound(features, mixture(), noise, draws=200).guarantee,
     ],
     ids=["multi-point", "naming", "twins", "gallery", "mixture"],
 )
@@ -169,9 +169,9 @@ def test_bounds_for_gaussian_noise_name_what_they_are_made_of(make, noise):
 def test_bounds_on_modes_name_their_own_theorem():
     noise = reconstruction.Gaussian(0.5)
     bounds = reconstruction.bayes_bound(features, gallery(), noise, draws=200, mode_draws=100)
-    assert "theory.estimation.gallery_coordinate_mse" in bounds.mode_guarantee((0, 0, 0)).theorem
-    assert "theory.estimation.gallery_coordinate_mse" not in bounds.guarantee().theorem
-    assert_proven(bounds.mode_guarantee((0, 0, 0)))
+    assert "theory.estimation.gallery_coordinate_mse" in bounds.guarantee_of((0, 0, 0)).theorem
+    assert "theory.estimation.gallery_coordinate_mse" not in bounds.guarantee.theorem
+    assert_proven(bounds.guarantee_of((0, 0, 0)))
 
 
 def test_medians_name_what_their_bounds_name():
@@ -180,10 +180,10 @@ def test_medians_name_what_their_bounds_name():
     for noise in (NOISES[0], NOISES[2], NOISES[4]):
         options = {"spread": 1.0, "noise": noise, "feature_error": 1e-6}
         two = reconstruction.two_point_bounds(features, INPUTS[:1], noise)
-        assert median_guarantee("two-point", two.rmse, **options).theorem == two.guarantee(0, (0, 0, 0)).theorem
+        assert median_guarantee("two-point", two.rmse, **options).theorem == two.guarantee_of(0, (0, 0, 0)).theorem
         single = reconstruction.single_mode_bounds(features, INPUTS[:1], noise, steps=[1e-3])
         hcr = median_guarantee("hcr", single.std, how=", size 3", **options)
-        assert hcr.references == single.guarantee(0, (0, 0, 0)).references
+        assert hcr.references == single.guarantee_of(0, (0, 0, 0)).references
         assert "size 3" in hcr.theorem_text
     points = reconstruction.multipoint_bounds(features, INPUTS, NOISES[0])
     options["noise"] = NOISES[0]

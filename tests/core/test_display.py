@@ -111,7 +111,7 @@ def test_bounds(model):
 def test_what_remains_and_calibration(model):
     features, inputs = model
     remains = bayes_bound(features, Gallery(inputs), Gaussian(0.5), draws=500)
-    assert shown(remains)[1] == shown(remains.guarantee())[1]
+    assert shown(remains)[1] == shown(remains.guarantee)[1]
     head = nn.Linear(14, 3)
     chosen = calibrate(features, head, inputs, torch.arange(20) % 3, target={"identification": 0.2}, draws=500)
     assert str(chosen.identification) in shown(chosen)[1]
@@ -138,11 +138,11 @@ def test_results_of_many_numbers_print_their_card(model):
     network, images = model
     noise = Gaussian(0.5)
     bounds = multipoint_bounds(network, images[:3], noise)
-    assert "for 16 dct modes of 3 inputs\n  for half of the modes: at least " in repr(bounds)
+    assert ": 16 dct modes of 3 inputs\n  half of the modes: at least " in repr(bounds)
     assert "against: anyone" in str(two_point_bounds(network, images[:2], noise))
     hidden = bayes_bound(network, Gallery(images), noise)
-    assert hidden.guarantee().bound_text in repr(hidden)
+    assert hidden.guarantee.bound_text in repr(hidden)
     found = twins(network, images[:4], noise, steps=20)
-    worst = max(found.guarantee(index).value for index in range(4))
+    worst = max(found.guarantee_of(index).value for index in range(4))
     for text in (repr(found), shown(found)[1]):
         assert f"with probability at most {safe_text(worst, toward='up')}" in text

@@ -9,7 +9,18 @@ import typer
 
 from ..core.errors import MissingExtraError
 from .delivery import delivery
-from .options import Anchor, Insecure, JsonPath, LedgerUrlFile, NewAnchor, Quiet, ReportPath, Resume, engine_of
+from .options import (
+    Anchor,
+    Insecure,
+    JsonPath,
+    LedgerUrlFile,
+    NewAnchor,
+    Quiet,
+    ReportPath,
+    Resume,
+    engine_of,
+    options_named,
+)
 from .printing import say
 from .progress import progress
 
@@ -25,22 +36,27 @@ def demo(json: JsonPath = None, report: ReportPath = None, quiet: Quiet = False)
 
 
 def bound(
-    model: Annotated[str, typer.Argument(metavar="MODEL.py:FACTORY", help="A function that returns the torch module.")],
-    data: Annotated[Path, typer.Option("--data", metavar="FILE_OR_FOLDER", help="Inputs: .npy, .npz, or images.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL.py:FUNCTION", help="A function that returns the torch module.")
+    ],
+    data: Annotated[
+        Path, typer.Option("--data", metavar="FILE_OR_FOLDER", help="The inputs: .npy, .npz, or a folder of images.")
+    ],
     noise: Annotated[
         str,
         typer.Option("--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b, uniform:w or quantized:s:gaussian:σ"),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where finished batches are kept.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for finished batches.")],
     weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file.")
+        Path | None,
+        typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file; else as the function builds it."),
     ] = None,
     public: Annotated[
         Path | None,
         typer.Option(
             "--public",
             metavar="FILE_OR_FOLDER",
-            help="For bayes: public inputs, whose mean and covariance are the prior.",
+            help="Public inputs: bayes is then about draws from a Gaussian with their mean and covariance.",
         ),
     ] = None,
     method: Annotated[
@@ -49,11 +65,11 @@ def bound(
     basis: Annotated[
         str, typer.Option("--basis", help="dct (cosine modes of images), pixel (single entries), or auto.")
     ] = "auto",
-    limit: Annotated[int | None, typer.Option("--limit", help="Bound only so many inputs one by one.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Bound only this many inputs one by one.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
     feature_error: Annotated[
         float | None,
-        typer.Option("--feature-error", help="How exact released features are: by the model's type, 1e-6 for float32."),
+        typer.Option("--feature-error", help="Relative error of released features; else by type, 1e-6 for float32."),
     ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="Where batches run: local, or tls://HOST:PORT of a Dask cluster.")
@@ -74,7 +90,7 @@ def bound(
                 "tacit bound must have torch, got no such package; pip install '.[torch]' in Tacit's checkout"
             ) from None
 
-        with progress(None, quiet=quiet) as advance:
+        with options_named(bound, model="MODEL"), progress(None, quiet=quiet) as advance:
             result = bound_files(
                 model,
                 data=data,

@@ -276,6 +276,11 @@ class Guarantee(Encodable):
             ("proof", self.proof_text),
         ]
 
+    def __call__(self) -> Self:
+        """Return the guarantee: results that had a method `guarantee()` have a property now. It will be removed."""
+        warnings.warn("guarantee() will be removed; use guarantee", DeprecationWarning, stacklevel=2)
+        return self
+
     def __str__(self) -> str:
         claim = f"{self.quantity} is {self.bound_text} for {self.adversary.in_words}"
         return ", ".join(filter(None, (claim, self.chance_text)))
