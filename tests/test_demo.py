@@ -79,8 +79,9 @@ def test_the_private_classifier_learned_something(run):
     assert run[1]["detail"]["classifier"]["accuracy"]["value"] > 0.4
 
 
-@pytest.mark.parametrize(("width", "scheme", "scripts"), WAYS)
+@pytest.mark.parametrize(("width", "scheme", "scripts"), WAYS[::3])
 def test_the_page_fits_and_is_accessible(run, browser, folder, width, scheme, scripts):
+    """Pages of this kind are looked at in all ways in test_pages.py."""
     assert run
     with opened(browser, folder / "out.html", width=width, scheme=scheme, scripts=scripts) as page:
         assert_fits(page)
