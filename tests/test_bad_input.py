@@ -860,7 +860,7 @@ def test_the_good_values_of_this_table_are_good(door, good):
 
 
 @pytest.mark.parametrize(("door", "good", "name", "bad"), CASES)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_unusable_values_get_one_clear_line(door, good, name, bad, data):
     value = data.draw(bad)

@@ -227,12 +227,12 @@ def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
     assert report.detail["readings"]["advantage"] == both.advantage
 
 
-def test_the_command_prints_what_was_assumed_and_what_is_positive(tmp_path):
+def test_the_command_prints_what_was_assumed_and_what_is_positive(tmp_path, here):
     lipschitz_table(tmp_path)
-    finished = run(
+    finished = here(
+        tmp_path,
         *("audit", "t.csv", "--secret", "s", "--output", "o", "--lipschitz", "0.5", "--positive", "no"),
         *("--attack-rows", "2000", "--report", "l.html"),
-        cwd=tmp_path,
     )
     assert finished.returncode == 0, finished.stderr
     said = " ".join(finished.stdout.split())

@@ -52,7 +52,7 @@ def test_what_is_published_does_not_depend_on_the_order_of_the_records(student, 
         seen = []
         for place, order in enumerate([np.arange(300), *ORDERS.values()]):
             ledger = Ledger.open(tmp_path / f"{options['mechanism']}{place}.db", epsilon=300, delta=1e-5)
-            model = PrivateClassifier(KNeighborsClassifier(1), epsilon=300.0, n_teachers=30, student=student, key=KEY)
+            model = PrivateClassifier(KNeighborsClassifier(1), epsilon=300.0, n_teachers=10, student=student, key=KEY)
             model.set_params(ledger=ledger, **options).fit(X[order], Y[order])
             stored.publish(tmp_path / "student.skops", model.published())
             answers = model.labels_.tolist(), [note.to_dict()["detail"] for note in ledger.notes()]
