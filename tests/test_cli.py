@@ -406,7 +406,7 @@ def test_a_terminal_is_never_steered(tmp_path):
         ("audit", "x.csv", "--secret", "a", "--output", "b"),
         ("audit", "x.parquet", "--secret", "a", "--output", "b"),
         *(
-            ("learn", f"x.{kind}", "--label", "a", "--epsilon", "1", "--delta", "1e-5", "--out", "out")
+            ("learn", f"x.{kind}", "--labels-only", "--label", "a", "--epsilon", "1", "--delta", "1e-5", "--out", "out")
             for kind in ("csv", "parquet", "npz")
         ),
         ("bound", "m.py:f", "--data", "x.npy", "--noise", "gaussian:1", "--out", "out"),

@@ -364,7 +364,7 @@ def test_npz_of_images_and_numbers(tmp_path, here):
 def test_labels_of_two_columns_do_not_share_a_ledger(folder, here):
     """Each run publishes the other's labels as features: their costs add up to no promise about either."""
     Ledger.open(folder / "two.db", epsilon=100, delta=1e-3)
-    run = ("learn", "private.csv", *BUDGET, *QUICK, "--ledger", "two.db")
+    run = ("learn", "private.csv", "--labels-only", *BUDGET, *QUICK, "--ledger", "two.db")
     assert here(folder, *run, "--label", "bought", "--out", "bought").returncode == 0
     done = here(folder, *run, "--label", "member", "--out", "member")
     assert_one_line_error(done)
@@ -372,6 +372,18 @@ def test_labels_of_two_columns_do_not_share_a_ledger(folder, here):
         "must hold entries about what this run protects alone, one label changed (label column 'member')" in done.stderr
     )
     assert len(Ledger.open(folder / "two.db").entries()) == 2  # classes and answers of the first run
+
+
+def test_publishing_private_records_takes_a_word_of_its_own(folder, here):
+    """A forgotten --public must not publish the features of private records."""
+    columns = ("learn", "private.csv", "--label", "bought", *BUDGET, *QUICK, "--out", "forgotten")
+    refused = here(folder, *columns)
+    assert_one_line_error(refused)
+    assert "--public must name a file of public records, unless --labels-only" in refused.stderr
+    refused = here(folder, *columns, "--public", "public.csv", "--labels-only")
+    assert_one_line_error(refused)
+    assert "--labels-only must not be combined with --public" in refused.stderr
+    assert not (folder / "forgotten").exists()
 
 
 def test_without_public_records_labels_alone_are_protected(folder, here):
@@ -383,6 +395,7 @@ def test_without_public_records_labels_alone_are_protected(folder, here):
         folder,
         "learn",
         "owned.csv",
+        "--labels-only",
         "--label",
         "bought",
         "--ids",
@@ -574,7 +587,7 @@ def test_remarks_in_a_file_are_not_published(tmp_path, here):
     columns = {name: pa.array([row[i] for row in rows]) for i, name in enumerate(HEADER)}
     table = pa.table(columns).replace_schema_metadata({"counts": "yes, 31 times"})
     parquet.write_table(table, tmp_path / "private.parquet")
-    done = here(tmp_path, "learn", "private.parquet", "--label", "bought", *BUDGET, *QUICK, "--out", "out")
+    done = here(tmp_path, "learn", "private.parquet", "--labels-only", "--label", "bought", *BUDGET, *QUICK, "--out", "out")
     assert done.returncode == 0, done.stderr
     published = tmp_path / "out" / "publish" / "labelled.parquet"
     assert b"31 times" not in published.read_bytes()

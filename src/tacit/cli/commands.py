@@ -102,8 +102,15 @@ def learn(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
     public: Annotated[
         Path | None,
-        typer.Option("--public", metavar="FILE", help="Public records, without labels; else labels alone are private."),
+        typer.Option("--public", metavar="FILE", help="Public records without labels, which teachers are asked about."),
     ] = None,
+    labels_only: Annotated[
+        bool,
+        typer.Option(
+            "--labels-only",
+            help="Instead of --public: protect only labels, and publish half of the private records without theirs.",
+        ),
+    ] = False,
     test: Annotated[
         Path | None, typer.Option("--test", metavar="FILE", help="Other labelled records, to test the student on.")
     ] = None,
@@ -180,6 +187,7 @@ def learn(
                 delta=delta,
                 out=out,
                 public=public,
+                labels_only=labels_only,
                 test=test,
                 learner=learner,
                 settings=settings or (),

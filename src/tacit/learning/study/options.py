@@ -29,6 +29,7 @@ class Task:
     epsilon: float
     delta: float
     public: Path | None
+    labels_only: bool
     test: Path | None
     learner: str
     settings: tuple[str, ...]
@@ -67,6 +68,20 @@ def checked(task: Task) -> Task:
             validate.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
     if task.queries is not None and task.queries != "all" and not re.fullmatch(r"0*[1-9]\d{0,15}", task.queries):
         raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
+    if task.public is None and not task.labels_only:
+        raise InputError(
+            "--public",
+            None,
+            requirement="must name a file of public records, unless --labels-only says that only labels are private",
+            remedy="give one, or add --labels-only: then private records are published, without their own labels",
+        )
+    if task.public is not None and task.labels_only:
+        raise InputError(
+            "--labels-only",
+            f"--public {task.public}",
+            requirement="must not be combined with --public",
+            remedy="keep --public to protect whole records; keep --labels-only to protect labels alone",
+        )
     for name, path in (("--public", task.public), ("--test", task.test), ("--proposer", task.proposer)):
         if path is not None and os.path.realpath(path) == os.path.realpath(task.private):  # of links in circles, too
             raise InputError(
