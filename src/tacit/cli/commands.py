@@ -250,7 +250,10 @@ def plan(
     queries: Annotated[int, typer.Option("--queries", help="Public queries to be answered.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
     delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
-    beta: Annotated[float, typer.Option("--beta", help="The probability with which a promise may fail.")] = 0.05,
+    failure_probability: Annotated[
+        float, typer.Option("--failure-probability", help="The probability with which a promise may fail.")
+    ] = 0.05,
+    beta: Annotated[float | None, typer.Option("--beta", hidden=True)] = None,
     teachers: Annotated[int | None, typer.Option("--teachers", help="How many; else the least that serve.")] = None,
     error: Annotated[
         list[str] | None,
@@ -269,6 +272,9 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Say what a privacy budget buys before any private record is touched, and when it is hopeless."""
+    if beta is not None:
+        say("--beta will be removed; use --failure-probability", err=True)
+        failure_probability = beta
     with delivery(json, report, quiet=quiet) as deliver:
         from ..learning.study.plan import report as planned
 
@@ -278,7 +284,7 @@ def plan(
                 queries,
                 epsilon=epsilon,
                 delta=delta,
-                beta=beta,
+                failure_probability=failure_probability,
                 error=error or (),
                 vc_dimension=vc_dimension,
                 best_error=best_error,
