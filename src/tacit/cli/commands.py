@@ -66,7 +66,8 @@ def bound(
 ) -> None:
     """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
     read = (model.rpartition(":")[0] or None, data, weights, public)
-    with delivery(json, report, quiet=quiet, inputs=read) as deliver:
+    left = f"finished batches are kept in {out}; the same command with --resume goes on"
+    with delivery(json, report, quiet=quiet, inputs=read, interrupted=left) as deliver:
         try:
             from ..reconstruction import bound_files
         except ImportError:

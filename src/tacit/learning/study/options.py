@@ -52,6 +52,12 @@ class Task:
     allow_overlap: bool
     resume: bool
 
+    @property
+    def others(self) -> list[tuple[str, Path]]:
+        """The files beside PRIVATE that were named, by their options."""
+        named = (("--public", self.public), ("--test", self.test), ("--proposer", self.proposer))
+        return [(option, path) for option, path in named if path is not None]
+
 
 def checked(task: Task) -> Task:
     """The task, once numbers and names that need no file are checked, so that nothing is read, or made, in vain."""
@@ -82,10 +88,18 @@ def checked(task: Task) -> Task:
             requirement="must not be combined with --public",
             remedy="keep --public to protect whole records; keep --labels-only to protect labels alone",
         )
-    for name, path in (("--public", task.public), ("--test", task.test), ("--proposer", task.proposer)):
-        if path is not None and os.path.realpath(path) == os.path.realpath(task.private):  # of links in circles, too
+    for name, path in task.others:
+        if os.path.realpath(path) == os.path.realpath(task.private):  # of links in circles, too
             raise InputError(
                 name, str(path), requirement="must hold other records than PRIVATE", remedy=OTHERS.partition(";")[0]
+            )
+    for name, path in (("PRIVATE", task.private), *task.others):
+        if os.path.realpath(path.parent) in [os.path.realpath(task.out / room) for room in ("publish", "private")]:
+            raise InputError(
+                name,
+                str(path),
+                requirement="must not lie in a folder that this run writes to, where it could be overwritten",
+                remedy="copy it elsewhere, or choose another --out",
             )
     if task.mechanism != "auto" and KINDS[task.mechanism].proposed != (task.proposer is not None):
         raise InputError(
