@@ -1098,7 +1098,7 @@ def test_seals_show_a_chain_that_was_made_anew(where, tmp_path):
     key.write_bytes(KEY)
     key.chmod(0o600)
     with pytest.raises(
-        InputError, match="must hold one to be checked, or sealed again, with a key, got 'no seal'"
+        InputError, match="must have been sealed before it can be checked, or sealed again, with a key, got 'no seal'"
     ) as failure:
         opened.sealed(KEY)
     one_line(failure)

@@ -82,7 +82,8 @@ def bound(
 ) -> None:
     """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
     read = (model.rpartition(":")[0] or None, data, weights, public)
-    with delivery(json, report, quiet=quiet, inputs=read) as deliver:
+    left = f"finished batches are kept in {out}; the same command with --resume goes on"
+    with delivery(json, report, quiet=quiet, inputs=read, interrupted=left) as deliver:
         try:
             from ..reconstruction import bound_files
         except ImportError:
@@ -118,8 +119,15 @@ def learn(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
     public: Annotated[
         Path | None,
-        typer.Option("--public", metavar="FILE", help="Public records, without labels; else labels alone are private."),
+        typer.Option("--public", metavar="FILE", help="Public records without labels, which teachers are asked about."),
     ] = None,
+    labels_only: Annotated[
+        bool,
+        typer.Option(
+            "--labels-only",
+            help="Instead of --public: protect only labels, and publish half of the private records without theirs.",
+        ),
+    ] = False,
     test: Annotated[
         Path | None, typer.Option("--test", metavar="FILE", help="Other labelled records, to test the student on.")
     ] = None,
@@ -196,6 +204,7 @@ def learn(
                 delta=delta,
                 out=out,
                 public=public,
+                labels_only=labels_only,
                 test=test,
                 learner=learner,
                 settings=settings or (),
@@ -258,7 +267,10 @@ def plan(
     queries: Annotated[int, typer.Option("--queries", help="Public queries to be answered.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
     delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
-    beta: Annotated[float, typer.Option("--beta", help="The probability with which a promise may fail.")] = 0.05,
+    failure_probability: Annotated[
+        float, typer.Option("--failure-probability", help="The probability with which a promise may fail.")
+    ] = 0.05,
+    beta: Annotated[float | None, typer.Option("--beta", hidden=True)] = None,
     teachers: Annotated[int | None, typer.Option("--teachers", help="How many; else the least that serve.")] = None,
     error: Annotated[
         list[str] | None,
@@ -277,6 +289,9 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Say what a privacy budget buys before any private record is touched, and when it is hopeless."""
+    if beta is not None:
+        say("--beta will be removed; use --failure-probability", err=True)
+        failure_probability = beta
     with delivery(json, report, quiet=quiet) as deliver:
         from ..learning.study.plan import report as planned
 
@@ -286,7 +301,7 @@ def plan(
                 queries,
                 epsilon=epsilon,
                 delta=delta,
-                beta=beta,
+                failure_probability=failure_probability,
                 error=error or (),
                 vc_dimension=vc_dimension,
                 best_error=best_error,
