@@ -195,7 +195,7 @@ FILES_OF = {"bound": tacit.bound_files, "learn": tacit.learn_files, "audit": tac
 @pytest.mark.parametrize("name", FILES_OF)
 def test_a_command_and_its_function_have_the_same_defaults(name):
     """But for what belongs to a terminal: where a report goes, pictures for it, and how an address is meant."""
-    offered = {one.name: one for one in COMMANDS[name].params}
+    offered = {one.name: one for one in COMMANDS[name].params if not one.hidden}
     taken = inspect.signature(FILES_OF[name]).parameters
     assert set(offered) - {"json", "report", "quiet", "insecure"} == set(taken) - {"advance", "progress", "pictures"}
     for option, parameter in taken.items():

@@ -30,12 +30,12 @@ def names(cell):
 def public_modules():
     for found in pkgutil.walk_packages(tacit.__path__, "tacit."):
         old = found.name in ("tacit.errors", "tacit.guarantee", "tacit.entropy")
-        if not old and not found.name.endswith("__main__"):
+        if not old and not found.name.endswith("__main__") and not found.name.startswith("tacit.cli"):
             yield importlib.import_module(found.name)
 
 
 def signatures():
-    """Every public function and class, and the names of its parameters."""
+    """Every public function and class of the library, and the names of its parameters."""
     for module in public_modules():
         for name, value in vars(module).items():
             if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
