@@ -32,10 +32,22 @@ def all_cores(monkeypatch):
     monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
 
 
+@pytest.fixture(scope="session")
+def parser():
+    """What typer makes of the commands, anew for each call of its own: it takes longer than most calls."""
+    from typer.main import get_command
+
+    from tacit import cli
+
+    return get_command(cli.app)
+
+
 @pytest.fixture
-def here(monkeypatch, capsys):
+def here(monkeypatch, capsys, parser):
     """The command line in this process, which need not load everything again."""
     from tacit import cli
+
+    monkeypatch.setattr(cli, "app", parser)
 
     def run_here(folder, *arguments):
         monkeypatch.chdir(folder)

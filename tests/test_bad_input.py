@@ -158,7 +158,7 @@ not_column = st.one_of(
 TALLY = tacit.audit.Tally().add([0, 1, 0, 1], [1, 2, 2, 2])
 LOGISTIC = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
 CERTIFY = {
-    "delta": not_probability,
+    "failure_probability": not_probability,
     "loss": not_text | st.just("hinge"),
     "method": not_text | st.sampled_from(["noisy", "lipschitz", "guess"]),
     "form": not_text | st.just("loose"),
@@ -168,7 +168,7 @@ CERTIFY = {
     "name": not_text,
 }
 CERTIFIED = {
-    "delta": 0.1,
+    "failure_probability": 0.1,
     "loss": "log",
     "method": "discrete",
     "form": "sharp",
@@ -488,10 +488,16 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.audit,
-        {"secret": [0, 1, 0, 1], "output": [1, 2, 2, 2], "delta": 0.1, "attacks": (), "require_advantage": 0.1},
+        {
+            "secret": [0, 1, 0, 1],
+            "output": [1, 2, 2, 2],
+            "failure_probability": 0.1,
+            "attacks": (),
+            "require_advantage": 0.1,
+        },
         {
             "secret": not_column,
-            "delta": not_probability,
+            "failure_probability": not_probability,
             "attacks": foreign | st.text() | st.just(["threshold"]),
             "require_advantage": not_unit.filter(lambda value: value is not None) | st.just(0.0),
         },
@@ -501,9 +507,9 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         {
             "secret": [0, 1] * 100,
             "output": [1, 2, 2, 2] * 50,
-            "certificate": tacit.audit.certify([0, 1] * 100, [1, 2, 2, 2] * 50, delta=0.1),
+            "certificate": tacit.audit.certify([0, 1] * 100, [1, 2, 2, 2] * 50, failure_probability=0.1),
             "noise": None,
-            "methods": ["histogram"],
+            "learners": ["histogram"],
             "failure_probability": 0.1,
             "seed": 0,
         },
@@ -512,7 +518,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "output": not_column,
             "certificate": not_text,
             "noise": st.sampled_from([0.1, 0.0]),
-            "methods": st.just(["guess"]),
+            "learners": st.just(["guess"]),
             "failure_probability": not_probability,
             "seed": not_count,
         },
@@ -543,19 +549,25 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.certify_slices,
-        {"secret": [0, 1, 0, 1], "output": [1, 2, 2, 2], "slices": ["a", "a", "b", "b"], "delta": 0.1, "weights": None},
+        {
+            "secret": [0, 1, 0, 1],
+            "output": [1, 2, 2, 2],
+            "slices": ["a", "a", "b", "b"],
+            "failure_probability": 0.1,
+            "weights": None,
+        },
         {
             "slices": not_column | st.just(["a"]),
             "secret": not_column,
             "output": not_column,
-            "delta": not_probability,
+            "failure_probability": not_probability,
             "weights": not_column.filter(lambda value: value is not None) | st.just([1]),
         },
     ),
     (
         tacit.audit.certify_tallies,
-        {"tallies": {"a": TALLY}, "delta": 0.1},
-        {"tallies": foreign | st.floats() | st.just({}), "delta": not_probability},
+        {"tallies": {"a": TALLY}, "failure_probability": 0.1},
+        {"tallies": foreign | st.floats() | st.just({}), "failure_probability": not_probability},
     ),
     (
         tacit.audit.certify_network,
@@ -566,12 +578,12 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "neurons": 10,
             "barron": 0.1,
             "diameter": 6.0,
-            "delta": 0.1,
+            "failure_probability": 0.1,
         },
         {
             **{key: LEAKAGE[key] for key in ("empirical_loss", "positives", "negatives", "neurons", "barron")},
             "diameter": LEAKAGE["diameter"],
-            "delta": not_probability,
+            "failure_probability": not_probability,
         },
     ),
     (
@@ -582,8 +594,12 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.privacy_curve,
-        {"tally": TALLY, "delta": 0.1, "epsilons": (0.0, 1.0)},
-        {"tally": foreign | st.floats(), "delta": not_probability, "epsilons": not_distance | st.just([1.0, 0.5])},
+        {"tally": TALLY, "failure_probability": 0.1, "epsilons": (0.0, 1.0)},
+        {
+            "tally": foreign | st.floats(),
+            "failure_probability": not_probability,
+            "epsilons": not_distance | st.just([1.0, 0.5]),
+        },
     ),
     (
         tacit.audit.ImpliedByDP,
@@ -592,11 +608,11 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.rows_needed,
-        {"advantage": 0.3, "delta": 0.1, "loss": "zero-one", "leaked": 0.0, "values": 2},
+        {"advantage": 0.3, "failure_probability": 0.1, "loss": "zero-one", "leaked": 0.0, "values": 2},
         {
             "loss": not_text | st.just("log"),
             "advantage": not_unit | st.just(0.0),
-            "delta": not_probability,
+            "failure_probability": not_probability,
             "leaked": not_unit | st.just(0.1),
             "values": not_count | st.just(0),
         },
@@ -762,7 +778,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "queries": 10,
             "epsilon": 1.0,
             "delta": 1e-5,
-            "beta": 0.1,
+            "failure_probability": 0.1,
             "error": 0.1,
             "vc_dimension": None,
             "best_error": 0.0,
@@ -774,7 +790,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "queries": LEARNABILITY["queries"],
             "epsilon": ACCOUNTING["epsilon"] | st.just(0.0),
             "delta": not_probability,
-            "beta": not_probability,
+            "failure_probability": not_probability,
             "error": not_error.filter(lambda value: value is not None) | st.sampled_from([{}, {0: 0.1}, {9: 2.0}]),
             "vc_dimension": LEARNABILITY["vc_dimension"].filter(lambda value: value is not None) | st.just(3),
             "best_error": LEARNABILITY["best_error"] | st.just(0.1),
@@ -844,7 +860,7 @@ def test_the_good_values_of_this_table_are_good(door, good):
 
 
 @pytest.mark.parametrize(("door", "good", "name", "bad"), CASES)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_unusable_values_get_one_clear_line(door, good, name, bad, data):
     value = data.draw(bad)

@@ -34,7 +34,7 @@ from tacit import BudgetSpentError, InputError
 from tacit.ledger import Amount, Ledger, anchor, database, records, statement
 from tacit.runtime.files import write_new, write_whole
 
-PROCESSES, SPENDS, KILLS = 8, 50, 18
+PROCESSES, SPENDS, KILLS = 5, 80, 18
 
 
 @pytest.fixture(scope="session")
@@ -193,10 +193,10 @@ def test_entries_notes_and_ledgers_travel_between_processes(where):
     assert json.loads(json.dumps(entry.to_dict()))["spent"] == {"epsilon": "1", "delta": "0"}
 
 
-def test_a_thousand_tenths_are_a_hundred(fast):
-    """In floating point they are 99.9999999999986, and 1 000 times the float itself is more than 100."""
-    opened = new(fast, 100)
-    for _ in range(1000):
+def test_a_hundred_tenths_are_ten(fast):
+    """In floating point they are 9.99999999999998, and 100 times the float itself is more than 10."""
+    opened = new(fast, 10)
+    for _ in range(100):
         opened.spend("a tenth", epsilon=0.1)
     assert opened.remaining.epsilon == 0
     with pytest.raises(BudgetSpentError):
@@ -592,7 +592,7 @@ def test_damaged_files_are_refused_or_harmless(fast):
     content = Path(whole.where).read_bytes()
     expected = seen_of(whole.where)
     damaged, chance, refused = fast / "damaged.db", random.Random(5), []  # noqa: S311
-    for _ in range(300):
+    for _ in range(100):
         changed = bytearray(content)
         if chance.random() < 0.3:
             del changed[chance.randrange(len(changed)) :]
@@ -604,7 +604,7 @@ def test_damaged_files_are_refused_or_harmless(fast):
             assert seen_of(damaged) == expected
         except InputError as error:
             refused.append(str(error))
-    assert len(refused) > 100
+    assert len(refused) > 30
     assert not any("\n" in line for line in refused)
 
 
@@ -643,7 +643,7 @@ def test_strange_values_in_any_column_are_refused_in_one_line(fast):
     assert not any("\n" in line for line in refused)
 
 
-def test_the_command_says_one_line_about_a_damaged_ledger(tmp_path):
+def test_the_command_says_one_line_about_a_damaged_ledger(tmp_path, here):
     path = tmp_path / "ledger.db"
     content = bytearray(Path(filled(path).where).read_bytes())
     for case in (
@@ -653,9 +653,7 @@ def test_the_command_says_one_line_about_a_damaged_ledger(tmp_path):
         bytes(content[:20]) + b"\xff" * 80,
     ):
         path.write_bytes(case)
-        finished = subprocess.run(
-            [sys.executable, "-m", "tacit", "ledger", path], capture_output=True, text=True, check=False
-        )
+        finished = here(tmp_path, "ledger", path)
         assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (2, "", 1)
 
 
@@ -1100,7 +1098,7 @@ def test_seals_show_a_chain_that_was_made_anew(where, tmp_path):
     key.write_bytes(KEY)
     key.chmod(0o600)
     with pytest.raises(
-        InputError, match="must hold one to be checked, or sealed again, with a key, got 'no seal'"
+        InputError, match="must have been sealed before it can be checked, or sealed again, with a key, got 'no seal'"
     ) as failure:
         opened.sealed(KEY)
     one_line(failure)
@@ -1322,11 +1320,10 @@ def test_no_message_quotes_a_password(place, tmp_path, monkeypatch):
     assert "secret" not in one_line(failure)
 
 
-def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path):
+def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path, here):
     opened = filled(postgresql)
     secret = postgresql.replace("postgres:@", "postgres:secret@")
-    command = [sys.executable, "-m", "tacit", "ledger"]
-    refused = subprocess.run([*command, secret], capture_output=True, text=True, check=False)
+    refused = here(tmp_path, "ledger", secret)
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
     assert "must hold no password" in refused.stderr
     assert "secret" not in refused.stderr
@@ -1334,7 +1331,7 @@ def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path):
     file.write_text(f"{secret}\n")
     for mode, code in ((0o644, 2), (0o600, 0)):
         file.chmod(mode)
-        finished = subprocess.run([*command, "--ledger-url-file", file], capture_output=True, text=True, check=False)
+        finished = here(tmp_path, "ledger", "--ledger-url-file", file)
         assert finished.returncode == code
         assert "secret" not in finished.stdout + finished.stderr
     assert opened.verify() in finished.stdout.replace("\n", "")
@@ -1344,7 +1341,7 @@ def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path):
         [],
         [postgresql, "--sign"],
     ):
-        finished = subprocess.run([*command, *extra], capture_output=True, text=True, check=False)
+        finished = here(tmp_path, "ledger", *extra)
         assert (finished.returncode, finished.stderr.count("\n")) == (2, 1)
 
 
@@ -1449,18 +1446,16 @@ def test_exports_replace_no_ledger(tmp_path):
     anchored.verify()
 
 
-def test_the_command_shows_the_ledger_or_one_line(where, tmp_path):
+def test_the_command_shows_the_ledger_or_one_line(where, tmp_path, here):
     filled(where)
-    command = [sys.executable, "-m", "tacit", "ledger", where]
-    shown = subprocess.run(
-        [*command, "--json", tmp_path / "out.json"], capture_output=True, text=True, check=True
-    ).stdout
-    text = " ".join(shown.split())
+    shown = here(tmp_path, "ledger", where, "--json", tmp_path / "out.json")
+    assert shown.returncode == 0, shown.stderr
+    text = " ".join(shown.stdout.split())
     assert "Entries: 3. Spent: ε = 1.5 and δ = 0.000003. Remaining: ε = 0.5 and δ = 0.000007." in text
     assert "release 2: ε = 0.5 and δ = 0.000001, one record added or removed." in text
     assert len(json.loads((tmp_path / "out.json").read_text())["detail"]["ledger"]["records"]) == 7
     execute(where, FORGERIES[1])
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finished = here(tmp_path, "ledger", where)
     assert (finished.returncode, finished.stdout) == (2, "")
     assert finished.stderr.startswith("tacit: error: record 3 of ")
     assert finished.stderr.count("\n") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from tacit import BudgetSpentError, InputError, NoTheoremError
 from tacit.learning import Gate, GNMax, PrivateClassifier, SparseVector, asking, interrupted
@@ -27,7 +27,7 @@ def ledger(tmp_path):
 
 def model(ledger, **options):
     options = {"epsilon": 5.0, "n_teachers": 20, "mechanism": "gnmax", "queries": "all", "classes": [0, 1], **options}
-    return PrivateClassifier(LogisticRegression(), ledger=ledger, random_state=0, **options)
+    return PrivateClassifier(GaussianNB(), ledger=ledger, random_state=0, **options)
 
 
 @pytest.fixture

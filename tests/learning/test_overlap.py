@@ -169,7 +169,7 @@ def test_the_command_recognises_private_records(folder, option, file, here):
     assert done.stderr.count("\n") == 1
     assert not (folder / "mistaken").exists()
     if option == "--test":  # where labels alone are private, too
-        done = here(folder, *RUN, *GNMAX, "--test", file, "--out", "mistaken")
+        done = here(folder, *RUN, *GNMAX, "--labels-only", "--test", file, "--out", "mistaken")
         assert "--test must hold other records than PRIVATE" in done.stderr
 
 

@@ -54,10 +54,10 @@ def test_a_small_run_reports_everything(finished, digits):
         *["prior"] * 2,
     ]
     errors = [
-        next(text for text in comparison.guarantee.assumed(checked_by="caller") if "to a relative" in text)
+        next(text for text in comparison.guarantee.assumed(checked_by="caller") if "relative error of" in text)
         for comparison in report.comparisons
     ]
-    assert ["a relative 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
+    assert ["a relative error of 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
     assert row["feature_error"] >= 1e-6
     assert not report.contradicted
     assert len(said) == steps(task(digits, out))
@@ -152,7 +152,7 @@ def test_a_finished_run_repeats_nothing_and_belongs_to_its_task(finished, digits
     for name in ("_train", "_measured", "_accuracy", "hcr_bounds", "multipoint_bounds", "identification_bound"):
         monkeypatch.setattr(hcr, name, never)
     assert reproduce(task(digits, tmp_path / "out", resume=True)).comparisons == finished[1].comparisons
-    with pytest.raises(InputError, match="must be new without --resume"):
+    with pytest.raises(InputError, match="must be new unless a run is resumed there"):
         reproduce(task(digits, tmp_path / "out"))
     with pytest.raises(InputError, match="differs in images, restarts, seed"):
         reproduce(task(digits, tmp_path / "out", resume=True, seed=1, restarts=3))

@@ -21,6 +21,7 @@ from torch import nn
 
 from tacit import InputError
 from tacit.reconstruction import bound_files
+from tacit.runtime import clusters
 from tacit.runtime.clusters import open_cluster
 
 # A class of the file's own, which workers cannot import, and slow enough to be killed in the middle.
@@ -110,7 +111,7 @@ def test_a_cluster_gives_the_numbers_of_a_local_run_to_the_bit(in_process, engin
 
 
 def test_a_worker_may_die(folder, in_process, cluster, engine):
-    whole = in_process("whole", model="slow.py")
+    whole = in_process("whole")
     start = command("--engine", engine, model="slow.py")
     with subprocess.Popen(start, cwd=folder, env=ALIKE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: batches(folder / "out"))
@@ -126,7 +127,7 @@ def test_a_worker_may_die(folder, in_process, cluster, engine):
 
 
 def test_a_run_that_was_killed_goes_on_there_or_here(folder, in_process, engine):
-    whole = in_process("whole", model="slow.py")
+    whole = in_process("whole")
     with subprocess.Popen(command("--engine", engine, model="slow.py"), cwd=folder, env=ALIKE) as running:
         wait_for(lambda: batches(folder / "out"))
         running.send_signal(signal.SIGKILL)
@@ -170,7 +171,7 @@ def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_no_folder(folder, 
             open_cluster(mute),
         ):
             pass
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60  # on a slow machine; Dask itself would go on
     assert_one_line_error(run_here("--engine", "dask://127.0.0.1:1"), "must name a Dask scheduler that answers")
     assert not (folder / "out").exists()
 
@@ -265,7 +266,8 @@ def test_a_cluster_behind_tls_is_not_reached_without_certificates(secured):
         pass
 
 
-def test_plain_text_leaves_this_machine_only_when_told_to(run_here):
+def test_plain_text_leaves_this_machine_only_when_told_to(run_here, monkeypatch):
+    monkeypatch.setattr(clusters, "TIMEOUT", 0.5)  # nobody is there
     elsewhere = f"dask://{socket.gethostname()}:1"
     for address in (elsewhere, "dask://10.1.2.3:8786", "dask://[fe80::1]:8786", "dask://localhost.example.com:1"):
         assert_one_line_error(run_here("--engine", address), "--engine must be encrypted if it leaves this machine")

@@ -1,6 +1,13 @@
-"""Which functions of `tacit.theory.leakage` lead from a certified quantity to each reading of a certificate."""
+"""Which functions of `tacit.theory` a reading of a certificate rests on."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..theory import leakage
+
+if TYPE_CHECKING:
+    from .certificate import Certificate
 
 _ADVANTAGE = "theory.leakage.advantage_upper"
 _INFORMATION = "theory.leakage.information_upper"
@@ -13,7 +20,7 @@ _FOLLOWS = {
     "zero-one": {"squared": (), "information": (_INFORMATION,), "variation": ()},
     "joint": {"squared": (), "information": (_INFORMATION,), "variation": (_ADVANTAGE,)},
 }
-"""By the loss that was certified, as `limits.confidence_limits` computes them."""
+"""By the loss that was certified: the conversions to each quantity, as `limits.confidence_limits` makes them."""
 
 _READ_FROM = {
     "advantage": ("variation",),
@@ -26,15 +33,42 @@ _READ_FROM = {
 }
 
 
-def conversions(loss: str, method: str, reading: str) -> tuple[str, ...]:
-    """The functions whose values entered a reading, beside those that the certificate's own theorem names."""
+def theorem_of(certificate: Certificate, reading: str) -> tuple[str, ...]:
+    """All functions whose values enter a reading; the one that gave the number comes last."""
+    names = [*certificate.theorem, *_conversions(certificate.loss, certificate.method, reading)]
+    last = _decisive(certificate, reading, names)
+    return (*(name for name in names if name != last), last)
+
+
+def _conversions(loss: str, method: str, reading: str) -> tuple[str, ...]:
+    """The functions beside those that the certificate's own theorem names."""
     follows = _FOLLOWS.get(loss)
     if follows is None:  # nothing was certified
         return ()
     found: list[str] = []
     for quantity in _READ_FROM[reading]:
         found += follows[quantity]
-        if method == "noise added":  # as `limits.unsmoothed` takes the lesser of several
+        if method == "noise added":  # `limits.unsmoothed` takes the least of several
             found += [*follows["variation"], *follows["squared"]]
             found += {"squared": [], "information": [_INFORMATION], "variation": [_ADVANTAGE]}[quantity]
     return tuple(dict.fromkeys([*found, *[_AUC] * (reading == "auc")]))
+
+
+def _decisive(certificate: Certificate, reading: str, names: list[str]) -> str:
+    """The function whose value is the number, among several limits of which the least counts."""
+    quantity = _READ_FROM[reading][-1]
+    if reading == "auc" or certificate.loss == "none":
+        return names[-1]
+    if quantity == "variation":
+        by_conversion = _ADVANTAGE in names and leakage.advantage_upper(certificate.squared) == certificate.variation
+        kinds = [_ADVANTAGE if by_conversion else "variation"]
+    elif quantity == "information":
+        by_conversion = (
+            _INFORMATION in names and leakage.information_upper(certificate.squared) == certificate.information
+        )
+        kinds = [_INFORMATION if by_conversion else "smoothing_root", "log_"]
+    else:
+        equal = certificate.squared == certificate.variation
+        kinds = ["lipschitz_excess", *["variation"] * equal, "smoothing_root", _SQUARED, "squared_"]
+    functions = [name for name in reversed(names) if name.startswith("theory.")]
+    return next((name for kind in kinds for name in functions if kind in name), names[-1])

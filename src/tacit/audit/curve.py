@@ -1,4 +1,4 @@
-"""Readings beside a certificate: δ(ε) measured directly, and what differential privacy would imply."""
+"""Two readings beside a certificate: δ(ε) measured directly, and what differential privacy would imply."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.errors import InputError
 from ..core.rounding import up
 from ..theory import certificates, leakage
@@ -22,7 +23,17 @@ EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyCurve:
-    """Upper bounds δ at a few ε, both directions and all ε together except with probability `failure_probability`."""
+    """Upper bounds on δ at a few ε, which hold together and in both directions.
+
+    Attributes
+    ----------
+    epsilons
+        The privacy losses, ascending.
+    deltas
+        The upper bound on δ at each.
+    failure_probability
+        The chance that the table was so unusual that one of the bounds is false.
+    """
 
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
@@ -35,7 +46,19 @@ class PrivacyCurve:
     def hockey_stick(self, epsilon: ArrayLike) -> NDArray[np.float64]: ...
 
     def hockey_stick(self, epsilon: ArrayLike) -> float | NDArray[np.float64]:
-        """δ(ε) at any ε from the first on: on chords in e^ε between the points, as δ is convex and falls in e^ε."""
+        """Bound δ at any ε from the first point on.
+
+        δ is convex and decreasing in e^ε, so chords between the points are upper bounds.
+
+        Parameters
+        ----------
+        epsilon
+            One ε or several.
+
+        Returns
+        -------
+        Upper bounds on δ, of the same shape.
+        """
         wanted = validate.array(
             "epsilon", epsilon, at_least=self.epsilons[0], at_most=700, remedy="start where the curve starts"
         )
@@ -44,19 +67,36 @@ class PrivacyCurve:
         return np.minimum(1.0, up(found, relative=1e-12))
 
 
-def privacy_curve(tally: Tally, *, delta: float, epsilons: tuple[float, ...] = EPSILONS) -> PrivacyCurve:
-    """The δ(ε) that the two classes' outputs have, by a confidence limit at each ε, δ shared over all of them.
+@renamed(delta="failure_probability")
+def privacy_curve(tally: Tally, *, failure_probability: float, epsilons: tuple[float, ...] = EPSILONS) -> PrivacyCurve:
+    """Bound the δ(ε) of the two classes' outputs by a confidence limit at each ε.
 
-    Rows are independent draws of their class. The choice of `epsilons` comes before the data. For large ε the limits
-    are wide: then `Certificate.hockey_stick` is the smaller one.
+    Rows must be independent draws of their class. For large ε the limits are wide, and `Certificate.hockey_stick` is
+    the smaller bound.
+
+    Parameters
+    ----------
+    tally
+        The counts of the table, without bins; with noise, of at most 3 columns.
+    failure_probability
+        The chance that one of the bounds is false; each ε gets an equal share.
+    epsilons
+        Where to measure, ascending and chosen before the data was seen.
+
+    Raises
+    ------
+    InputError
+        Where the tally is of another kind, or a value is out of range.
     """
-    failure = validate.probability("delta", delta, remedy="use a small probability such as 0.05")
+    failure = validate.probability(
+        "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
+    )
     if not isinstance(tally, Tally) or tally.width is not None or (tally.noise and tally.columns not in STEPS):
         raise InputError(
             "tally",
             tally,
             requirement="must be a Tally without width, and with at most 3 columns where there is noise",
-            remedy="use Certificate.hockey_stick",
+            remedy="use the hockey_stick of a Certificate instead",
         )
     tally.check_noise()
     points = validate.array(
@@ -77,16 +117,23 @@ def privacy_curve(tally: Tally, *, delta: float, epsilons: tuple[float, ...] = E
                 for side, (first, second) in zip(sides, (sizes, sizes[::-1]), strict=True)
             )
         )
-    # δ falls with ε: an earlier limit holds later as well.
+    # δ falls with ε, so an earlier limit holds later as well.
     lowest = np.minimum.accumulate(deltas)
     return PrivacyCurve(epsilons=tuple(points.tolist()), deltas=tuple(lowest.tolist()), failure_probability=failure)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImpliedByDP:
-    """What (ε, δ)-differential privacy of the release implies for everyone, whatever else they know.
+    """What (ε, δ)-differential privacy of a release implies for everyone, whatever else they know.
 
-    To be read beside a certificate: this one holds for the worst record and needs no table, but trusts the mechanism.
+    Unlike a certificate it holds for every single record and needs no table, but it trusts the mechanism to be private.
+
+    Attributes
+    ----------
+    epsilon
+        The privacy loss.
+    delta
+        The δ of differential privacy.
     """
 
     epsilon: float
@@ -97,27 +144,27 @@ class ImpliedByDP:
 
     @property
     def advantage(self) -> float:
-        """At most this is TPR − FPR of any guess."""
+        """Upper bound on TPR − FPR of any guess."""
         return leakage.private_advantage(self.epsilon, delta=self.delta)
 
     @property
     def balanced_accuracy(self) -> float:
-        """At most this share of guesses is right where both secrets are equally likely."""
+        """Upper bound on the share of right guesses where both secrets are equally likely."""
         return min(1.0, up((1 + self.advantage) / 2))
 
     @property
     def auc(self) -> float:
-        """At most this is the area under the ROC curve of any score."""
+        """Upper bound on the area under the ROC curve of any score."""
         return leakage.private_auc(self.epsilon, delta=self.delta)
 
     @property
     def squared(self) -> float:
-        """At most this is v, 1 less the least mean squared error."""
+        """Upper bound on v = 1 − the least mean squared error of a guess of the secret, coded ±1."""
         return leakage.private_squared(self.epsilon, delta=self.delta)
 
     @property
     def bits(self) -> float:
-        """At most so many bits does the output tell about the secret."""
+        """Upper bound on the information about the secret, in bits."""
         return min(1.0, up(leakage.private_information(self.epsilon, delta=self.delta) / math.log(2), relative=1e-14))
 
     @overload
@@ -127,5 +174,15 @@ class ImpliedByDP:
     def tpr_at(self, false_positive_rate: ArrayLike) -> NDArray[np.float64]: ...
 
     def tpr_at(self, false_positive_rate: ArrayLike) -> float | NDArray[np.float64]:
-        """At most these are the true positive rates of any test with the rates given."""
+        """Bound the true positive rate of any test at a false positive rate.
+
+        Parameters
+        ----------
+        false_positive_rate
+            One rate or several, in [0, 1].
+
+        Returns
+        -------
+        Upper bounds on the true positive rate, of the same shape.
+        """
         return leakage.private_roc(false_positive_rate, epsilon=self.epsilon, delta=self.delta)

@@ -9,7 +9,18 @@ import typer
 
 from ..core.errors import MissingExtraError
 from .delivery import delivery
-from .options import Anchor, Insecure, JsonPath, LedgerUrlFile, NewAnchor, Quiet, ReportPath, Resume, engine_of
+from .options import (
+    Anchor,
+    Insecure,
+    JsonPath,
+    LedgerUrlFile,
+    NewAnchor,
+    Quiet,
+    ReportPath,
+    Resume,
+    engine_of,
+    options_named,
+)
 from .printing import say
 from .progress import progress
 
@@ -25,10 +36,11 @@ def demo(json: JsonPath = None, report: ReportPath = None, quiet: Quiet = False)
 
 
 def bound(
-    model: Annotated[str, typer.Argument(metavar="MODEL.py:FACTORY", help="A function that returns the torch module.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL.py:FUNCTION", help="A function that returns the torch module.")
+    ],
     data: Annotated[
-        Path,
-        typer.Option("--data", metavar="FILE_OR_FOLDER", help="Inputs: a .npy or .npz file, or a folder of images."),
+        Path, typer.Option("--data", metavar="FILE_OR_FOLDER", help="The inputs: .npy, .npz, or a folder of images.")
     ],
     noise: Annotated[
         str,
@@ -36,16 +48,17 @@ def bound(
             "--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b, uniform:w or quantized:s:gaussian:σ."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results are kept, batch by batch.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for finished batches.")],
     weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="FILE", help="The model's weights: a .safetensors or .pt file.")
+        Path | None,
+        typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file; else as the function builds it."),
     ] = None,
     public: Annotated[
         Path | None,
         typer.Option(
             "--public",
             metavar="FILE_OR_FOLDER",
-            help="Public inputs, whose mean and covariance are the prior of method bayes.",
+            help="Public inputs: bayes is then about draws from a Gaussian with their mean and covariance.",
         ),
     ] = None,
     method: Annotated[
@@ -58,14 +71,11 @@ def bound(
         str,
         typer.Option("--basis", help="The coordinates: dct (cosine modes of images), pixel (single entries) or auto."),
     ] = "auto",
-    limit: Annotated[int | None, typer.Option("--limit", help="Bound at most this many inputs one by one.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of searches, Monte Carlo draws and attacks.")] = 0,
+    limit: Annotated[int | None, typer.Option("--limit", help="Bound only this many inputs one by one.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
     feature_error: Annotated[
         float | None,
-        typer.Option(
-            "--feature-error",
-            help="Relative error of the computed features; by default that of the model's type, 1e-6 for float32.",
-        ),
+        typer.Option("--feature-error", help="Relative error of released features; else by type, 1e-6 for float32."),
     ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="Where batches run: local, or a Dask cluster at tls://HOST:PORT.")
@@ -78,7 +88,8 @@ def bound(
 ) -> None:
     """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
     read = (model.rpartition(":")[0] or None, data, weights, public)
-    with delivery(json, report, quiet=quiet, inputs=read) as deliver:
+    left = f"finished batches are kept in {out}; the same command with --resume goes on"
+    with delivery(json, report, quiet=quiet, inputs=read, interrupted=left) as deliver:
         try:
             from ..reconstruction import bound_files
         except ImportError:
@@ -86,7 +97,7 @@ def bound(
                 "tacit bound must have torch, got no such package; pip install '.[torch]' in Tacit's checkout"
             ) from None
 
-        with progress(None, quiet=quiet) as advance:
+        with options_named(bound, model="MODEL"), progress(None, quiet=quiet) as advance:
             result = bound_files(
                 model,
                 data=data,
@@ -114,8 +125,15 @@ def learn(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
     public: Annotated[
         Path | None,
-        typer.Option("--public", metavar="FILE", help="Public records, without labels; else labels alone are private."),
+        typer.Option("--public", metavar="FILE", help="Public records without labels, which teachers are asked about."),
     ] = None,
+    labels_only: Annotated[
+        bool,
+        typer.Option(
+            "--labels-only",
+            help="Instead of --public: protect only labels, and publish half of the private records without theirs.",
+        ),
+    ] = False,
     test: Annotated[
         Path | None, typer.Option("--test", metavar="FILE", help="Other labelled records, to test the student on.")
     ] = None,
@@ -192,6 +210,7 @@ def learn(
                 delta=delta,
                 out=out,
                 public=public,
+                labels_only=labels_only,
                 test=test,
                 learner=learner,
                 settings=settings or (),
@@ -254,7 +273,10 @@ def plan(
     queries: Annotated[int, typer.Option("--queries", help="The number of public queries to answer.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
     delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
-    beta: Annotated[float, typer.Option("--beta", help="The probability with which a promise may fail.")] = 0.05,
+    failure_probability: Annotated[
+        float, typer.Option("--failure-probability", help="The probability with which a promise may fail.")
+    ] = 0.05,
+    beta: Annotated[float | None, typer.Option("--beta", hidden=True)] = None,
     teachers: Annotated[
         int | None, typer.Option("--teachers", help="The number of teachers; by default the smallest that works.")
     ] = None,
@@ -282,6 +304,9 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Show what a privacy budget buys before any private record is touched, or that it buys too little."""
+    if beta is not None:
+        say("--beta will be removed; use --failure-probability", err=True)
+        failure_probability = beta
     with delivery(json, report, quiet=quiet) as deliver:
         from ..learning.study.plan import report as planned
 
@@ -291,7 +316,7 @@ def plan(
                 queries,
                 epsilon=epsilon,
                 delta=delta,
-                beta=beta,
+                failure_probability=failure_probability,
                 error=error or (),
                 vc_dimension=vc_dimension,
                 best_error=best_error,
@@ -306,22 +331,21 @@ def audit(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
     secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret: a column with two values.")],
     output: Annotated[
-        list[str], typer.Option("--output", metavar="COLUMN", help="A column that the adversary sees; repeatable.")
+        list[str],
+        typer.Option("--output", metavar="COLUMN", help="What the adversary sees; repeat it for several columns."),
     ],
     noise: Annotated[
         float | None,
-        typer.Option(
-            "--noise", help="Standard deviation of Gaussian noise that is added at release and is not in the column."
-        ),
+        typer.Option("--noise", help="Standard deviation of Gaussian noise that is added to the output at release."),
     ] = None,
     noise_added: Annotated[
         float | None,
-        typer.Option("--noise-added", help="Standard deviation of Gaussian noise that is already in the column."),
+        typer.Option("--noise-added", help="Standard deviation of Gaussian noise that the column holds already."),
     ] = None,
     monotone: Annotated[
         bool,
         typer.Option(
-            "--monotone", help="Assume that the secret's probability only grows, or only falls, with the output."
+            "--monotone", help="State that the secret's probability only grows, or only falls, with the output."
         ),
     ] = False,
     lipschitz: Annotated[
@@ -329,34 +353,40 @@ def audit(
         typer.Option(
             "--lipschitz",
             metavar="L",
-            help="Assume that a balanced secret's mean, coded ±1, changes by at most L per unit.",
+            help="State that the secret's mean, coded ±1 with both values equally likely, changes by at most L per "
+            "unit of the output.",
         ),
     ] = None,
     positive: Annotated[
         str | None,
         typer.Option(
-            "--positive", metavar="VALUE", help="The value of the secret to detect; by default the one that sorts last."
+            "--positive", metavar="VALUE", help="The value of the secret that attacks look for; else what sorts last."
         ),
     ] = None,
     slices: Annotated[
-        str | None, typer.Option("--slice", metavar="COLUMN", help="Also certify each value of this column separately.")
+        str | None,
+        typer.Option("--slice", metavar="COLUMN", help="A column, each value of which is certified separately, too."),
     ] = None,
-    delta: Annotated[float, typer.Option("--delta", help="The probability with which certificates may fail.")] = 0.05,
+    failure_probability: Annotated[
+        float, typer.Option("--failure-probability", help="The chance that a certificate is false.")
+    ] = 0.05,
+    delta: Annotated[float | None, typer.Option("--delta", hidden=True)] = None,
     require_advantage: Annotated[
         float | None,
-        typer.Option(
-            "--require-advantage", help="The ceiling: exit with 1 unless the advantage is proven to be at most this."
-        ),
+        typer.Option("--require-advantage", help="A ceiling for the advantage: exit with 1 unless it is proven."),
     ] = None,
     attack_rows: Annotated[
-        int, typer.Option("--attack-rows", help="The number of rows, drawn at random, to attack; 0 for no attacks.")
+        int, typer.Option("--attack-rows", help="How many rows to attack at most, drawn at random; 0 for no attacks.")
     ] = 100_000,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of draws and attacks.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="For random draws and attacks.")] = 0,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Certify from a table what nobody can learn about a secret from an output, and attack the output."""
+    """Certify from a table what nobody can learn about a secret from an output, and attack it."""
+    if delta is not None:
+        say("tacit: --delta will be removed; use --failure-probability", err=True)
+        failure_probability = delta
     with delivery(json, report, quiet=quiet, inputs=(table,)) as deliver:
         from ..audit import audit_file
 
@@ -371,7 +401,7 @@ def audit(
                 lipschitz=lipschitz,
                 positive=positive,
                 slices=slices,
-                delta=delta,
+                failure_probability=failure_probability,
                 require_advantage=require_advantage,
                 attack_rows=attack_rows,
                 seed=seed,

@@ -30,12 +30,18 @@ _OURS = {
 
 @contextlib.contextmanager
 def delivery(
-    json: Path | None, page: Path | None, *, quiet: bool, inputs: Iterable[Path | str | None] = ()
+    json: Path | None,
+    page: Path | None,
+    *,
+    quiet: bool,
+    inputs: Iterable[Path | str | None] = (),
+    interrupted: str = "",
 ) -> Iterator[Callable[[Report | Proofs], None]]:
     """Write and print results, and set the exit code; files that cannot be written are refused before any work.
 
     The function yielded takes the result. A file is not replaced if it is one of the command's `inputs`, or if it is
-    not an earlier result.
+    not an earlier result. A run that is interrupted ends with one line, which says `interrupted` unless the run has
+    more to say.
     """
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise InputError("--report", str(page), requirement="must end in .html", remedy="rename it, or use --json")
@@ -55,7 +61,13 @@ def delivery(
         _check_writable(option, path)
         _check_replaceable(option, path)
     results: list[Report | Proofs] = []
-    yield results.append
+    try:
+        yield results.append
+    except KeyboardInterrupt as stop:  # in here, as typer tells the caller nothing but its exit code
+        said = str(stop) or interrupted
+        with contextlib.suppress(OSError):
+            say(f"tacit: interrupted{': ' * bool(said)}{said}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     for result in results:
         for option, path in targets:  # once more: the run may have made files of its own
             _check_replaceable(option, path)

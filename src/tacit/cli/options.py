@@ -1,9 +1,15 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how errors name options."""
 
+import contextlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from ..core.errors import InputError, NoTheoremError
 
 JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="Write the results as JSON.")]
 ReportPath = Annotated[
@@ -25,6 +31,32 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue an earlier run 
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Allow an unencrypted connection to a cluster on another machine.")
 ]
+
+
+@contextlib.contextmanager
+def options_named(command: Callable[..., Any], **arguments: str) -> Iterator[None]:
+    """Let errors of the library, which name its parameters, name the options of a command.
+
+    Parameters
+    ----------
+    command
+        The command; each of its parameters `some_name` is its option `--some-name`.
+    **arguments
+        What positional arguments are called: `model="MODEL"`.
+    """
+    names = {name: f"--{name.replace('_', '-')}" for name in inspect.signature(command).parameters} | arguments
+
+    def translated(text: str) -> str:
+        return re.sub(r"`(\w+)`", lambda found: names.get(found[1], found[0]), text)
+
+    try:
+        yield
+    except InputError as error:
+        what = names.get(error.what, translated(error.what))
+        words = {"requirement": translated(error.requirement), "remedy": translated(error.remedy)}
+        raise InputError(what, error.value, **words) from None
+    except NoTheoremError as error:
+        raise NoTheoremError(translated(str(error))) from None
 
 
 def engine_of(engine: str, *, insecure: bool) -> str:

@@ -37,6 +37,17 @@ def renamed(**names: Renamed) -> Callable[[Documented], Documented]:
     return decorate
 
 
+def formerly(old: str, method: Documented) -> Documented:
+    """Return a method under its old name: it warns, and calls the new one."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _warn(f"{type(self).__name__}.{old}()", f"{method.__name__}()")
+        return method(self, *args, **kwargs)
+
+    return cast("Documented", call)
+
+
 def _accepting(function: Any, called: str, names: dict[str, Renamed]) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -276,6 +276,11 @@ class Guarantee(Encodable):
             ("proof", self.proof_text),
         ]
 
+    def __call__(self) -> Self:
+        """Return the guarantee: results that had a method `guarantee()` have a property now. It will be removed."""
+        warnings.warn("guarantee() will be removed; use guarantee", DeprecationWarning, stacklevel=2)
+        return self
+
     def __str__(self) -> str:
         claim = f"{self.quantity} is {self.bound_text} for {self.adversary.in_words}"
         return ", ".join(filter(None, (claim, self.chance_text)))
@@ -402,7 +407,7 @@ class Comparison(Encodable):
             require_instance("each of attacks", one, Attack)
             _check_comparable(guarantee, one)
         set_field(self, "guarantee", guarantee)
-        set_field(self, "attacks", tuple(attacks))
+        set_field(self, "attacks", tuple(_plain(one) for one in attacks))
 
     @property
     def attack(self) -> Attack | None:
@@ -478,6 +483,13 @@ class Comparison(Encodable):
         )
         check_derived(cls.__name__, entries, comparison._derived())
         return comparison
+
+
+def _plain(attack: Attack) -> Attack:
+    """The attack without what a subclass adds, so that a comparison goes through JSON unchanged."""
+    if type(attack) is Attack:
+        return attack
+    return Attack(**{field.name: getattr(attack, field.name) for field in dataclasses.fields(Attack)})
 
 
 def _check_comparable(guarantee: Guarantee, attack: Attack) -> None:

@@ -78,7 +78,7 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
     unbiased = recon.multipoint_bounds(network, squares, chosen.noise)
     anyone = recon.two_point_bounds(network, squares, chosen.noise, box=(0.0, 1.0))
     twins = recon.twins(network, squares[:SHOWN], chosen.noise, box=(0.0, 1.0), seed=seed)
-    told = max(twins.guarantee(index).value for index in range(SHOWN))
+    told = max(twins.guarantee_of(index).value for index in range(SHOWN))
     bounds = {"unbiased estimates": unbiased.std, "anyone, on the worse of two": anyone.rmse}
     spread = median_bounds.prior_std(images)
     medians = [

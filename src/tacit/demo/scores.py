@@ -33,16 +33,16 @@ class _Audited:
 
     @property
     def comparison(self) -> Comparison:
-        return Comparison(guarantee=self.certificate.guarantee, attacks=tuple(one.attack for one in self.tried))
+        return Comparison(guarantee=self.certificate.guarantee, attacks=self.tried)
 
 
 def _audited(model: Any, name: str, digits: Digits, seed: int) -> _Audited:
     table = audit.membership(model, digits.private, digits.others, draws=ROWS, seed=seed)
     output = np.round(table.scores["confidence"], 1)  # what is released; few values are easy to certify
     secret = np.where(table.member, "training record", "another record")
-    certificate = audit.certify(secret, output, delta=CERTIFIED, loss="joint", name=name)
+    certificate = audit.certify(secret, output, failure_probability=CERTIFIED, loss="joint", name=name)
     tried = audit.attempts(
-        secret, output, certificate=certificate, methods=("threshold", "histogram", "boosting"), seed=seed
+        secret, output, certificate=certificate, learners=("threshold", "histogram", "boosting"), seed=seed
     )
     return _Audited(secret=secret, output=output, certificate=certificate, tried=tried)
 
@@ -60,7 +60,7 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
     advance("part 3, scores: certificates from fewer rows")
     points, least = _growth(tight, seed)
     accuracy = float(forest.score(*digits.others))
-    low = safe_text(leaky.tried[0].attack.low, toward="down")
+    low = safe_text(leaky.tried[0].low, toward="down")
     chapter = Chapter(
         title="The confidence scores of an over-fitted model",
         released=f"The confidence of a random forest in its answer, to one digit, for any image sent to it. The "
@@ -68,11 +68,11 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
         nobody=f"Nobody who sees the score tells the training digits from others with an advantage (true minus false "
         f"positive rate) above {up(leaky.certificate.advantage)}, where 0 is guessing and 1 is certainty. "
         "This is a weak limit.",
-        attacker=f"A {leaky.tried[0].method} on the score reached {leaky.tried[0].attack.value:.2f}, and "
-        f"at least {low} {chance_text(leaky.tried[0].attack.failure_probability)}. The forest gives away its "
+        attacker=f"A {leaky.tried[0].learner} on the score reached {leaky.tried[0].value:.2f}, and "
+        f"at least {low} {chance_text(leaky.tried[0].failure_probability)}. The forest gives away its "
         "records, and no attack on this score can do much better.",
         change=f"Publish the classifier of part 2 instead: nobody's advantage by its score exceeds "
-        f"{up(tight.certificate.advantage)}, and the best attack reached {tight.tried[0].attack.value:.2f}. It reads "
+        f"{up(tight.certificate.advantage)}, and the best attack reached {tight.tried[0].value:.2f}. It reads "
         f"{percent(float(student.score(*digits.test)))} of the test digits. To keep a forest, require "
         "a few dozen records in every leaf, and audit it again.",
         comparisons=(leaky.comparison, tight.comparison),
@@ -100,7 +100,7 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
                 "balanced_accuracy_upper": found.certificate.balanced_accuracy,
                 "auc_upper": found.certificate.auc,
                 "bits_upper": found.certificate.bits,
-                "attacks": {attempt.method: list(attempt.rates.advantage) for attempt in found.tried},
+                "attacks": {attempt.learner: list(attempt.rates.advantage) for attempt in found.tried},
             }
             for name, found in (("forest", leaky), ("private_classifier", tight))
         },
@@ -111,7 +111,7 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
 def _growth(found: _Audited, seed: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
     """Certificates from parts of the table, and from as many rows that leak nothing."""
     order = np.random.default_rng([seed, 2]).permutation(ROWS)
-    options: dict[str, Any] = {"delta": CERTIFIED, "loss": "joint"}
+    options: dict[str, Any] = {"failure_probability": CERTIFIED, "loss": "joint"}
     points, least = [], []
     for half in (100, 200, 500, 1000, 2000, 5000, 10_000, ROWS):
         rows = np.concatenate([order[:half], ROWS + order[:half]])
@@ -128,7 +128,7 @@ def _roc(found: _Audited, title: str) -> Figure:
         caption="Nobody who sees only this score leaves the shaded region, whatever the method. Lines: the attacks, "
         "on separate rows, so that they may leave it by chance. The diagonal is guessing.",
         alternative=f"True against false positive rate: the region reaches {up(found.certificate.advantage)} above "
-        f"the diagonal, the best attack {found.tried[0].attack.value:.2f}.",
+        f"the diagonal, the best attack {found.tried[0].value:.2f}.",
         svg=found.certificate.plot(found.tried).svg,
     )
 
@@ -143,7 +143,7 @@ def _audit_table(leaky: _Audited, tight: _Audited) -> Table:
             ("bits about membership, at most", "bits"),
         )
     ]
-    reached = tuple(f"{found.tried[0].attack.value:.4f}" for found in (leaky, tight))
+    reached = tuple(f"{found.tried[0].value:.4f}" for found in (leaky, tight))
     return Table(
         title="What nobody exceeds",
         columns=("reading", "forest", "private classifier"),

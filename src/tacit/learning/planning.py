@@ -3,7 +3,7 @@
 `plan` sets the paper's theorems, with constants that are proven (`theory.learnability`), beside each mechanism's exact
 accounting. It looks at no private data: it is told the learner's error, or the VC dimension of its class.
 
-A row promises, with probability 1 − β: whenever no more than a tolerated number of teachers is wrong on a query, the
+A row promises, except with the failure probability given: whenever no more than a tolerated number of teachers is wrong on a query, the
 mechanism answers it, and rightly. The other queries, the hard ones, are counted as lost. What stands under *expected*
 is no promise but the reading of the one model of votes that `expectations` states. The gate and confirmations promise
 where a table is stored for the budget; elsewhere a table has to be searched for, and a row estimates what it will need.
@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.display import card
 from ..core.encoding import SCHEMA, encoded
 from ..core.errors import InputError
@@ -40,7 +41,7 @@ _EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # that are drawn
 class Row:
     """What one mechanism does with the budget.
 
-    `*_upper` and `answers_lower` are proven, except with the plan's β, under the error given; `expected_*` are the
+    `*_upper` and `answers_lower` are proven, except with the plan's failure probability, under the error given; `expected_*` are the
     vote model's reading (None where no error was given). Misclassified is a query answered wrongly or not at all. An
     `estimated` row might promise with a table that has yet to be searched for: its numbers are about right, and nothing
     is proven. `delta_spent` of a table is proven when it is run, not by a plan: None.
@@ -71,6 +72,7 @@ class Row:
         return KINDS[self.mechanism].title
 
 
+@renamed(beta="failure_probability")
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """The inputs of `plan`, and one row a mechanism."""
@@ -79,7 +81,7 @@ class Plan:
     queries: int
     epsilon: float
     delta: float
-    beta: float
+    failure_probability: float
     error: float | Mapping[int, float] | None
     vc_dimension: int | None
     best_error: float
@@ -162,13 +164,14 @@ class Plan:
         return card(budget, [(row.title, row.verdict) for row in self.rows])
 
 
+@renamed(beta="failure_probability")
 def plan(
     records: int,
     queries: int,
     *,
     epsilon: float,
     delta: float,
-    beta: float = 0.05,
+    failure_probability: float = 0.05,
     error: float | Mapping[int, float] | None = None,
     vc_dimension: int | None = None,
     best_error: float = 0.0,
@@ -182,7 +185,7 @@ def plan(
     comes to (check it there), or a learning curve {records: error}, measured on public or synthetic data; chunks
     smaller than its smallest size are not planned for. Or give `vc_dimension`, for a learner that minimises training
     errors over a binary class whose best member errs on `best_error`. With neither, teachers are taken to be always
-    right: what is hopeless then is so for every learner. `beta` is the probability with which a promise may fail.
+    right: what is hopeless then is so for every learner. `failure_probability` is that with which a promise may fail.
     With `proposer_error`, the share of queries for which a wrong label is proposed, there is a row for confirmations.
     """
     made = Plan(
@@ -190,7 +193,13 @@ def plan(
         queries=_queries(queries),
         epsilon=_epsilon(epsilon),
         delta=validate.number("delta", delta, at_least=1e-25, below=1, remedy="use about 1/n², e.g. 1e-10 for 1e5"),
-        beta=validate.number("beta", beta, at_least=1e-12, below=1, remedy="use a small probability such as 0.05"),
+        failure_probability=validate.number(
+            "failure_probability",
+            failure_probability,
+            at_least=1e-12,
+            below=1,
+            remedy="use a small probability such as 0.05",
+        ),
         error=_error(error),
         vc_dimension=_dimension(vc_dimension, error, classes),
         best_error=_best(best_error, vc_dimension),
@@ -260,7 +269,7 @@ def _setting(made: Plan) -> Setting:
         queries=made.queries,
         epsilon=made.epsilon,
         delta=made.delta,
-        beta=made.beta,
+        failure_probability=made.failure_probability,
         curve=curve,
         vc_dimension=made.vc_dimension,
         best_error=made.best_error,

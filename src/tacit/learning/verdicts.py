@@ -24,7 +24,7 @@ def verdict(kind: Kind, run: Run, needed: int | None, expected: tuple[float, flo
                 f"An estimate, no promise: about {promise}, {condition}; a table for this budget is not stored but "
                 "searched for when it is run, within a minute, and proven then."
             )
-        return f"Feasible: {promise}, except with probability {setting.beta:.10g}, {condition}."
+        return f"Feasible: {promise}, except with probability {setting.failure_probability:.10g}, {condition}."
     if 3 * run.error >= 1:
         why = f"of teachers with {size} records no error below {wrong} is known, and a third is too much"
     elif obstacle := kind.obstacle(run, needed, setting):

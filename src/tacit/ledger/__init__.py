@@ -21,9 +21,9 @@ rounded up by more than this changes. `Fraction(x)` counts as the very value of 
 """
 
 from .amounts import PLACES, Amount, Number
-from .database import TIMEOUT, named_place
+from .database import TIMEOUT, exists, named_place
 from .ledger import Ledger
 from .page import statement
 from .records import SCHEMA, Entry, Note
 
-__all__ = ["PLACES", "SCHEMA", "TIMEOUT", "Amount", "Entry", "Ledger", "Note", "Number", "named_place", "statement"]
+__all__ = ["PLACES", "SCHEMA", "TIMEOUT", "Amount", "Entry", "Ledger", "Note", "Number", "exists", "named_place", "statement"]

@@ -37,12 +37,50 @@ def remembered(path: str) -> Mark | None:
         return None
     except (KeyError, OSError, RecursionError, TypeError, ValueError):
         pass
+    if Path(path).is_dir():
+        raise InputError(
+            "the anchor", path, requirement="must be a file, not a folder", remedy=f"name a file, e.g. {path}/anchor.json"
+        )
     raise InputError(
         "the anchor",
         path,
-        requirement="must be a file that holds the id and the digest of a record",
+        requirement="must be a file that holds the position and the digest of a ledger's entry",
         remedy="name the right file, or delete it if you know that the ledger is the latest",
     )
+
+
+def check(path: str, before: Mark | None, *, new_ledger: bool, new_anchor: bool) -> None:
+    """Raise if the anchor cannot be used, before anything is created.
+
+    Parameters
+    ----------
+    path
+        The anchor.
+    before
+        What it remembered before anybody looked whether the ledger exists: a true ledger is there before its anchor.
+    new_ledger
+        Whether the ledger is to be created.
+    new_anchor
+        Whether the anchor may be created for a ledger that exists.
+    """
+    if before is not None and new_ledger:
+        raise InputError(
+            "the anchor",
+            path,
+            requirement="must not remember another ledger than the one that is to be created",
+            remedy="name another file for the anchor, or bring back the ledger that it remembers",
+        )
+    if not (new_ledger or new_anchor):
+        required(path)
+    elif before is None:
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(
+                "the anchor",
+                path,
+                requirement="must be a file in a folder that exists and can be written",
+                remedy="check its name, or make the folder",
+            )
 
 
 def required(path: str) -> Mark:

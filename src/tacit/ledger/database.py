@@ -295,11 +295,12 @@ def _connected(where: str) -> Any:
             time.sleep(random.uniform(0.01, 0.1))  # noqa: S311 — so that those who wait do not come back together
 
 
-def exists(where: str) -> bool:
+def exists(where: str | Path) -> bool:
     """Whether there is a file, or the ledger's table."""
-    if "://" not in where:
-        return Path(where).exists()
-    with transaction(where, write=False) as connection:
+    place = place_of(where)
+    if "://" not in place:
+        return Path(place).exists()
+    with transaction(place, write=False) as connection:
         return bool(_sqlalchemy().inspect(connection).has_table(_tables()[0].name))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..core import validate
 from ..core.errors import BudgetSpentError, InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
-from . import amounts, anchor, database, records
+from . import amounts, anchor as anchors, database, records
 from .amounts import Amount, Number
 from .anchor import Mark
 from .export import write_export
@@ -67,6 +67,8 @@ class Ledger:
                 remedy="pass delta=0 for pure differential privacy",
             )
         wanted = None if epsilon is None else amounts.budget(epsilon, delta)
+        file = "" if anchor is None else str(Path(anchor).absolute())
+        before = anchors.remembered(file) if file else None
         new = not database.exists(place)
         if new:
             if wanted is None:
@@ -74,8 +76,11 @@ class Ledger:
                     "the ledger",
                     database.name_of(place),
                     requirement="must exist unless it is opened with a budget",
-                    remedy="check its name, or make a new one: epsilon and delta; in commands, --new-ledger",
+                    remedy="check its name; to make a new one, pass epsilon and delta (tacit learn: --new-ledger)",
                 )
+        if file:
+            anchors.check(file, before, new_ledger=new, new_anchor=new_anchor)
+        if new and wanted is not None:
             database.create(place, wanted)
         with database.transaction(place, write=False) as connection:
             found = database.state_in(connection)
@@ -101,9 +106,9 @@ class Ledger:
         `spend` or `note` returns. Keep it where the ledger's backups do not reach; a link to it is followed.
         """
         place = str(Path(path).absolute())
-        if new and anchor.remembered(place) is None:
+        if new and anchors.remembered(place) is None:
             state, _ = self._read()
-            anchor.advance(place, Mark(state["last"], state["digest"]))
+            anchors.advance(place, Mark(state["last"], state["digest"]))
         found = replace(self, anchors=(*self.anchors, place))
         state, _ = found._read()
         found._remember(Mark(state["last"], state["digest"]))
@@ -215,9 +220,9 @@ class Ledger:
         return InputError(
             f"the ledger {self._name}",
             "no seal",
-            requirement="must hold one to be checked, or sealed again, with a key",
-            remedy="if you have sealed it before, it was made anew: spend nothing; if you never have, look at it, then "
-            "first=True; in commands, --sign-first",
+            requirement="must have been sealed before it can be checked, or sealed again, with a key",
+            remedy="if you sealed it before, somebody made it anew: spend nothing; if you never did, look at it, then "
+            "seal it with --sign-first (in Python, first=True)",
         )
 
     def _last_sealed(self, key: bytes, seals: Mapping[int, str], found: list[dict[str, Any]]) -> int | None:
@@ -338,7 +343,7 @@ class Ledger:
 
     def _known(self) -> list[tuple[str, Mark]]:
         """What the ledger must hold. To be read before the ledger: what is remembered was on its disk before."""
-        marks = [(f"the anchor {path}", anchor.required(path)) for path in self.anchors]
+        marks = [(f"the anchor {path}", anchors.required(path)) for path in self.anchors]
         with _meeting:
             marks += [("this process", mark) for mark in self._seen]
         return marks
@@ -353,7 +358,7 @@ class Ledger:
         """Once the record is on the disk, and before anyone is told."""
         self._meet(mark)
         for path in self.anchors:
-            anchor.advance(path, mark)
+            anchors.advance(path, mark)
 
     def _state(self, connection: Any, known: list[tuple[str, Mark]], *, lock: bool = False) -> dict[str, Any]:
         """The ledger's row, once it fits its last record and holds what is known of it."""

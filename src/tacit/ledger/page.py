@@ -11,7 +11,7 @@ from ..core.guarantee import Comparison
 from ..runtime.private_files import own_bytes
 from .amounts import NOTHING
 from .anchor import remembered
-from .database import name_of
+from .database import exists, name_of
 from .ledger import Ledger
 from .records import by_neighbours, neighbours_in, spent_in
 
@@ -47,6 +47,13 @@ def statement(
             remedy="name the file of the owner's key",
         )
     secret = None if key is None else own_bytes(key, "--key", remedy=_KEY)
+    if not exists(where):
+        raise InputError(
+            "WHERE",
+            name_of(str(where)),
+            requirement="must be a ledger that exists",
+            remedy="check its name; tacit learn makes a ledger, and so does Ledger.open in Python",
+        )
     before = None if anchor is None else remembered(str(anchor))
     ledger = Ledger.open(where, anchor=anchor, new_anchor=new_anchor)
     sealed = None if secret is None or sign_first else ledger.sealed(secret)  # by then, before anything is sealed now

@@ -84,11 +84,11 @@ def audited(task: Task, cases: Sequence[Case], advance: Advance, *, attacked: Ar
     return found
 
 
-def _one(case: Case, delta: float, attacked: Array, seed: int) -> Found:
+def _one(case: Case, failure_probability: float, attacked: Array, seed: int) -> Found:
     certificate = certify(
         case.secrets,
         case.outputs,
-        delta=delta,
+        failure_probability=failure_probability,
         loss="joint",
         noise=case.noise,
         name=f"{case.output} of the model “{case.model}”",
@@ -99,12 +99,10 @@ def _one(case: Case, delta: float, attacked: Array, seed: int) -> Found:
         case.outputs[attacked],
         certificate=certificate,
         noise=case.noise,
-        failure_probability=0.1 * delta,
+        failure_probability=0.1 * failure_probability,
         seed=seed,
     )
-    whole = Audit(
-        certificate=certificate, attacks=tuple(attempt.attack for attempt in tried), require_advantage=CEILING
-    )
+    whole = Audit(certificate=certificate, attacks=tried, require_advantage=CEILING)
     return {
         "model": case.model,
         "secret": case.secret,
@@ -119,7 +117,7 @@ def _one(case: Case, delta: float, attacked: Array, seed: int) -> Found:
         "bits": certificate.bits,
         "epsilon_shown": max(attempt.epsilon for attempt in tried),
         "implied": None if case.private is None else case.private.advantage,
-        "attack": tried[0].method,
+        "attack": tried[0].learner,
         "roc": {attempt.name: attempt.roc for attempt in tried},
         "region": np.asarray(certificate.tpr_at(RATES)).tolist(),
         "comparison": whole.comparison.to_dict(),

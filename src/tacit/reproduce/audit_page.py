@@ -117,7 +117,7 @@ def delivered(
         detail={
             "audits": [{key: value for key, value in one.items() if key != "comparison"} for one in found],
             "ceiling": CEILING,
-            "delta": DELTA,
+            "failure_probability": DELTA,
             "figures": list(shown),
         },
     )

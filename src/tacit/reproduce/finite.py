@@ -163,7 +163,7 @@ def _row(
         neurons=task.neurons,
         barron=mean,
         diameter=2 * _EDGE,
-        delta=DELTA,
+        failure_probability=DELTA,
     )
     truth, limit = mixture.least_loss, mixture.limit(task.rows)
     truths = {"lipschitz": truth, "noisy": mixture.least_loss_with_noise(NOISE), "monotone": truth}
@@ -187,7 +187,7 @@ def _row(
 
 def _certificates(mean: float, secrets: NDArray[np.int64], outputs: _Floats) -> dict[str, Certificate]:
     """Under the paper's assumption, that η has Barron constant μ; with noise; with a monotone posterior."""
-    common: dict[str, Any] = {"delta": DELTA, "sampling": "pairs", "name": _NAME}
+    common: dict[str, Any] = {"failure_probability": DELTA, "sampling": "pairs", "name": _NAME}
     # About (2·range/(C²n))^(1/3) is best, and depends on no outcome.
     width = min(2 * _EDGE, (4 * _EDGE / (mean**2 * len(outputs))) ** (1 / 3))
     return {
@@ -315,7 +315,13 @@ def _report(task: Task, rows: list[dict[str, float]], comparisons: list[Comparis
                 "least error from the output with its noise.",
             ),
         ),
-        detail={"rows": rows, "delta": DELTA, "table_rows": task.rows, "neurons": task.neurons, "noise": NOISE},
+        detail={
+            "rows": rows,
+            "failure_probability": DELTA,
+            "table_rows": task.rows,
+            "neurons": task.neurons,
+            "noise": NOISE,
+        },
     )
 
 

@@ -305,7 +305,7 @@ def _remaining(run: Run) -> Comparison | None:
 
     def compared() -> dict[str, Any]:
         prior, seed = Mixture.fitted(run.data.known), run.task.seed
-        guarantee = bayes_bound(run.features, prior, run.noise, seed=seed, feature_error=run.feature_error).guarantee()
+        guarantee = bayes_bound(run.features, prior, run.noise, seed=seed, feature_error=run.feature_error).guarantee
         attack = linear_decoder(run.features, prior.sample(20_000, seed=seed + 1), prior, run.noise, seed=seed)
         return Comparison(guarantee=guarantee, attacks=(attack,)).to_dict()
 

@@ -55,7 +55,10 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
     _same(name, folder, before, mark)
     if not (resume or fresh):
         raise InputError(
-            name, str(folder), requirement="must be new without --resume", remedy="add --resume to continue there"
+            name,
+            str(folder),
+            requirement="must be new unless a run is resumed there",
+            remedy="add --resume (in Python, resume=True)",
         )
 
 
@@ -166,14 +169,14 @@ def _unsealed(path: Path, task: object) -> bytes:
     return content
 
 
-def load_weights(module: Any, path: Path) -> None:
+def load_weights(module: Any, path: Path, *, name: str = "--weights") -> None:
     """Load weights from a file that cannot run code: safetensors, or torch's format with weights_only."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     remedy = "pass the .safetensors or .pt file of a state_dict of this model"
-    plain(path, "--weights")
+    plain(path, name)
     try:
         if path.suffix == ".safetensors":
             state = load_file(path)
@@ -182,15 +185,15 @@ def load_weights(module: Any, path: Path) -> None:
                 warnings.simplefilter("ignore")  # torch's warnings about a file that it then refuses
                 if zipfile.is_zipfile(path):
                     with zipfile.ZipFile(path) as archive:
-                        check_unpacked(archive, path, "--weights")
+                        check_unpacked(archive, path, name)
                 state = torch.load(path, map_location="cpu", weights_only=True)
         module.load_state_dict(state)
     except InputError:
         raise
     except (OSError, RuntimeError, SafetensorError, TypeError, AttributeError, ValueError) as failure:
-        raise InputError("--weights", f"{path}: {failure}", requirement="must fit the model", remedy=remedy) from None
+        raise InputError(name, f"{path}: {failure}", requirement="must fit the model", remedy=remedy) from None
     except Exception:  # torch raises pickle's own errors for files that are not only weights
-        raise InputError("--weights", str(path), requirement="must hold tensors alone", remedy=remedy) from None
+        raise InputError(name, str(path), requirement="must hold tensors alone", remedy=remedy) from None
 
 
 def save_weights(module: Any, path: Path) -> None:

@@ -280,7 +280,7 @@ class _TabledKind(Kind):
     def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
         """Why no table can be enough, however many the teachers."""
         if setting.share / setting.queries < _RAREST_REFUSAL:
-            return f"no table refuses as rarely as beta = {setting.beta:.10g} asks for on {setting.queries} queries"
+            return f"no table refuses as rarely as a failure probability of {setting.failure_probability:.10g} needs for {setting.queries} queries"
         error = setting.error(setting.teachers or 1)
         teachers = 2 if setting.teachers else 3  # of whom none may be wrong: half at most, a third for what is needed
         least = self.hard_queries(error, setting, teachers=teachers, outvoted=0)

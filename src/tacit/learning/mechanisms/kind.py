@@ -41,7 +41,7 @@ class Kind(ABC):
 
     @abstractmethod
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
-        """Those for all queries of a setting, on any of which it may fail with the setting's share of β.
+        """Those for all queries of a setting, on any of which it may fail with the setting's share of the failure probability.
 
         `refusals` matter to those that they end.
         """
@@ -131,7 +131,7 @@ class Kind(ABC):
         refusals are needed: from T = 1 the iteration climbs to the least T that is enough. A printed T stays.
         """
         error = setting.error(teachers)
-        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.beta)
+        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.failure_probability)
         refusals = 1 if printed is None else printed
         while self.possible(refusals, setting):
             found = self.constants(teachers, refusals, setting)
@@ -152,7 +152,7 @@ class Kind(ABC):
     def hoped(self, teachers: int, setting: Setting) -> Run:
         """The constants to run with where nothing is promised: with the refusals that the vote model likes best."""
         error = setting.error(teachers)
-        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.beta)
+        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.failure_probability)
         tried = self.tried_refusals(setting) if printed is None else (printed,)
         runs = [Run(teachers=teachers, error=error, constants=self.constants(teachers, t, setting)) for t in tried]
         return max(runs, key=lambda run: (self.outlook(run, setting) or (0.0, 0.0))[1])

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from ...theory import learnability
 
-_PARTS = 4  # β is shared by teachers, hard queries, noise and the student
+_PARTS = 4
+"""The failure probability is divided among teachers, hard queries, noise and the student."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +18,7 @@ class Setting:
     queries: int
     epsilon: float
     delta: float
-    beta: float
+    failure_probability: float
     curve: tuple[tuple[int, float], ...] | None
     vc_dimension: int | None
     best_error: float
@@ -29,8 +30,8 @@ class Setting:
 
     @property
     def share(self) -> float:
-        """The part of β that each of the promises may fail with."""
-        return self.beta / _PARTS
+        """The failure probability of each of the four promises that a plan combines."""
+        return self.failure_probability / _PARTS
 
     def error(self, teachers: int) -> float:
         """What one of so many teachers is known to err on at most; 1 where nothing is known."""

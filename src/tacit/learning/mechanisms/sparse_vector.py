@@ -167,11 +167,11 @@ class PrintedKind(SparseVectorKind):
 
     def enough_teachers(self, error: float, teachers: int, setting: Setting) -> int:
         """The k of the paper."""
-        m, beta = setting.queries, setting.beta
-        refusals = self.printed_refusals(error, queries=m, failure_probability=beta)
+        m, failure = setting.queries, setting.failure_probability
+        refusals = self.printed_refusals(error, queries=m, failure_probability=failure)
         scale = accounting.printed_scale(setting.epsilon, setting.delta, refusals=refusals)
         return accounting.printed_teachers(
-            setting.delta, scale=scale, refusals=refusals, queries=m, failure_probability=beta
+            setting.delta, scale=scale, refusals=refusals, queries=m, failure_probability=failure
         )
 
     def promised(self, teachers: int, setting: Setting) -> Run | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ class Records:
 
 def read(task: Task) -> Records:
     """All tables of the task; the rule is read off the public one, or off the private one if there is none."""
+    for name, path in (("PRIVATE", task.private), *task.others):
+        if not os.path.exists(path):  # before anything is said about packages that read it
+            raise InputError(name, str(path), requirement="must be a file that exists", remedy="check its name")
     private = tables.read(task.private, name="PRIVATE")
     if task.public is None:
         _no_row_number(private, task)

@@ -29,7 +29,7 @@ def report(
     *,
     epsilon: float,
     delta: float,
-    beta: float = 0.05,
+    failure_probability: float = 0.05,
     error: Sequence[str] = (),
     vc_dimension: int | None = None,
     best_error: float = 0.0,
@@ -43,7 +43,7 @@ def report(
         queries,
         epsilon=epsilon,
         delta=delta,
-        beta=beta,
+        failure_probability=failure_probability,
         error=_curve(error),
         vc_dimension=vc_dimension,
         best_error=best_error,
@@ -125,7 +125,7 @@ def _table(made: Plan) -> Table:
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise: λ of the threshold (sparse vector), the distance's scale (plain composition), σ of the counts "
         "(GNMax), the votes by which refusals become rarer e times (gate). Votes to flip: from so many on a query is "
-        f"answered rightly. Right and lost: proven, except with probability {made.beta:.10g}; lost is what is answered "
+        f"answered rightly. Right and lost: proven, except with probability {made.failure_probability:.10g}; lost is what is answered "
         "wrongly or not at all."
         + " Estimate: about what a table will need that has to be searched for; no promise."
         * any(row.estimated for row in made.rows)
@@ -180,7 +180,7 @@ def _summary(made: Plan) -> tuple[str, ...]:
         best = made.best
         choice = (
             f"If teachers are as described next, at least {best.answers_lower} of {made.queries} queries are "
-            f"answered rightly, except with probability {made.beta:.10g}, by {best.teachers} of them with "
+            f"answered rightly, except with probability {made.failure_probability:.10g}, by {best.teachers} of them with "
             f"{best.records_per_teacher} records each: the best promise, that of {best.title}."
         )
     return (

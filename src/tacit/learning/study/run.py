@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ...core.errors import InputError, TacitError
 from ...core.guarantee import Assumption
-from ...ledger import Ledger, named_place
+from ...ledger import Amount, Ledger, anchor, exists, named_place
+from ...ledger.amounts import NOTHING
 from ...report import Report
 from ...runtime import private_files, run_folder, workers
 from ...runtime.files import write_whole
 from ..classifier import PrivateClassifier
 from ..dry_run import trusted_types, try_estimator
+from ..interrupted import run
 from . import inputs, learners, owner_report
 from .accuracy import accuracy
 from .options import Task, checked
@@ -30,6 +33,8 @@ _CHOSEN_BLINDLY = Assumption(
     "private/owner.html and run again, that would not be covered)",
     checked_by="caller",
 )
+_OUTSIDE = "outside-anchor.txt"
+"""The name of the file that remembers where the anchor outside of the folder is."""
 _PROBE = ".room"
 """The name of a file with which a run tries whether there is room."""
 _TEST = Assumption(
@@ -47,6 +52,7 @@ def learn_files(
     delta: float,
     out: Path | str,
     public: Path | str | None = None,
+    labels_only: bool = False,
     test: Path | str | None = None,
     learner: str = "sklearn.linear_model:LogisticRegression",
     settings: Sequence[str] = (),
@@ -82,6 +88,7 @@ def learn_files(
         epsilon=epsilon,
         delta=delta,
         public=_path(public),
+        labels_only=labels_only,
         test=_path(test),
         learner=learner,
         settings=tuple(settings),
@@ -130,11 +137,13 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
         if data.proposer is not None:
             learner = classifier.estimator if classifier.student is None else classifier.student
             proposer = learners.proposer(learner, *data.proposer)
+    _check_anchor(task)
     with workers.open_workers(task.engine):
         folder = _folder(task)  # once a cluster, if there is to be one, has answered
-    classifier.set_params(ledger=_ledger(task))
-    advance("training teachers")
-    with learners.quiet():
+    ledger = _ledger(task)
+    classifier.set_params(ledger=ledger)
+    with _told_if_interrupted(ledger, folder), learners.quiet():
+        advance("training teachers")
         try:
             classifier.fit(
                 data.records,
@@ -326,9 +335,65 @@ def _folder(task: Task) -> Path:
     return folder
 
 
-def _ledger(task: Task) -> Ledger:
-    """The ledger named, or one of this folder. A new one has the budget of this run; a name may be mistyped."""
+@contextlib.contextmanager
+def _told_if_interrupted(ledger: Ledger, folder: Path) -> Iterator[None]:
+    """Let a `KeyboardInterrupt` say what this run has spent so far, and how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{_spent(ledger, folder)}; the same command with --resume goes on") from None
+
+
+def _spent(ledger: Ledger, folder: Path) -> str:
+    """What the run in this folder has spent, in words."""
+    try:
+        path = folder / "private" / "release.json"
+        release = run(path.parent, None).release if path.exists() else None
+        paid = [entry for entry in ledger.entries() if entry.detail.get("release") == release]
+    except TacitError:
+        return "tacit ledger shows what was spent"
+    spent = NOTHING
+    for entry in paid:
+        spent += Amount(entry.epsilon, entry.delta)
+    return f"this run has spent {spent}, which it will not spend again" if paid else "nothing was spent"
+
+
+def _check_anchor(task: Task) -> None:
+    """Refuse an anchor that cannot be used before a folder or a ledger is made, and a run that goes on without its own.
+
+    A run that goes on without the anchor that it began with would not notice an earlier ledger that was brought back
+    together with the folder.
+    """
+    kept = task.out / "private" / _OUTSIDE
+    if task.anchor is None:
+        if kept.exists():
+            raise InputError(
+                "--anchor",
+                None,
+                requirement="must be given, as the run in this folder began with one",
+                remedy=f"add --anchor {kept.read_text(encoding='utf-8').strip()}; if that is lost, --new-anchor makes "
+                "another, once you know that the ledger is the latest",
+            )
+        return
+    path = str(task.anchor.absolute())
+    before = anchor.remembered(path)
+    named, new = _place(task)
+    anchor.check(path, before, new_ledger=new and (named is None or not exists(named)), new_anchor=task.new_anchor)
+
+
+def _place(task: Task) -> tuple[str | None, bool]:
+    """The ledger that was named, None for that of the folder, and whether it may be created."""
     named, own = named_place("--ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
-    new = task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
+    return named, task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
+
+
+def _ledger(task: Task) -> Ledger:
+    """The ledger named, or that of the folder; a new one has the budget of this run."""
+    named, new = _place(task)
     budget = {"epsilon": task.epsilon, "delta": task.delta} if new else {}
-    return Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)
+    own = task.out / "ledger.sqlite"
+    found = Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)
+    if task.anchor is not None:
+        with private_files.enclosed(task.out / "private"):
+            write_whole(task.out / "private" / _OUTSIDE, f"{task.anchor.absolute()}\n".encode())
+    return found
