@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 PACKAGES = ("tacit", "tacit.reconstruction", "tacit.learning", "tacit.audit", "tacit.report", "tacit.ledger")
-NOT_YET = ("tacit.reconstruction", "tacit.learning", "tacit.audit", "tacit.ledger")
+NOT_YET = ("tacit.learning", "tacit.ledger", "tacit.reconstruction.unbiased")
 """Rooms whose docstrings are not numpydoc yet; none, in the end."""
 
 EXPORTED = {
@@ -41,15 +41,19 @@ def has_parameters(found):
 )
 def test_every_parameter_of_what_is_exported_is_documented(name):
     found = EXPORTED[name]
-    text = inspect.getdoc(found) or ""
     given = {
         parameter.name
         for parameter in inspect.signature(found).parameters.values()
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and not parameter.name.startswith("_")
     }
-    sections = ("Parameters", "Attributes") if inspect.isclass(found) else ("Parameters",)
-    assert not given - documented(text, *sections), f"{name} leaves parameters without a meaning"
-    assert not documented(text, "Parameters") - set(inspect.signature(found).parameters), f"{name} explains others"
+    explained = documented(inspect.getdoc(found) or "", "Parameters")
+    assert not explained - set(inspect.signature(found).parameters), f"{name} explains others"
+    for base in (
+        found.__mro__ if inspect.isclass(found) else ()
+    ):  # fields may be explained where they are inherited from
+        explained |= documented(inspect.cleandoc(base.__doc__ or ""), "Parameters", "Attributes")
+    assert not given - explained, f"{name} leaves parameters without a meaning"
 
 
 def test_documented_names_are_read_from_their_sections():
