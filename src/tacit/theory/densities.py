@@ -24,13 +24,13 @@ _Array = NDArray[np.float64]
 
 _CELLS = 4096
 _GRID = ((1e-3, 0.1, 93), (0.1, 0.5, 81), (0.5, 2.0, 139), (2.0, 4.0, 100), (4.0, 16.0, 240))
-"""Stretches of the table, in units of 1/slope, and how many steps each has: geometric ones up to 2, then even ones."""
+"""Intervals of the table, in units of 1/slope, and the steps in each: geometric up to 2, then equal."""
 
 _NEAR, _NEARBY = 1e-3, 0.05
-"""In units of 1/slope: up to these the divergences are bounded by powers of the shift."""
+"""Shifts, in units of 1/slope, up to which powers of the shift bound the divergences."""
 
 _LOG_ERROR, _MASS_ERROR = 1e-12, 1e-10
-"""Errors granted to the log-density, for each unit of 1 + |log p|, and to the distribution function, relative."""
+"""Errors granted to the log-density, per unit of 1 + |log p|, and to the distribution function, relative."""
 
 _RATIO = "pass slope·‖z‖"
 
@@ -319,11 +319,11 @@ class DensityTable:
 
     @staticmethod
     def of(distribution: Any, *, slope: float, curvature: float, kinks: Sequence[float] = ()) -> DensityTable:
-        """By quadrature of a frozen SciPy distribution, or anything with its logpdf, cdf, sf and ppf."""
+        """Tabulate a frozen SciPy distribution, or anything with its logpdf, cdf, sf and ppf, by quadrature."""
         return Cells.of(distribution, slope=slope, curvature=curvature, kinks=kinks).table()
 
     def roots(self, z: _Array, e: _Array) -> _Array:
-        """√χ² for each shift, where table or factors reach; inf elsewhere."""
+        """√χ² for each shift within the range of the table or the factors; inf elsewhere."""
         side = (z < 0).astype(int)
         either = self.small[:, :2].max(axis=1)
         amplified = up(np.exp(self.slope * self.points / 2), relative=LIBRARY)
@@ -354,7 +354,7 @@ class DensityTable:
         gap_factors: _Array,
         start: NDArray[np.int64] | int = 0,
     ) -> _Array:
-        """The least of three: the factor of a small shift; the table's point below, or above, and what the gap adds."""
+        """The least of three bounds: the factor for a small shift, and the next points below and above with their gaps."""
         length = np.abs(z)
         best = self._times(factors, up(length + e))
         above = np.clip(np.searchsorted(self.points, length), 1, len(self.points) - 1)
@@ -364,7 +364,7 @@ class DensityTable:
         return up(best, relative=1e-12)
 
     def _times(self, factors: _Array, length: _Array) -> _Array:
-        """Factor times length, the factor that holds up to this length; inf where none does."""
+        """The length times the factor that holds up to this length; inf if none does."""
         near, nearby = length <= _NEAR / self.slope, length <= _NEARBY / self.slope
         return np.where(near, factors[0], np.where(nearby, factors[1], np.inf)) * length
 
@@ -383,7 +383,7 @@ class Cells:
 
     @staticmethod
     def of(distribution: Any, *, slope: float, curvature: float, kinks: Sequence[float] = ()) -> Cells:
-        """Refused where the density visibly breaks what is stated of it."""
+        """Cut a density into cells; refused if it violates its stated slope or curvature at the nodes."""
         most = validate.number("slope", slope, above=0, remedy="give the greatest |d/dx log p|")
         bend = validate.number("curvature", curvature, at_least=0, remedy="give the greatest |d²/dx² log p|")
         none = isinstance(kinks, Sequence) and len(kinks) == 0
@@ -415,7 +415,7 @@ class Cells:
         return cells
 
     def _check(self, masses: _Array, error: _Array) -> None:
-        """Slope, curvature, and that density and distribution function belong together, as far as the nodes show."""
+        """Check slope, curvature, and that density and distribution function agree, at the nodes."""
         logs = self._logs(self.ends)
         width = np.diff(self.ends)
         rounding = 2 * _LOG_ERROR * (1 + np.abs(logs[1:]) + np.abs(logs[:-1]))
@@ -503,7 +503,7 @@ class Cells:
         return right, left, min(others[0], same[0]), min(others[1], same[1])
 
     def _change(self, z: float) -> tuple[_Array, _Array]:
-        """Δ at the centres of the cells, and what rounding may have done to it; refused where it exceeds slope·|z|."""
+        """Δ at the centres of the cells, and a bound on its rounding error; refused if it exceeds slope·|z|."""
         here, there = self._log_centres, self._logs(self._centres - z)
         change, error = there - here, _LOG_ERROR * (2 + np.abs(here) + np.abs(there))
         with np.errstate(invalid="ignore"):
