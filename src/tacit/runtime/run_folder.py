@@ -193,7 +193,7 @@ def load_weights(module: Any, path: Path, *, name: str = "--weights") -> None:
     except (OSError, RuntimeError, SafetensorError, TypeError, AttributeError, ValueError) as failure:
         raise InputError(name, f"{path}: {failure}", requirement="must fit the model", remedy=remedy) from None
     except Exception:  # torch raises pickle's own errors for files that are not only weights
-        raise InputError(name, str(path), requirement="must hold tensors alone", remedy=remedy) from None
+        raise InputError(name, str(path), requirement="must hold only tensors", remedy=remedy) from None
 
 
 def save_weights(module: Any, path: Path) -> None:

@@ -354,7 +354,7 @@ class DensityTable:
         gap_factors: _Array,
         start: NDArray[np.int64] | int = 0,
     ) -> _Array:
-        """The least of three bounds: the factor for a small shift, and the next points below and above with their gaps."""
+        """The least of three bounds: the factor for a small shift, and the next points with their gaps."""
         length = np.abs(z)
         best = self._times(factors, up(length + e))
         above = np.clip(np.searchsorted(self.points, length), 1, len(self.points) - 1)
@@ -558,13 +558,16 @@ def _values(distribution: Any, name: str, x: _Array) -> _Array:
 def _opened(shift: ArrayLike, error: ArrayLike, table: object) -> tuple[_Array, _Array]:
     if not isinstance(table, DensityTable):
         raise InputError("table", table, requirement="must be a DensityTable", remedy="use DensityTable.of(…)")
-    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one row per release"))
     e = validate.array("error", error, at_least=0, remedy="pass 0, or a number for each row")
     try:
         e = np.broadcast_to(e[..., None], z.shape)
     except ValueError:
         raise InputError(
-            "the shapes of shift and error", (z.shape, e.shape), requirement="must match", remedy="one error a row"
+            "the shapes of shift and error",
+            (z.shape, e.shape),
+            requirement="must match",
+            remedy="pass one error per row",
         ) from None
     return z, e
 

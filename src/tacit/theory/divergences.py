@@ -284,5 +284,5 @@ def uniform_total_variation(shift: ArrayLike, *, width: float) -> NDArray[np.flo
 
 
 def _product_shift(shift: ArrayLike, name: str, size: float) -> tuple[NDArray[np.float64], float]:
-    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one row per release"))
     return z, validate.number(name, size, above=0, remedy=f"give the {name} of the noise")

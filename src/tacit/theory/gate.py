@@ -65,7 +65,10 @@ class Certificate:
             raise InputError("nodes", nodes, requirement="must rise from 1, two at least", remedy="sort them")
         if len(values) != len(nodes) or values.shape[1] < 2:
             raise InputError(
-                "values", values.shape, requirement="must have a row a node, two columns at least", remedy="pass j + 1"
+                "values",
+                values.shape,
+                requirement="must have one row per node and at least two columns",
+                remedy="pass j + 1",
             )
         if values[:, 0].any() or values[:, 1:].min() < _SMALLEST:
             raise InputError(

@@ -164,8 +164,8 @@ class _Task:
         kind = validate.choice("kind", kind, KINDS, remedy="use gaussian")
         b = validate.number("size", size, above=0, remedy="give the size of the noise: σ, b or w")
         s = validate.number("step", step, above=0, remedy="give the step to which the release is rounded")
-        a = np.atleast_1d(validate.array("features", features, remedy="pass the features, one release a row"))
-        z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+        a = np.atleast_1d(validate.array("features", features, remedy="pass the features, one row per release"))
+        z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one row per release"))
         e = validate.array("error", error, at_least=0, remedy="pass 0, or a number for each row")
         try:
             if a.shape[-1] != z.shape[-1]:
