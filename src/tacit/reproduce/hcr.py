@@ -353,7 +353,8 @@ def _split(data: Data) -> tuple[_Array, _Array]:
 def _decoded(run: Run, known: _Array) -> nn.Module:
     """Return what the decoder sees: all features or, if there are very many, a projection of them.
 
-    The projection is onto the span of the known images' features. The linear decoder it starts from uses nothing else, and the projected noise is the same.
+    The projection is onto the span of the known images' features. The linear decoder it starts from uses nothing else,
+    and the projected noise is the same.
     """
     if run.width <= WIDEST_DECODED:
         return run.features

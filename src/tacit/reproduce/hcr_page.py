@@ -108,8 +108,8 @@ def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebu
         searched = f"at least {safe_text(median, toward='down')} by the published search on {common} images, and "
     sentences = [
         (
-            f"{row['images']} images of {row['inputs']} numbers, released as {row['features']} features with Gaussian "
-            f"noise of {setting.scale:g} times their root mean square, σ = {row['sigma']:.3g}."
+            f"{row['images']} images of {row['inputs']} numbers are released as {row['features']} features with "
+            f"Gaussian noise of σ = {row['sigma']:.3g}, {setting.scale:g} times the features' root mean square."
         ),
         (
             f"The network classifies {100 * row['accuracy']:.1f} % of {classified} without the noise and "
@@ -121,8 +121,8 @@ def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebu
             f"at least {safe_text(row['median'][MULTI_POINT], toward='down')} by the multi-point bound; that of the "
             f"images themselves is {row['prior_std']:.2g}. This holds for features that the network computes in "
             f"float32, with a relative error of {row['feature_error']:.2g}; for float64 features, the multi-point "
-            f"bound is {safe_text(row['median'][IN_FLOAT64], toward='down')}. Neither says anything about attackers with "
-            "prior knowledge, who are biased."
+            f"bound is {safe_text(row['median'][IN_FLOAT64], toward='down')}. Neither says anything about attackers "
+            "with prior knowledge, who are biased."
         ),
         (
             "An adversary who holds these images names the released one with probability at most "
