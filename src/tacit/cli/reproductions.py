@@ -16,25 +16,26 @@ from .progress import progress
 if TYPE_CHECKING:
     from ..report import Report
 
-reproduce = typer.Typer(
-    help="Run a published experiment again, with what goes beyond it beside it.", no_args_is_help=True
-)
+reproduce = typer.Typer(help="Run a published experiment again, and what goes beyond it.", no_args_is_help=True)
 
 _AUDITS = {
     "figure1": ("rows", "neurons", "restarts", "tables"),
     "adult": ("data", "records", "resume"),
     "mnist": ("data", "records", "rows", "shadows", "resume"),
 }
-"""Experiments of `tacit reproduce audit`, and the options that each of them takes."""
+"""The experiments of `tacit reproduce audit`, and the options of each."""
 
 DataFolder = Annotated[
-    Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", help="The data folder; else the environment variable TACIT_DATA."),
 ]
-# Of studies of private learning.
+# For the studies of private learning.
 DataSet = Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")]
-VotesFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")]
-Budgets = Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")]
-TeachersEngine = Annotated[str, typer.Option("--engine", help="local, or tls://… or ray://… for teachers.")]
+VotesFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for votes and results.")]
+Budgets = Annotated[list[float] | None, typer.Option("--epsilon", help="A privacy budget; repeatable.")]
+TeachersEngine = Annotated[
+    str, typer.Option("--engine", help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.")
+]
 
 
 @reproduce.command()
@@ -42,26 +43,28 @@ def hcr(
     net: Annotated[
         str, typer.Argument(metavar="NET", help="mnist, cifar10, resnet18, swin-t, squeezenet or resnet50.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where weights, batches and results are kept.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for weights, batches and results.")],
     data: DataFolder = None,
     weights: Annotated[
         Path | None, typer.Option("--weights", metavar="FILE", help="torchvision's weights: .pth or .safetensors.")
     ] = None,
-    images: Annotated[int | None, typer.Option("--images", help="Evaluate so many, drawn at random.")] = None,
+    images: Annotated[int | None, typer.Option("--images", help="Evaluate this many, drawn at random.")] = None,
     search_images: Annotated[
         int | None,
-        typer.Option("--search-images", help="Run the published search on the first so many of them; 0 leaves it out."),
+        typer.Option("--search-images", help="Run the published search on the first this many; 0 leaves it out."),
     ] = None,
     restarts: Annotated[int, typer.Option("--restarts", help="Random starts of the published search.")] = 25,
-    repetitions: Annotated[int, typer.Option("--repetitions", help="Of its least-squares step.")] = 10,
-    device: Annotated[str | None, typer.Option("--device", help="cuda or cpu; a GPU where there is one.")] = None,
+    repetitions: Annotated[int, typer.Option("--repetitions", help="Repetitions of its least-squares step.")] = 10,
+    device: Annotated[
+        str | None, typer.Option("--device", help="cuda or cpu; by default a GPU if there is one.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="For training, draws, searches and attacks.")] = 0,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Reconstruction bounds of arXiv:2404.02866, beside tighter ones, the prior, and attacks."""
+    """Run the reconstruction bounds of arXiv:2404.02866 next to tighter ones, priors and attacks."""
     with delivery(json, report, quiet=quiet, inputs=(weights,)) as deliver:
         study = _study("hcr")
         task = study.Task(
@@ -88,7 +91,7 @@ def mapl(
     seeds: Annotated[int, typer.Option("--seeds", help="Councils of teachers, each on both splits.")] = 5,
     epsilon: Budgets = None,
     mechanism: Annotated[
-        list[str] | None, typer.Option("--mechanism", help="One of those compared, or several; all unless given.")
+        list[str] | None, typer.Option("--mechanism", help="A mechanism to compare; repeatable; by default all.")
     ] = None,
     engine: TeachersEngine = "local",
     insecure: Insecure = False,
@@ -97,7 +100,7 @@ def mapl(
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Private answers of arXiv:1803.05101 and of its peers on MNIST and Adult, beside published numbers."""
+    """Run arXiv:1803.05101 and other mechanisms on MNIST and Adult, next to published numbers."""
     with delivery(json, report, quiet=quiet) as deliver:
         study = _study("mapl")
         task = study.Task(
@@ -118,8 +121,8 @@ def mechanisms(
     data_set: DataSet,
     out: VotesFolder,
     data: DataFolder = None,
-    councils: Annotated[int, typer.Option("--councils", help="Of each size.")] = 3,
-    teachers: Annotated[list[int] | None, typer.Option("--teachers", help="A size; may be repeated.")] = None,
+    councils: Annotated[int, typer.Option("--councils", help="Councils of each size.")] = 3,
+    teachers: Annotated[list[int] | None, typer.Option("--teachers", help="The size of a council; repeatable.")] = None,
     epsilon: Budgets = None,
     engine: TeachersEngine = "local",
     insecure: Insecure = False,
@@ -128,7 +131,7 @@ def mechanisms(
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Every mechanism on the same votes and the same budget: queries answered, labels right, students."""
+    """Compare every mechanism on the same votes and budget: queries answered, correct labels, students."""
     with delivery(json, report, quiet=quiet) as deliver:
         study = _study("mechanisms")
         task = study.Task(
@@ -147,29 +150,32 @@ def mechanisms(
 @reproduce.command("audit")
 def reproduce_audit(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1, adult or mnist.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results and figures are written.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for results and figures.")],
     data: DataFolder = None,
     rows: Annotated[
-        int | None, typer.Option("--rows", help="figure1: of each simulated table; mnist: drawn for each audit.")
+        int | None,
+        typer.Option("--rows", help="figure1: rows of each simulated table; mnist: rows drawn for each audit."),
     ] = None,
-    neurons: Annotated[int | None, typer.Option("--neurons", help="figure1: of the paper's network.")] = None,
+    neurons: Annotated[int | None, typer.Option("--neurons", help="figure1: neurons of the paper's network.")] = None,
     restarts: Annotated[
-        int | None, typer.Option("--restarts", help="figure1: networks, of which the best counts.")
+        int | None, typer.Option("--restarts", help="figure1: networks tried; the best counts.")
     ] = None,
-    tables: Annotated[int | None, typer.Option("--tables", help="figure1: certify so many, and take medians.")] = None,
+    tables: Annotated[
+        int | None, typer.Option("--tables", help="figure1: tables to certify; medians are reported.")
+    ] = None,
     records: Annotated[
         int | None, typer.Option("--records", help="adult: people audited; mnist: members, and as many others.")
     ] = None,
     shadows: Annotated[int | None, typer.Option("--shadows", help="mnist: shadow models of each model.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="For draws, training and attacks.")] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="adult, mnist: go on in a folder that a run left behind.")
+        bool, typer.Option("--resume", help="adult, mnist: continue in the folder of an earlier run.")
     ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Figure 1 of the paper on auditing with finite adversaries; audits of real models, on Adult and MNIST."""
+    """Run Figure 1 of the paper on auditing with finite adversaries, or audit models of Adult or MNIST."""
     with delivery(json, report, quiet=quiet) as deliver:
         options = {
             "data": data,
