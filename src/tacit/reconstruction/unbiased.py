@@ -141,7 +141,7 @@ def release_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption,
         Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
         *(Assumption(text=text, checked_by="caller") for text in noise.assumptions),
         Assumption(
-            text="released numbers are rounded to far fewer digits than floating point has, whose low bits leak",
+            text="released numbers are rounded, because the low bits of floating-point sums reveal the features",
             checked_by="caller",
         ),
         Assumption(

@@ -1,8 +1,9 @@
 """`tacit reproduce audit figure1`: Figure 1 of a paper on auditing with finite adversaries.
 
-The paper is "Theoretical guarantees for model auditing with finite adversaries". A linear classifier's output T on a Gaussian mixture, cut off at ±3: N(Sμ, 1) given a fair secret S = ±1. The question
-is how small any adversary's squared error can be. Compared are the truth, the paper's bound from a two-layer network,
-certificates from the same rows, and a limit that no valid certificate exceeds.
+The paper is "Theoretical guarantees for model auditing with finite adversaries". A linear classifier's output T on a
+Gaussian mixture, cut off at ±3, is N(Sμ, 1) given a fair secret S = ±1. How small can any adversary's squared error be?
+Compared are the truth, the paper's bound from a two-layer network, certificates from the same rows, and a limit that no
+valid certificate exceeds.
 """
 
 from __future__ import annotations
