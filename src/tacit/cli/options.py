@@ -25,9 +25,9 @@ Anchor = Annotated[
 NewAnchor = Annotated[
     bool, typer.Option("--new-anchor", help="Make the anchor named, though the ledger was there before it.")
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue in the folder of an earlier run of the same task.")]
 Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Speak to the cluster of --engine in plain text, though it is elsewhere.")
+    bool, typer.Option("--insecure", help="Allow plain text to a cluster on another machine.")
 ]
 
 
