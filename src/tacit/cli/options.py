@@ -26,9 +26,7 @@ NewAnchor = Annotated[
     bool, typer.Option("--new-anchor", help="Make the anchor named, though the ledger was there before it.")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue in the folder of an earlier run of the same task.")]
-Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Allow plain text to a cluster on another machine.")
-]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Allow plain text to a cluster on another machine.")]
 
 
 @contextlib.contextmanager
