@@ -157,7 +157,7 @@ def release_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption,
         Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
         *(Assumption(text=text, checked_by="caller") for text in noise.assumptions),
         Assumption(
-            text="released numbers are rounded far above their low bits, which would reveal features under floating-point noise",
+            text="released numbers are rounded far above their low bits, which would reveal the features",
             checked_by="caller",
         ),
         Assumption(
