@@ -171,7 +171,9 @@ def _figures(run: Run, bounds: dict[str, _Array], spread: float, rebuilding: Reb
 
 def _histogram(title: str, bounds: dict[str, _Array], spread: float) -> Figure:
     most = 1e9 * spread
-    beyond = "; larger bounds than a billion times that are counted there" * (max(map(np.max, bounds.values())) > most)
+    beyond = (
+        "; bounds beyond a billion times that are counted there" if max(map(np.max, bounds.values())) > most else ""
+    )
     return Figure(
         title=title,
         caption="The least standard deviation of unbiased estimates, over all modes and images. "
