@@ -257,6 +257,6 @@ def test_hugging_face():
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     model = ViTModel(ViTConfig(image_size=32, patch_size=16, **sizes)).eval()
-    with pytest.raises(InputError, match="wrap a module that returns an object"):
+    with pytest.raises(InputError, match="wrap a module that returns a tuple"):
         identification_bound(model, IMAGES, NOISE, draws=200)
     assert 1 / 6 < identification_bound(Pooled(model), IMAGES, NOISE, draws=200).value < 1

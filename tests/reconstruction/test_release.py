@@ -106,7 +106,7 @@ def test_complex_weights_are_refused(images):
 
 
 def test_a_lazy_model_is_refused(images):
-    refused(nn.Sequential(nn.Flatten(), nn.LazyLinear(3)).eval(), images, "run it once first")
+    refused(nn.Sequential(nn.Flatten(), nn.LazyLinear(3)).eval(), images, "run a lazy module once first")
 
 
 def test_a_first_layer_in_place_changes_neither_inputs_nor_bounds():

@@ -45,7 +45,7 @@ def hcr(
     net: Annotated[
         str, typer.Argument(metavar="NET", help="mnist, cifar10, resnet18, swin-t, squeezenet or resnet50.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where weights, batches and results are kept.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for weights, batches and results.")],
     data: DataFolder = None,
     weights: Annotated[
         Path | None, typer.Option("--weights", metavar="FILE", help="torchvision's weights: .pth or .safetensors.")
@@ -158,7 +158,7 @@ def mechanisms(
 @reproduce.command("audit")
 def reproduce_audit(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1, adult or mnist.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results and figures are written.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for results and figures.")],
     data: DataFolder = None,
     rows: Annotated[
         int | None,

@@ -72,6 +72,7 @@ class Dithered(nn.Module):
         self.released = _Projected(features, keep, public, projection_seed)
 
     def forward(self, inputs: Tensor) -> Tensor:
+        """Release the noisy features of these inputs, one row per input, in float64."""
         check_modes(self.released)
         model = self.released.features
         if isinstance(model, nn.Module) and any(part.training for part in model.modules()):

@@ -130,18 +130,34 @@ def mode_of_input(values: _Array, index: object, mode: object) -> tuple[int, ...
 
 
 def unbiased_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
-    """Return what bounds on unbiased estimators rest on."""
+    """Return what bounds on unbiased estimators rest on.
+
+    Parameters
+    ----------
+    noise
+        The noise of the release.
+    feature_error
+        The relative error of the features that the bound allows for.
+    """
     text = "the estimator is right on average for every input, inside the data's range or not"
     return (Assumption(text=text, checked_by="caller"), *release_assumptions(noise, feature_error))
 
 
 def release_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
-    """Return what every bound of this package rests on."""
+    """Return what every bound of this package rests on.
+
+    Parameters
+    ----------
+    noise
+        The noise of the release.
+    feature_error
+        The relative error of the features that the bound allows for.
+    """
     return (
         Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
         *(Assumption(text=text, checked_by="caller") for text in noise.assumptions),
         Assumption(
-            text="released numbers are rounded to far fewer digits than floating point has, whose low bits leak",
+            text="released numbers are rounded far above their low bits, which would reveal the features",
             checked_by="caller",
         ),
         Assumption(
