@@ -232,7 +232,7 @@ def test_labels_alone_are_protected_without_public_points():
     compared, classes, *others = stated.guarantee_.assumptions
     assert compared.text == "it is enough to compare data that differ by one record added or removed"
     assert classes.text.startswith("the classes that were named (by classes=…, --classes or a proposer) are public")
-    assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
+    assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee.assumptions
 
 
 def votes_after(y, *, label_private):

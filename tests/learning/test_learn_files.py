@@ -645,7 +645,9 @@ def test_remarks_in_a_file_are_not_published(tmp_path, here):
     columns = {name: pa.array([row[i] for row in rows]) for i, name in enumerate(HEADER)}
     table = pa.table(columns).replace_schema_metadata({"counts": "yes, 31 times"})
     parquet.write_table(table, tmp_path / "private.parquet")
-    done = here(tmp_path, "learn", "private.parquet", "--labels-only", "--label", "bought", *BUDGET, *QUICK, "--out", "out")
+    done = here(
+        tmp_path, "learn", "private.parquet", "--labels-only", "--label", "bought", *BUDGET, *QUICK, "--out", "out"
+    )
     assert done.returncode == 0, done.stderr
     published = tmp_path / "out" / "publish" / "labelled.parquet"
     assert b"31 times" not in published.read_bytes()

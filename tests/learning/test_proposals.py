@@ -249,7 +249,7 @@ def test_a_session_goes_on_with_the_table_it_began_with_alone():
     one, other = (Confirm(epsilon=4.0, delta=1e-5, refusals=5) for _ in range(2))
     object.__setattr__(other, "design", dataclasses.replace(one.design, corners=one.design.corners[::2]))
     assert one.table != other.table
-    assert one.guarantee().detail["table"] != other.guarantee().detail["table"]
+    assert one.guarantee.detail["table"] != other.guarantee.detail["table"]
 
 
 def test_a_search_tells_how_far_it_is():

@@ -97,7 +97,7 @@ def bound(
 
 def learn(
     private: Annotated[Path, typer.Argument(metavar="PRIVATE", help="Private records: .csv, .parquet or .npz.")],
-    label: Annotated[str, typer.Option("--label", metavar="COLUMN", help="What is to be learned.")],
+    label: Annotated[str, typer.Option("--label", metavar="COLUMN", help="The column to learn.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
     delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
@@ -116,19 +116,26 @@ def learn(
         Path | None, typer.Option("--test", metavar="FILE", help="Other labelled records, to test the student on.")
     ] = None,
     learner: Annotated[
-        str, typer.Option("--learner", metavar="MODULE:CLASS", help="What teachers are, of an installed package.")
+        str,
+        typer.Option("--learner", metavar="MODULE:CLASS", help="The class of the teachers, of an installed package."),
     ] = "sklearn.linear_model:LogisticRegression",
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the learner; repeatable.")
     ] = None,
     student: Annotated[
-        str | None, typer.Option("--student", metavar="MODULE:CLASS", help="What is published; else the learner.")
+        str | None,
+        typer.Option(
+            "--student",
+            metavar="MODULE:CLASS",
+            help="The class of the student, which is published; else the learner's.",
+        ),
     ] = None,
     student_settings: Annotated[
         list[str] | None, typer.Option("--student-set", metavar="NAME=VALUE", help="A parameter of the student.")
     ] = None,
     teachers: Annotated[
-        int | None, typer.Option("--teachers", help="How many; else the root of the number of records, with noise.")
+        int | None,
+        typer.Option("--teachers", help="Number of teachers; else about the square root of the number of records."),
     ] = None,
     mechanism: Annotated[
         str,
@@ -136,29 +143,36 @@ def learn(
     ] = "auto",
     proposer: Annotated[
         Path | None,
-        typer.Option("--proposer", metavar="FILE", help="Labelled records that may be known, to propose labels by."),
+        typer.Option(
+            "--proposer", metavar="FILE", help="Labelled records that are not private, from which labels are proposed."
+        ),
     ] = None,
     queries: Annotated[
-        str | None, typer.Option("--queries", help="How many public records are asked about, or all.")
+        str | None, typer.Option("--queries", help="Number of public records to ask about, or all.")
     ] = None,
     refusals: Annotated[
-        int | None, typer.Option("--refusals", help="How many refusals end svt, gate or confirm.")
+        int | None, typer.Option("--refusals", help="Number of refusals after which svt, gate or confirm stops.")
     ] = None,
     expected: Annotated[
-        float, typer.Option("--expected", help="The share of teachers expected to be right, for the choice.")
+        float, typer.Option("--expected", help="The share of teachers expected to be right; auto chooses by it.")
     ] = 0.8,
     classes: Annotated[
-        str | None, typer.Option("--classes", metavar="A,B,…", help="All labels that may occur; else those that do.")
+        str | None,
+        typer.Option("--classes", metavar="A,B,…", help="All labels that may occur; else they are found with noise."),
     ] = None,
     ids: Annotated[
-        str | None, typer.Option("--ids", metavar="COLUMN", help="Whose each record is, to protect whole persons.")
+        str | None,
+        typer.Option(
+            "--ids", metavar="COLUMN", help="Whose each record is, to protect all records of a person together."
+        ),
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option("--ledger", metavar="WHERE", help="Where the budget is kept; else in FOLDER.")
+        str | None,
+        typer.Option("--ledger", metavar="WHERE", help="The ledger, a path or an address; else one in FOLDER."),
     ] = None,
     ledger_url_file: LedgerUrlFile = None,
     new_ledger: Annotated[
-        bool, typer.Option("--new-ledger", help="Make the ledger named, with the budget of this run.")
+        bool, typer.Option("--new-ledger", help="Create the ledger named, with the budget of this run.")
     ] = False,
     anchor: Anchor = None,
     new_anchor: NewAnchor = False,
@@ -168,14 +182,16 @@ def learn(
     insecure: Insecure = False,
     allow_overlap: Annotated[
         bool,
-        typer.Option("--allow-overlap", help="Take other files though private records are in them: unprotected then."),
+        typer.Option(
+            "--allow-overlap", help="Accept files that contain private records, which are then not protected."
+        ),
     ] = False,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from private records a classifier that may be published, with (ε, δ)-differential privacy."""
+    """Learn a classifier from private records that may be published, with (ε, δ)-differential privacy."""
     kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
     with delivery(json, report, quiet=quiet, inputs=(private, public, test, proposer, *kept)) as deliver:
         from ..learning import learn_files
@@ -229,16 +245,16 @@ def ledger(
         Path | None, typer.Option("--key", metavar="FILE", help="The owner's key, to check the owner's seals by.")
     ] = None,
     sign: Annotated[
-        bool, typer.Option("--sign", help="Seal all records that are there with the key, next to its earlier seals.")
+        bool, typer.Option("--sign", help="Seal the whole ledger with the key; it must have been sealed before.")
     ] = False,
     sign_first: Annotated[
-        bool, typer.Option("--sign-first", help="Seal a ledger that holds no seal yet, once you have looked at it.")
+        bool, typer.Option("--sign-first", help="Seal a ledger that was never sealed, once you have looked at it.")
     ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show what was spent of a privacy budget, what remains, and that the records are as they were written."""
+    """Show what was spent of a privacy budget and what remains, and check that nobody edited the ledger."""
     with delivery(json, report, quiet=quiet, inputs=(where, ledger_url_file, anchor, key)) as deliver:
         from ..ledger import named_place, statement
 
@@ -247,26 +263,31 @@ def ledger(
 
 
 def plan(
-    records: Annotated[int, typer.Option("--records", help="Private labelled records.")],
-    queries: Annotated[int, typer.Option("--queries", help="Public queries to be answered.")],
+    records: Annotated[int, typer.Option("--records", help="Number of private labelled records.")],
+    queries: Annotated[int, typer.Option("--queries", help="Number of public queries to answer.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
     delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
     failure_probability: Annotated[
         float, typer.Option("--failure-probability", help="The probability with which a promise may fail.")
     ] = 0.05,
     beta: Annotated[float | None, typer.Option("--beta", hidden=True)] = None,
-    teachers: Annotated[int | None, typer.Option("--teachers", help="How many; else the least that serve.")] = None,
+    teachers: Annotated[
+        int | None, typer.Option("--teachers", help="Number of teachers; else the smallest that is enough.")
+    ] = None,
     error: Annotated[
         list[str] | None,
         typer.Option("--error", metavar="[RECORDS:]ERROR", help="A teacher's error; several make a learning curve."),
     ] = None,
     vc_dimension: Annotated[
-        int | None, typer.Option("--vc-dimension", help="Of the teachers' class, instead of an error.")
+        int | None, typer.Option("--vc-dimension", help="VC dimension of the teachers' class, instead of an error.")
     ] = None,
-    best_error: Annotated[float, typer.Option("--best-error", help="Of the best classifier of that class.")] = 0.0,
-    classes: Annotated[int, typer.Option("--classes", help="How many classes there are.")] = 2,
+    best_error: Annotated[
+        float, typer.Option("--best-error", help="Error of the best classifier of that class.")
+    ] = 0.0,
+    classes: Annotated[int, typer.Option("--classes", help="Number of classes.")] = 2,
     proposer_error: Annotated[
-        float | None, typer.Option("--proposer-error", help="The share of wrong proposals, to plan for confirm, too.")
+        float | None,
+        typer.Option("--proposer-error", help="The share of wrong proposals, to plan for confirm as well."),
     ] = None,
     json: JsonPath = None,
     report: ReportPath = None,

@@ -14,11 +14,9 @@ LedgerUrlFile = Annotated[
 ]
 Anchor = Annotated[
     Path | None,
-    typer.Option("--anchor", metavar="FILE", help="A file elsewhere that remembers the ledger's last record."),
+    typer.Option("--anchor", metavar="FILE", help="A file elsewhere that remembers the end of the ledger."),
 ]
-NewAnchor = Annotated[
-    bool, typer.Option("--new-anchor", help="Make the anchor named, though the ledger was there before it.")
-]
+NewAnchor = Annotated[bool, typer.Option("--new-anchor", help="Create the anchor for a ledger that exists already.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on in a folder that a run left behind.")]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Speak to the cluster of --engine in plain text, though it is elsewhere.")

@@ -193,7 +193,7 @@ def distinguishing_attack(
     if worst is not None and worst.low > low:
         return worst
     return Attack(
-        quantity=mechanism.guarantee().quantity,
+        quantity=mechanism.guarantee.quantity,
         value=value,
         low=low,
         high=high,

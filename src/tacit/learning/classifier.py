@@ -285,7 +285,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     self._seen(X[held_out]), numbers[held_out], tested, teachers, notes, cost=self._error_cost(shares)
                 )
                 chosen = self._informed_choice(shares, teachers, len(public), student, self.error_)
-                chosen.mechanism.guarantee()
+                _prove(chosen, advance)
                 asked = self._asked(chosen, seen, key)
             self.choice_ = chosen.reason
             found = answers(
@@ -524,7 +524,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "epsilon": epsilon,
             "delta": delta,
             "mechanism": str(self.mechanism) if chosen is None else repr(chosen.mechanism),
-            "constants": "" if chosen is None else repr(chosen.mechanism.guarantee().detail),
+            "constants": "" if chosen is None else repr(chosen.mechanism.guarantee.detail),
             "queries": repr(self.queries if self.queries in (None, "all") else int(str(self.queries)))
             if chosen is None
             else chosen.queries,
@@ -659,7 +659,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         *,
         resumed: bool,
     ) -> Guarantee:
-        proven, shares = mechanism.guarantee(), release.shares
+        proven, shares = mechanism.guarantee, release.shares
         epsilon, delta = shares.whole
         first = [comparing(release.compared), *[LABELS_ALONE] * release.label_private]
         first += [ALLOWED] * release.overlapping
@@ -703,11 +703,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)
 
 
-def _prove(chosen: Choice, advance: Callable[[str], None]) -> None:
-    """What no theorem covers is refused."""
+def _prove(chosen: Choice, advance: Callable[[str], None]) -> Guarantee:
+    """What the mechanism proves; raises where no theorem covers it."""
     if isinstance(chosen.mechanism, Tabled):
-        chosen.mechanism.prove(advance)  # which may take a minute
-    chosen.mechanism.guarantee()
+        return chosen.mechanism.prove(advance)  # which may take a minute
+    return chosen.mechanism.guarantee
 
 
 class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

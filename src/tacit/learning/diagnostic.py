@@ -40,7 +40,7 @@ class DataDependentEpsilon:
     def _refusal(self, *_: object) -> NoReturn:
         raise NoTheoremError(
             "a data-dependent ε must be looked at only, got a use of its value; it is computed from private votes: "
-            "compare, publish or stop by the mechanism's guarantee()"
+            "compare, publish or stop by the guarantee of the mechanism"
         )
 
     __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __float__ = __int__ = __index__ = _refusal

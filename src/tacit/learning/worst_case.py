@@ -69,7 +69,7 @@ def worst_case_attack(
         gains = np.minimum(adversary.gains(shown, games=runs), most)  # less than was gained, never more
         low = shown if most * sampled_mean_lower(gains / most, failure_probability=alpha) > mechanism.delta else 0.0
     return Attack(
-        quantity=mechanism.guarantee().quantity,
+        quantity=mechanism.guarantee.quantity,
         value=shown,
         low=low,
         high=math.inf,

@@ -64,11 +64,11 @@ class Tabled(ABC):
         """The table and its certificate: stored for common budgets, else searched for, which may take a minute."""
         return gate_design.find_design(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels)
 
-    def prove(self, advance: gate_design.Advance) -> None:
-        """Search for the table, unless it is stored, and check its certificate, telling how far this is."""
+    def prove(self, advance: gate_design.Advance) -> Guarantee:
+        """Search for the table, unless it is stored, and check its certificate, reporting progress."""
         gate_design.find_design(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels, advance=advance)
         advance("proving what the table of chances costs")
-        self.guarantee()
+        return self.guarantee
 
     @property
     @abstractmethod
@@ -84,6 +84,7 @@ class Tabled(ABC):
         """The distance, or the lead, from which a refusal has at most this chance."""
         return self.first + _first_below(self.table, chance)
 
+    @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
@@ -119,6 +120,7 @@ class Gate(Tabled):
         certificate = self.design.certificate()
         return gate_delta(self.epsilon, table=self.table, refusals=self.refusals, certificate=certificate)
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
         detail = {
@@ -183,6 +185,7 @@ class Confirm(Tabled):
         certificate = self.design.certificate()
         return confirm_delta(self.epsilon, table=self.table, refusals=self.refusals, certificate=certificate)
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive proposals."""
         detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01), "table": _drawn(self.design.leads)}
@@ -280,7 +283,8 @@ class _TabledKind(Kind):
     def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
         """Why no table can be enough, however many the teachers."""
         if setting.share / setting.queries < _RAREST_REFUSAL:
-            return f"no table refuses as rarely as a failure probability of {setting.failure_probability:.10g} needs for {setting.queries} queries"
+            failure = f"a failure probability of {setting.failure_probability:.10g}"
+            return f"no table refuses as rarely as {failure} needs for {setting.queries} queries"
         error = setting.error(setting.teachers or 1)
         teachers = 2 if setting.teachers else 3  # of whom none may be wrong: half at most, a third for what is needed
         least = self.hard_queries(error, setting, teachers=teachers, outvoted=0)

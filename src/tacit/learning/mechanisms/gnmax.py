@@ -48,6 +48,7 @@ class GNMax:
         """The standard deviation parameter of every count's noise."""
         return accounting.gnmax_sigma(self.epsilon, self.delta, answers=self.queries)
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
         spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
@@ -121,6 +122,7 @@ class ConfidentGNMax:
         """σ₁, of the noise on the largest count in a test."""
         return self.ratio * self.sigma
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
         spent = accounting.gnmax_delta(

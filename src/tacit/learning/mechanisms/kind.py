@@ -41,9 +41,9 @@ class Kind(ABC):
 
     @abstractmethod
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
-        """Those for all queries of a setting, on any of which it may fail with the setting's share of the failure probability.
+        """The constants for all queries of a setting, which together may fail with the probability `setting.share`.
 
-        `refusals` matter to those that they end.
+        `refusals` only matters to kinds that stop after a number of refusals.
         """
 
     @abstractmethod

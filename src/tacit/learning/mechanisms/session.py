@@ -103,6 +103,7 @@ class Mechanism(Protocol):
         """The size of its noise in votes."""
         ...
 
+    @property
     def guarantee(self) -> Guarantee:
         """What it proves, or `NoTheoremError`."""
         ...

@@ -75,6 +75,7 @@ class SparseVector:
             self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals
         )
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
         detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}

@@ -49,6 +49,7 @@ class StableRelease:
             self.epsilon, scale=self.scale, threshold=self.threshold, queries=self.queries
         )
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
         detail = {"queries": self.queries, "scale": self.scale, "threshold": self.threshold}

@@ -125,8 +125,8 @@ def _table(made: Plan) -> Table:
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise: λ of the threshold (sparse vector), the distance's scale (plain composition), σ of the counts "
         "(GNMax), the votes by which refusals become rarer e times (gate). Votes to flip: from so many on a query is "
-        f"answered rightly. Right and lost: proven, except with probability {made.failure_probability:.10g}; lost is what is answered "
-        "wrongly or not at all."
+        "answered rightly. Right and lost: proven, except with probability "
+        f"{made.failure_probability:.10g}; lost is what is answered wrongly or not at all."
         + " Estimate: about what a table will need that has to be searched for; no promise."
         * any(row.estimated for row in made.rows)
         + (
@@ -180,8 +180,8 @@ def _summary(made: Plan) -> tuple[str, ...]:
         best = made.best
         choice = (
             f"If teachers are as described next, at least {best.answers_lower} of {made.queries} queries are "
-            f"answered rightly, except with probability {made.failure_probability:.10g}, by {best.teachers} of them with "
-            f"{best.records_per_teacher} records each: the best promise, that of {best.title}."
+            f"answered rightly, except with probability {made.failure_probability:.10g}, by {best.teachers} of them "
+            f"with {best.records_per_teacher} records each: the best promise, that of {best.title}."
         )
     return (
         choice,
