@@ -25,25 +25,26 @@ from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import Guarantee
 from ..core.rounding import down
-from ..core.wording import text_above
 from ..ledger import Ledger
 from ..runtime import private_files, run_folder
-from ..theory.accounting import replacement_delta
 from . import interrupted
 from .asking import answers, labels_and_counts
-from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing, neighbours
+from .assumptions import neighbours
 from .choice import Choice, callers_choice, choice, margins
-from .chunks import checked_key
+from .drawn import Draws
 from .dry_run import fit_student, made_up_answers
-from .held_out import ErrorEstimate, private_count, private_error
-from .labels import FOUND_BY, UNNAMED, column, distinct, named, numbered, typed
-from .mechanisms import Confirm, Mechanism
+from .fit_options import check_options
+from .held_out import ErrorEstimate, private_error
+from .labels import UNNAMED, column, distinct, named, numbered, typed
+from .mechanisms import Mechanism
 from .mechanisms.gate import Tabled
 from .mechanisms.registry import KINDS
-from .overlap import ALLOWED, REMEDY, require_other_rows
-from .owners import digest, order, owners, parts
+from .overlap import REMEDY, require_other_rows
+from .owners import order, owners, parts
 from .proposals import Proposer
+from .published import PublishedClassifier
 from .queries import medoids
+from .release import Release
 from .shares import ANSWERS, CLASSES, COUNT, Shares
 from .students import fitting
 from .teachers import Teachers
@@ -56,18 +57,6 @@ _EXPECTED_ERROR = 0.2
 """What stands in for that estimate until it is paid for."""
 _FEW = 200
 """Public records with which a student is tried on a class that is answered once."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Release:
-    """What a guarantee says of one fit beyond its mechanism."""
-
-    shares: Shares
-    compared: str
-    label_private: bool
-    overlapping: bool
-    proposed: bool
-    named: bool
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -197,7 +186,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             finding=classes is None,
             mechanism=None if isinstance(self.mechanism, str) else self.mechanism,
         )
-        self._checked_options(proposer, shares)
+        check_options(self.get_params(deep=False), proposer=proposer, shares=shares)
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
         present, _ = distinct("y", y)  # before anything is paid: all labels can be kept, and published
         if classes is not None:
@@ -236,24 +225,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 interrupted.require(ledger, run.release, list(costs.values()))
             everyone = len(X) if ids is None else len(set(whose))
             student = clone(self._student())
-            release = _Release(
+            release = Release(
                 shares=shares,
                 compared=compared,
                 label_private=label_private,
                 overlapping=allow_overlap,
                 proposed=proposer is not None,
                 named=classes is not None,
+                transformed=self.features is not None,
             )
             shown = typed(present) if classes is None else self.classes_
             teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
             rehearse(self._stand_in(release, shown, teachers, public, student, proposer, advance))
             people = None if ids is None else whose
+            draws = Draws(records=X, people=people, run=run, folder=place, ledger=ledger)
             if classes is None:
-                self.classes_ = self._found(X, y, people, release, costs[CLASSES], run, place, ledger)
+                self.classes_ = draws.classes(y, shares.search(label_private=label_private), costs[CLASSES])
             numbers = numbered(y, self.classes_)
             taught &= numbers != UNNAMED
             if shares.counting:
-                teachers = math.isqrt(self._count(X, people, costs[COUNT], run, place, ledger))
+                teachers = math.isqrt(draws.count(costs[COUNT]))
             first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
             chosen = None if self.error_share else self._expected_choice(shares, teachers, len(public), student, first)
             if chosen is not None:
@@ -299,7 +290,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 advance=advance,
             )
             labels, counts = labels_and_counts(found, points=len(public))
-            self.guarantee_ = self._guarantee(chosen.mechanism, teachers, release, resumed=notes.resumed)
+            self.guarantee_ = release.guarantee_of(
+                chosen.mechanism, teachers=teachers, error=self.error_, resumed=notes.resumed
+            )
             self._answered(labels, counts, [point for point, _ in found])
             if not len(self.answered_):
                 raise InputError(
@@ -362,67 +355,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _student(self) -> Any:
         return self._estimator() if self.student is None else self.student
-
-    def _checked_options(self, proposer: Any, shares: Shares) -> None:
-        """Before anything is paid for."""
-        most = shares.left[0] / shares.epsilon
-        share = validate.budget(
-            "error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none"
-        )
-        margins(self.expected)
-        kind = None
-        if isinstance(self.mechanism, str):
-            kind = KINDS.get(validate.choice("mechanism", self.mechanism, ("auto", *KINDS), remedy="use 'auto'"))
-        if self.queries not in (None, "all"):
-            validate.whole("queries", self.queries, at_least=1, remedy="use 'all', a number, or None")
-        if self.refusals is not None:
-            validate.whole("refusals", self.refusals, at_least=1, remedy="leave it out to have it chosen")
-        if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InputError(
-                "ledger", self.ledger, requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
-            )
-        checked_key(self.key)
-        if share and (kind is None or not kind.informed or self.refusals is not None):
-            informed = " or ".join(repr(name) for name, known in KINDS.items() if known.informed)
-            raise InputError(
-                "error_share",
-                self.error_share,
-                requirement=f"must be 0 unless mechanism is {informed} and refusals is None",
-                remedy="leave it out: the estimate has nothing to set",
-            )
-        confirms = isinstance(self.mechanism, Confirm) if kind is None else kind.proposed
-        if confirms != (proposer is not None) and self.mechanism != "auto":
-            raise InputError(
-                "proposer",
-                None if proposer is None else type(proposer).__name__,
-                requirement="must be given for mechanism='confirm', and for no other but 'auto'",
-                remedy="pass a classifier that was fitted to other records, or choose 'gate'",
-            )
-        if not isinstance(self.mechanism, str):
-            for name in ("epsilon", "delta"):
-                cost = getattr(self.mechanism, name, None)
-                if not isinstance(cost, int | float) or cost > getattr(shares, name):
-                    raise InputError(
-                        f"mechanism.{name}",
-                        cost,
-                        requirement=f"must be a number ≤ {name} = {getattr(shares, name):.10g}",
-                        remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
-                    )
-            epsilon, delta = shares.left
-            if shares.finding and (self.mechanism.epsilon > epsilon or self.mechanism.delta > delta):
-                raise InputError(
-                    "classes",
-                    self.classes,
-                    requirement="must be named, as this mechanism leaves too little of the budget to find them",
-                    remedy="list them, from public knowledge, or pass a larger epsilon and delta to the classifier",
-                )
-            if shares.counting and self.mechanism.epsilon > epsilon:
-                raise InputError(
-                    "n_teachers",
-                    self.n_teachers,
-                    requirement="must be a number, as this mechanism leaves nothing of epsilon for counting records",
-                    remedy="say how many, from public knowledge, or pass a larger epsilon to the classifier",
-                )
 
     def _teachers(self, private: int, everyone: int, *, counting: bool) -> int:
         """How many there are, or would be if the number of records were no secret."""
@@ -515,7 +447,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return found
 
     def _mark(
-        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], release: _Release
+        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], release: Release
     ) -> dict[str, object]:
         """What a folder belongs to: all that decides which answers are drawn, but for the records and the teachers."""
         epsilon, delta = release.shares.whole
@@ -547,57 +479,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return self.random_state
         return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
 
-    def _count(
-        self,
-        records: NDArray[np.float64],
-        people: list[bytes] | None,
-        cost: interrupted.Cost,
-        run: interrupted.Run,
-        folder: Path | None,
-        ledger: Ledger | None,
-    ) -> int:
-        """How many records or people there are, with noise: paid for first, and drawn once for each folder."""
-        count = len(records) if people is None else len(set(people))
-        found = interrupted.drawn_once(
-            "count",
-            lambda: private_count(count, epsilon=float(cost.epsilon)),
-            cost=cost,
-            task=COUNT,
-            release=run.release,
-            ledger=ledger,
-            folder=folder,
-            mark=_promise(records, people, cost, run),
-        )
-        return validate.whole("the count in folder", found, at_least=1, remedy="choose another folder")
-
-    def _found(
-        self,
-        records: NDArray[np.float64],
-        y: NDArray[Any],
-        people: list[bytes] | None,
-        release: _Release,
-        cost: interrupted.Cost,
-        run: interrupted.Run,
-        folder: Path | None,
-        ledger: Ledger | None,
-    ) -> NDArray[Any]:
-        """The classes, where nobody named them: paid for first, and found once for each folder."""
-        search = release.shares.search(label_private=release.label_private)
-        found = interrupted.drawn_once(
-            "classes",
-            lambda: search.labels(y, people),
-            cost=cost,
-            task=CLASSES,
-            release=run.release,
-            ledger=ledger,
-            folder=folder,
-            mark=_promise(records, people, cost, run),
-        )
-        return search.classes(list(found) if isinstance(found, tuple) else found)
-
     def _stand_in(
         self,
-        release: _Release,
+        release: Release,
         classes: NDArray[Any],
         teachers: int,
         public: NDArray[np.float64],
@@ -620,7 +504,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             chosen = made._expected_choice(release.shares, teachers, len(public), student, first)
         _prove(chosen, advance)
         made.choice_ = chosen.reason
-        made.guarantee_ = made._guarantee(chosen.mechanism, teachers, release, resumed=True)
+        made.guarantee_ = release.guarantee_of(chosen.mechanism, teachers=teachers, error=made.error_, resumed=True)
         counting = bool(getattr(chosen.mechanism, "counts", False))
         labels, counts = made_up_answers(len(public), asked=chosen.queries, classes=len(classes), counts=counting)
         made._answered(labels, counts, range(chosen.queries))
@@ -651,53 +535,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         }
         return interrupted.paid(ledger, release, cost, task=task, detail=detail)
 
-    def _guarantee(
-        self,
-        mechanism: Mechanism,
-        teachers: int,
-        release: _Release,
-        *,
-        resumed: bool,
-    ) -> Guarantee:
-        proven, shares = mechanism.guarantee, release.shares
-        epsilon, delta = shares.whole
-        first = [comparing(release.compared), *[LABELS_ALONE] * release.label_private]
-        first += [ALLOWED] * release.overlapping
-        first += [CLASSES_PUBLIC] * release.named
-        first += [EACH_ALONE] * (self.features is not None)
-        first += [PROPOSER_PUBLIC] * release.proposed  # also where it only had a say in the choice
-        first += [interrupted.UNSEEN] * resumed
-        detail = {
-            "neighbours": release.compared,
-            **proven.detail,
-            "epsilon_mechanism": mechanism.epsilon,
-            "spread": float(mechanism.spread),
-            "n_teachers": teachers,
-        }
-        theorem = list(proven.theorem)
-        if not release.label_private:
-            detail["replaced"] = {"epsilon": 2 * epsilon, "delta": replacement_delta(epsilon, delta)}
-            theorem.append("theory.accounting.replacement_delta")
-        if shares.counting:
-            detail["epsilon_count"] = shares.count
-            theorem.append("theory.accounting.laplace_scale")
-        if shares.finding:
-            theorem += FOUND_BY
-            search = shares.search(label_private=release.label_private)
-            detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
-        if self.error_ is not None:
-            detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
-            theorem.append("theory.accounting.laplace_scale")
-        what = "privacy loss ε of one label" if release.label_private else "privacy loss ε"
-        return dataclasses.replace(
-            proven,
-            quantity=f"{what} at δ = {text_above(delta)}",
-            value=epsilon,
-            theorem=tuple(theorem),
-            assumptions=(*first, *proven.assumptions),
-            detail=detail,
-        )
-
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)
@@ -708,53 +545,3 @@ def _prove(chosen: Choice, advance: Callable[[str], None]) -> Guarantee:
     if isinstance(chosen.mechanism, Tabled):
         return chosen.mechanism.prove(advance)  # which may take a minute
     return chosen.mechanism.guarantee
-
-
-class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What may leave of a `PrivateClassifier`: no teacher and no count of votes is in it, and it cannot be fitted."""
-
-    def __init__(self, student: Any = None, classes: Any = None, guarantee_json: str = "") -> None:
-        self.student = student
-        self.classes = classes
-        self.guarantee_json = guarantee_json
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """All classes, in the order of the chances."""
-        return np.asarray(self.classes)
-
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What is proven about it."""
-        return Guarantee.from_json(self.guarantee_json)
-
-    def fit(self, X: Any, y: Any) -> PublishedClassifier:  # noqa: ARG002, N803
-        """Refused: this would be a new release."""
-        raise InputError(
-            "a published classifier", "fit", requirement="must stay as it was released", remedy="use PrivateClassifier"
-        )
-
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The student's classes."""
-        classes: NDArray[Any] = self.classes_[self.student.predict(np.asarray(X, dtype=np.float64))]
-        return classes
-
-    @available_if(lambda self: hasattr(self.student, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The student's chances, a column for each of `classes_`."""
-        return fitting.spread_chances(self.student, np.asarray(X, dtype=np.float64), classes=len(self.classes_))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.student is not None
-
-
-def _promise(
-    records: NDArray[np.float64], people: list[bytes] | None, cost: interrupted.Cost, run: interrupted.Run
-) -> dict[str, object]:
-    """What a number was drawn for: with another ε, or other people, it would break the promise of a later run."""
-    return {
-        "epsilon": float(cost.epsilon),
-        "delta": float(cost.delta),
-        "neighbours": cost.neighbours,
-        "ids": None if people is None else digest(records, people, run.key),
-    }

@@ -75,7 +75,7 @@ def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
         raise InputError(
             "folder",
             f"no {path.name} in {folder}",
-            requirement="must remember the ledger's last record once a run has paid",
+            requirement="must remember the ledger's last link once a run has paid",
             remedy="bring the file back, or choose another folder, and pay for it",
         )
     return ledger.anchored(path, new=not claimed)
