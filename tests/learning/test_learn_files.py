@@ -665,7 +665,7 @@ def test_labels_that_a_model_of_known_records_proposes_are_confirmed(folder, her
     assert found["detail"]["answered"] > 100
     (comparison,) = [Comparison.from_dict(item) for item in found["comparisons"]]
     assert comparison.guarantee.detail["mechanism"] == "Confirm"
-    assert any("--proposer) owes nothing" in text for text in comparison.guarantee.assumed(checked_by="caller"))
+    assert any("--proposer) was made without" in text for text in comparison.guarantee.assumed(checked_by="caller"))
     one_class = folder / "one.csv"
     write_csv(one_class, [row for row in mixed(np.random.default_rng(9), 60) if row[-1] == "yes"], HEADER)
     refused = here(folder, "learn", *columns, *budget, "--proposer", "one.csv", "--out", "refused")

@@ -106,7 +106,7 @@ def test_a_classifier_learns_from_confirmations():
     assert learner.guarantee_.value == 4.0
     assert learner.guarantee_.detail["mechanism"] == "Confirm"
     assumed = learner.guarantee_.assumed(checked_by="caller")
-    assert any("owes nothing to the private records" in text for text in assumed)
+    assert any("was made without the private records" in text for text in assumed)
     assert any("through earlier answers alone" in text for text in assumed)
     assert len(learner.answered_) > 300
     assert np.mean(learner.labels_[learner.answered_] == TRUTH[learner.answered_]) > 0.95
@@ -210,7 +210,7 @@ def test_auto_considers_confirmations_where_somebody_proposes():
     )
     for found in (learner, gated):  # its own account of its errors had a say in the choice, whatever was chosen
         assert any(
-            "owes nothing to the private records" in text for text in found.guarantee_.assumed(checked_by="caller")
+            "was made without the private records" in text for text in found.guarantee_.assumed(checked_by="caller")
         )
 
 

@@ -1,6 +1,6 @@
 """Labels proposed for teachers to confirm: by a model that was there before, then by students of what was confirmed.
 
-A proposal depends on public records, on a model that owes nothing to the private records, and on answers that were
+A proposal depends on public records, on a model that was made without the private records, and on answers that were
 released already. So do the order of the questions and the rounds: what they cost is what the confirmations cost.
 """
 
