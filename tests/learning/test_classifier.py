@@ -505,7 +505,7 @@ def test_the_choice_is_made_without_private_votes():
     agreed = choice("auto", lead=margins(np.array([[1000, 0], [999, 1]])), **{**wanted, "epsilon": 4.0})
     assert isinstance(agreed.mechanism, SparseVector)
     assert agreed.queries == 9000
-    assert "no private vote was looked at" in agreed.reason
+    assert "No private vote was used for this" in agreed.reason
     first, second = (
         PrivateClassifier(epsilon=4.0, n_teachers=20, classes=[0, 1]).fit(points, labels, ELSEWHERE[:60])
         for labels in (y, 1 - y)

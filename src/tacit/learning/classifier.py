@@ -1,6 +1,6 @@
-"""A classifier that may be published: teachers vote on public records, a mechanism answers, a student learns from that.
+"""A private classifier: teachers vote on public records, a mechanism answers, and a student learns from the answers.
 
-The paper's Algorithm 3, with any of the mechanisms, as a scikit-learn classifier.
+It is the paper's Algorithm 3, with any of the mechanisms, as a scikit-learn classifier.
 """
 
 from __future__ import annotations
@@ -50,55 +50,91 @@ from .students import fitting
 from .teachers import Teachers
 
 _HELD_OUT = 5
-"""One record of so many is set aside for the error estimate."""
+"""One record in this many is set aside for the error estimate."""
 _FAILURE = 0.05
-"""The β for which Theorem 3.2 turns that estimate into refusals."""
+"""The failure probability for which Theorem 3.2 turns that estimate into refusals."""
 _EXPECTED_ERROR = 0.2
-"""What stands in for that estimate until it is paid for."""
+"""The error that is assumed in rehearsals, until the estimate is paid for."""
 _FEW = 200
-"""Public records with which a student is tried on a class that is answered once."""
+"""The number of public records on which a student is tried with a class that is answered once."""
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """A scikit-learn classifier whose every output is (ε, δ)-differentially private for its training records.
+    """A scikit-learn classifier that is (ε, δ)-differentially private for its training records.
 
-    `fit(X, y, X_public)` trains teachers on disjoint chunks of the private records, answers queries about public ones
-    by a mechanism, and fits a student to those and the answers. The guarantee compares data with and without one
-    record, or one person's records where `fit` is told `ids`. Without `X_public` it is *label-private*: the records are
-    put in order and split by keyed hashes of their features, half of them lose their labels and become the public
-    records, and the guarantee compares data that differ in one label, or in the labels of one person.
+    `fit(X, y, X_public)` trains teachers on disjoint chunks of the private records, asks a mechanism about public
+    records, and fits a student to the answers. The guarantee compares data with and without one record, or one person's
+    records if `fit` gets `ids`. Without `X_public` only labels are protected: records are put in order and split by
+    keyed hashes of their features, half of them lose their labels and become the public records, and the guarantee
+    compares data that differ in one label, or in the labels of one person.
 
-    estimator     what teachers are clones of; logistic regression unless given
-    epsilon       the whole cost of one `fit`; fitting again costs again, whether or not there is a ledger
-    delta         about 1/n²
-    n_teachers    "auto" takes the root of the number of records, or of people where there are ids. That number is
-                  private, so it is read with noise, for a hundredth of ε; where labels alone are, it costs nothing
-    mechanism     "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", one of `mechanisms` or
-                  `gate`, or "auto", which chooses by expected votes and says why in `choice_`
-    student       any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer,
-                  others only points with one; one whose `fit` takes `counts` (`students.Propagated`) gets noisy counts
-                  from GNMax at the same cost
-    features      a transformer, fitted to the public records alone, in whose space teachers learn and queries are
-                  chosen; the student gets the points as they are
-    queries       "all" public records, or so many of them, medoids of clusters; None leaves it to the choice
-    expected      for the choice: the share of teachers expected to be right, or counts of public or made-up votes
-    refusals      the T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate
-    error_share   the share of ε for the paper's Remark 1: a private estimate of the teachers' error, on a fifth of the
-                  records, sets T
-    ledger        a `tacit.ledger.Ledger`: the cost is spent there before the first answer is computed, and answers are
-                  noted there before they leave
-    classes       all labels that may occur, from public knowledge. None takes the proposer's, if there is one; else the
-                  labels that enough records hold are found with noise, for a twentieth of ε and a tenth of δ, and
-                  records with other labels are left out
-    key           32 bytes for the hash, fresh unless given
-    engine        where teachers are trained, as for `Teachers`
-    random_state  of the clusters; privacy noise takes no seed
+    Parameters
+    ----------
+    estimator
+        The classifier that teachers are clones of; logistic regression unless given.
+    epsilon
+        The whole cost of one `fit`. Fitting again costs again, with or without a ledger.
+    delta
+        About 1/n².
+    n_teachers
+        The number of teachers. "auto" takes the square root of the number of records, or of people if there are ids.
+        That number is private, so it is read with noise, for a hundredth of ε; if only labels are private, it is free.
+    mechanism
+        "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
+        "auto", which chooses by expected votes and says why in `choice_`.
+    student
+        Any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer, others
+        only points with one. One whose `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax at the
+        same cost.
+    features
+        A transformer, fitted to the public records alone, in whose space teachers learn and queries are chosen. The
+        student gets the points as they are.
+    queries
+        "all" public records, or a number of them, medoids of clusters; None leaves it to the choice.
+    expected
+        What the choice expects: the share of teachers that are right, or counts of public or made-up votes.
+    refusals
+        The T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate.
+    error_share
+        The share of ε for the paper's Remark 1: a private estimate of the teachers' error, on a fifth of the records,
+        sets T.
+    ledger
+        A `tacit.ledger.Ledger`. The cost is spent there before the first answer is computed, and answers are noted
+        there before they are released.
+    classes
+        All labels that may occur, from public knowledge. None takes the proposer's, if there is one; else the labels
+        that enough records hold are found with noise, for a twentieth of ε and a tenth of δ, and records with other
+        labels are left out.
+    key
+        32 bytes for the hash, fresh unless given.
+    engine
+        Where teachers are trained, as for `Teachers`.
+    random_state
+        The seed of the clusters. Privacy noise takes no seed.
 
-    After `fit`: `guarantee_`; `labels_`, for each public record the number of its class in `classes_`, −1 where refused
-    or not asked; `answered_` and `refused_`, the places of those points; `noisy_counts_`, if released; `student_`;
-    `choice_`; `error_`, the estimate; without `X_public`, `public_`, the places in `X` of the records that became
-    public, in the order of `labels_`. `teachers_` is private and must not be published, and neither must `public_`, as
-    the order of `X` may tell labels: pickles and copies leave both out, and `published()` returns what may leave.
+    Attributes
+    ----------
+    guarantee_
+        What is proven about everything that may be published.
+    classes_
+        The classes.
+    labels_
+        For each public record the number of its class in `classes_`, −1 if it was refused or not asked about.
+    answered_, refused_
+        The places of the public records that were answered and refused.
+    noisy_counts_
+        The noisy counts, if they were released.
+    student_
+        The fitted student.
+    choice_
+        Why the mechanism was chosen.
+    error_
+        The estimate of the teachers' error, if one was paid for.
+    public_
+        Without `X_public`: the places in `X` of the records that became public, in the order of `labels_`. Private, as
+        the order of `X` may tell labels; pickles and copies leave it out.
+    teachers_
+        The teachers. Private; pickles and copies leave them out. `published()` returns what may be published.
     """
 
     def __init__(
@@ -154,26 +190,48 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         rehearse: Callable[[PrivateClassifier], object] = lambda _: None,
         advance: Callable[[str], None] = lambda _: None,
     ) -> PrivateClassifier:
-        """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
+        """Train teachers, spend the budget, ask about public records, and fit the student.
 
-        `label_column` and `ids_column` name the columns that `y` and `ids` are of. The guarantee and the ledger's entry
-        repeat what of that matters: costs for different columns add up to no promise, and a ledger does not mix them.
+        Before anything is paid for, the student learns from made-up answers, among them a class that is answered once.
 
-        `proposer` is a fitted classifier that owes nothing to these records. "confirm" needs it, "auto" then considers
-        it: it proposes labels of public records, the surest first, and students of what was confirmed go on.
+        Parameters
+        ----------
+        X, y
+            The private records and their labels.
+        X_public
+            The public records. If rows are equal to private ones beyond chance, they are refused. Without them, only
+            labels are protected.
+        ids
+            Whose each record is. A "record" of the guarantee is then all records of one id.
+        label_column, ids_column
+            The names of the columns of `y` and `ids`. The guarantee and the ledger's entry repeat them where they
+            matter: costs for different columns add up to no promise, and a ledger does not mix them.
+        proposer
+            A fitted classifier that was made without these records. "confirm" needs it, and "auto" then considers it.
+            It proposes labels of public records, the surest first; later proposals come from students of what was
+            confirmed.
+        folder
+            A folder that must be as private as the records. Teachers are stored there, and a later call for the same
+            task goes on where another stopped. With a ledger it is then the same release: nothing is paid twice, and
+            answers that were noted are read back. Without a ledger each call is a release of its own.
+        trusted
+            Types that stored teachers may hold, as for `Teachers`.
+        allow_overlap
+            Accept public records that are private ones. Such records are not protected.
+        rehearse
+            Called with a stand-in that was fitted to made-up answers, before anything is paid for, to try on it what
+            will be done with the classifier.
+        advance
+            Called with a line about the progress.
 
-        With a folder, which must be as private as the records, teachers are stored as `Teachers` does it (`trusted`),
-        and a later call for the same task goes on where another stopped. With a ledger too it is then the same
-        release: what was paid is not paid again, and answers that were noted are read back, not drawn again. Without a
-        ledger nothing remembers answers, and each call is a release of its own. `advance` hears of progress.
+        Returns
+        -------
+        This classifier, fitted.
 
-        Public records that are private ones are refused where it cannot be chance that they are equal.
-        `allow_overlap=True` takes them, and such records are not protected.
-
-        Before anything is paid for, the student learns from made-up answers, a class that is answered once among them.
-        `rehearse` is given that stand-in, to try on it what is to be done with the classifier.
-
-        What this raises may depend on private records: do not publish it.
+        Raises
+        ------
+        InputError
+            The message may depend on private records: do not publish it.
         """
         self._forget()
         label_private = X_public is None
@@ -307,19 +365,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The student's classes."""
+        """Predict a class for each row of `X`, by the student."""
         check_is_fitted(self, "student_")
         classes: NDArray[Any] = self.classes_[self.student_.predict(self._checked(X, reset=False))]
         return classes
 
     @available_if(lambda self: hasattr(getattr(self, "student_", self._student()), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The student's chances, a column for each of `classes_`."""
+        """The student's probabilities, a column for each of `classes_`."""
         check_is_fitted(self, "student_")
         return fitting.spread_chances(self.student_, self._checked(X, reset=False), classes=len(self.classes_))
 
     def published(self) -> PublishedClassifier:
-        """What may leave: the student, the classes and the guarantee; `skops.io.dump` stores it."""
+        """The part that may be published: the student, the classes and the guarantee. `skops.io.dump` stores it."""
         check_is_fitted(self, "student_")
         return PublishedClassifier(
             student=self.student_, classes=self.classes_, guarantee_json=self.guarantee_.to_json()
@@ -357,14 +415,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return self._estimator() if self.student is None else self.student
 
     def _teachers(self, private: int, everyone: int, *, counting: bool) -> int:
-        """How many there are, or would be if the number of records were no secret."""
+        """The number of teachers, or what it would be if the number of records were no secret."""
         if self.n_teachers == "auto":
             return max(1, math.isqrt(everyone if counting else private))
         remedy = "use 'auto' for about the root of the number of records"
         return validate.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
 
     def _wanted(self, points: int) -> int | None:
-        """How many of the public records to ask about; None leaves it to the choice."""
+        """The number of public records to ask about; None leaves it to the choice."""
         if self.queries is None:
             return None
         return points if self.queries == "all" else min(points, int(self.queries))
@@ -400,7 +458,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _expected_choice(
         self, shares: Shares, teachers: int, points: int, student: Any, proposer: Proposer | None
     ) -> Choice:
-        """By expected votes."""
+        """The choice by expected votes."""
         wrong = None if proposer is None else proposer.error
         lead = margins(self.expected)
         return self._choice(points, teachers, student, lead, budget=shares.left, proposer_error=wrong)
@@ -449,7 +507,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _mark(
         self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], release: Release
     ) -> dict[str, object]:
-        """What a folder belongs to: all that decides which answers are drawn, but for the records and the teachers."""
+        """The task of a folder: all that decides which answers are drawn, except the records and the teachers."""
         epsilon, delta = release.shares.whole
         return {
             "task": "private classifier",
@@ -474,7 +532,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return medoids(seen, clusters=chosen.queries, random_state=self._seed(key))
 
     def _seed(self, key: bytes) -> Any:
-        """Of the clusters: as given, else one that a run which goes on with the same key comes to again."""
+        """The seed of the clusters: as given, else from the key, so that a run that goes on uses the same."""
         if self.random_state is not None:
             return self.random_state
         return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
@@ -489,7 +547,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         proposer: Any,
         advance: Callable[[str], None],
     ) -> PrivateClassifier:
-        """This classifier as if made-up answers had been paid for: what would fail then fails now, for nothing."""
+        """This classifier fitted to made-up answers, so that what would fail later fails before anything is paid."""
         made = type(self)(**self.get_params(deep=False))
         made.classes_, made.error_ = classes, None
         for name in ("n_features_in_", "feature_names_in_", "public_"):
@@ -516,7 +574,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return made
 
     def _answered(self, labels: NDArray[np.int64], counts: NDArray[np.int64] | None, asked: Sequence[int]) -> None:
-        """What was released, by the places of the public records."""
+        """Set the attributes about what was released."""
         self.labels_ = labels
         self.answered_ = np.flatnonzero(labels != fitting.UNLABELLED)
         self.refused_ = np.setdiff1d(asked, self.answered_).astype(np.int64)
@@ -525,7 +583,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _spent(
         self, release: str, mark: dict[str, object], cost: interrupted.Cost, ledger: Ledger | None
     ) -> interrupted.Notes:
-        """The cost of the answers in the ledger, once for each release; then the notes of its entry."""
+        """Pay for the answers in the ledger, once for each release, and return the notes of the entry."""
         if ledger is None:
             return interrupted.Notes()
         task = run_folder.digest(json.dumps(mark, sort_keys=True).encode())

@@ -47,7 +47,7 @@ class Setting:
 
     @property
     def most(self) -> int:
-        """The most teachers that can be trained: each needs a record of every class, and as many as the curve starts at."""
+        """The most teachers that can be trained: each needs a record of every class, and a size on the curve."""
         smallest = self.curve[0][0] if self.curve else 0
         return max(1, self.records // max(self.classes, smallest))
 
@@ -69,8 +69,8 @@ class Setting:
 class Constants:
     """The constants of a mechanism, and the votes to flip (`distance`) from which it answers all queries rightly.
 
-    If `estimated`, they are about right, for a table that has yet to be searched for. `delta_spent` is None for a table,
-    whose δ is proven when it is run.
+    If `estimated`, they are about right, for a table that has yet to be searched for. `delta_spent` is None for a
+    table, whose δ is proven when it is run.
     """
 
     noise: float
