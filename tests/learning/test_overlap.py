@@ -178,7 +178,7 @@ def test_what_is_allowed_is_said_and_no_accuracy_on_private_records_is_published
     done = here(folder, *RUN, *GNMAX, *files, "--allow-overlap", "--out", "allowed")
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "Private records that also stand in --public, --test or --proposer are not protected" in said
+    assert "Private records that are also in --public, --test or --proposer are not protected" in said
     results = json.loads((folder / "allowed" / "publish" / "results.json").read_text())
     assert results["detail"]["allow_overlap"] is True
     assert results["detail"]["test"] is None
