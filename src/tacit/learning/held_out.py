@@ -1,4 +1,4 @@
-"""Numbers that are read off private records with noise: their number, and the error of teachers (the paper's Remark 1)."""
+"""Numbers read off private records with noise: how many there are, and the teachers' error (the paper's Remark 1)."""
 
 from __future__ import annotations
 

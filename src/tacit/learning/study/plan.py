@@ -124,8 +124,8 @@ def _table(made: Plan) -> Table:
         columns=tuple(columns),
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise: λ of the threshold (sparse vector), the distance's scale (plain composition), σ of the counts "
-        "(GNMax), the votes by which refusals become e times rarer (gate). Votes to flip: the number from which a query "
-        "is answered rightly. Right and lost: proven, except with probability "
+        "(GNMax), the votes by which refusals become e times rarer (gate). Votes to flip: from this number on, "
+        "a query is answered rightly. Right and lost: proven, except with probability "
         f"{made.failure_probability:.10g}; lost is what is answered wrongly or not at all."
         + " Estimate: about what a table will need, which has to be searched for; no promise."
         * any(row.estimated for row in made.rows)
