@@ -174,7 +174,7 @@ def test_an_earlier_ledger_is_refused_before_an_answer_is_drawn_again(ledger, tm
     shutil.copy(backup, ledger.where)
     again = Ledger.open(ledger.where)
     before = again.to_dict()
-    with pytest.raises(InputError, match=r"must hold record .* that the anchor .* remembers"):
+    with pytest.raises(InputError, match=r"must hold link .* that the anchor .* remembers"):
         model(again).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     assert again.to_dict() == before
     (tmp_path / "private" / "anchor.json").rename(tmp_path / "moved")
