@@ -44,7 +44,7 @@ _PILOT = 8
 _LONGEST = 10_000
 """Queries of one game at most: a broken session might never stop."""
 _ROOM = 2.0
-"""Gains are counted up to so many times their median in the pilot: a table that is broken may make some huge."""
+"""Gains are capped at this many times their median in the pilot: a broken table may make some huge."""
 
 
 def worst_case_attack(
@@ -102,7 +102,7 @@ class _Adversary:
         self._queries = [*usual, *sorted(others, key=self._promise, reverse=True)[:_OTHERS]]
 
     def worth(self, left: int, y: float) -> float:
-        """W with so many refusals left."""
+        """W with `left` refusals left."""
         if y < 1:
             return 1 - y + y * self.worth(left, 1 / y) if y > 0 else 1.0
         cell, values = bisect_right(self._nodes, y), self._values[left]

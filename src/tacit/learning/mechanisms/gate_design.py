@@ -44,7 +44,7 @@ _EPSILONS, _DELTAS = (0.01, 20.0), (1e-12, 0.1)
 _SHARES = {1: 0.6, 2: 0.4}
 """β·T/δ where it is not 0.2, by refusals."""
 _PARTS = {50: 96, 150: 64, MOST_REFUSALS: 48}
-"""Nodes to a step, up to so many refusals: finer grids are tighter and take longer."""
+"""Nodes of a step, for up to this many refusals: finer grids are tighter and take longer."""
 _CORNERS = 120
 _NEAR = 24
 """Corners at chances within a step of 1, where they are needed most."""

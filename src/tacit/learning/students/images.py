@@ -109,7 +109,7 @@ def _total(images: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _moved(images: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each row moved to the left by so many pixels, zeros coming in; between pixels by linear interpolation."""
+    """Move each row to the left by a number of pixels, with linear interpolation; zeros come in."""
     side = images.shape[2]
     whole = np.floor(by)
     padded = np.pad(images, ((0, 0), (0, 0), (1, 1)))
