@@ -25,19 +25,19 @@ from ..core.guarantee import Assumption
 from .columns import numbers, texts
 
 _CHANCE = 1e-4
-"""Tables drawn from one crowd are refused with at most this probability by each of three comparisons."""
+"""Tables drawn from one population are refused with at most this probability by each of three comparisons."""
 _SHARE = 0.01
-"""Of tables without a row that occurs twice: these may have been rid of such rows, which says nothing about chance."""
+"""The share of common rows allowed in tables without repeated rows, from which these may have been removed."""
 _CELLS = 10
-"""Where columns allow fewer different rows than so many times those there are, tables without a row that occurs twice
-share some as a matter of course."""
+"""If columns allow fewer different rows than this many times the rows there are, tables without repeated rows share
+some rows by chance."""
 _Numbers = NDArray[np.uint64]
 
 REMEDY = "set some aside; allow_overlap=True takes them, and private records among them lose protection"
-"""Of a function that takes public records."""
+"""The remedy in functions that take public records."""
 
 ALLOWED = Assumption(
-    text="private records that also stand among public records, in a test or with a proposer are not protected: such "
+    text="private records that are also among public records, in a test or with a proposer are not protected: such "
     "records were allowed, and nothing was done to find them (allow_overlap=True or --allow-overlap)",
     checked_by="caller",
 )

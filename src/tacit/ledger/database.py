@@ -201,8 +201,8 @@ def _started(connection: Any, *, write: bool) -> None:
 def _turn(where: str) -> Iterator[None]:
     """The turn of one writer of a file, before SQLite is asked.
 
-    SQLite alone is unfair: its pauses grow, so that a process that has waited long asks least. Here they shrink. The lock is on
-    the folder, goes when the process does, and only orders writers: what keeps them apart is SQLite's own.
+    SQLite alone is unfair: its pauses grow, so that a process that has waited long asks least often. Here they shrink.
+    The lock is on the folder, goes when the process does, and only orders writers: SQLite's own lock keeps them apart.
     """
     if sys.platform == "win32":
         yield
