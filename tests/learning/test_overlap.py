@@ -119,7 +119,7 @@ def test_private_records_are_refused_as_public_ones_unless_that_is_allowed(model
     model.fit(X, Y, shuffled, allow_overlap=True)
     compared, first, *_ = model.guarantee_.assumptions
     assert compared.text.endswith("one record added or removed")
-    assert first.text.startswith("private records that also stand among public records")
+    assert first.text.startswith("private records that are also among public records")
     assert first.checked_by == "caller"
 
 
