@@ -1465,6 +1465,21 @@ def test_the_command_shows_the_ledger_or_one_line(where, tmp_path):
     assert finished.stderr.count("\n") == 1
 
 
+def test_entries_are_numbered_without_gaps_and_notes_are_counted(tmp_path):
+    text = " ".join(statement(filled(tmp_path / "ledger.db").where).to_text().split())
+    assert "links 0 (the budget) to 6, which are 3 entries and 3 notes" in text
+    for number in range(3):
+        assert re.search(rf"\b{number + 1}\. \S+Z, release {number}:", text)
+
+
+def test_a_page_of_no_ledger_does_not_offer_to_make_one(tmp_path):
+    with pytest.raises(InputError, match="must be a ledger that exists") as failure:
+        statement(tmp_path / "mistyped.db")
+    one_line(failure)
+    assert "--new-ledger" not in str(failure.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("package", "place"), [("sqlalchemy", "x.db"), ("psycopg", "postgresql://localhost/x")])
 def test_without_its_packages_the_error_says_what_to_install(package, place, tmp_path):
     script = (
