@@ -268,7 +268,7 @@ MECHANISMS = [
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_mechanisms_name_what_their_loss_is_made_of(mechanism):
     with noted() as called:
-        found = mechanism.guarantee()
+        found = mechanism.guarantee
     assert_proven(found)
     assert_found_by_words(found)
     # Constants may be sought by other functions; that they suffice is what is named.
@@ -307,7 +307,7 @@ def test_plans_name_the_costs_of_their_rows():
 
 
 def test_the_proof_of_the_ledger_can_be_printed(tmp_path):
-    found = Ledger.open(tmp_path / "ledger.sqlite", epsilon=1, delta=0).guarantee()
+    found = Ledger.open(tmp_path / "ledger.sqlite", epsilon=1, delta=0).guarantee
     (command,) = re.findall(r"tacit proof (\w+)", found.theorem_text)
     ((page, text),) = proofs([command]).pages
     assert page == "docs/ledger.md"

@@ -232,7 +232,7 @@ def test_labels_alone_are_protected_without_public_points():
     compared, classes, *others = stated.guarantee_.assumptions
     assert compared.text == "it is enough to compare data that differ by one record added or removed"
     assert classes.text.startswith("the classes that were named (by classes=…, --classes or a proposer) are public")
-    assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee().assumptions
+    assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee.assumptions
 
 
 def votes_after(y, *, label_private):
@@ -505,7 +505,7 @@ def test_the_choice_is_made_without_private_votes():
     agreed = choice("auto", lead=margins(np.array([[1000, 0], [999, 1]])), **{**wanted, "epsilon": 4.0})
     assert isinstance(agreed.mechanism, SparseVector)
     assert agreed.queries == 9000
-    assert "no private vote was looked at" in agreed.reason
+    assert "No private vote was used for this" in agreed.reason
     first, second = (
         PrivateClassifier(epsilon=4.0, n_teachers=20, classes=[0, 1]).fit(points, labels, ELSEWHERE[:60])
         for labels in (y, 1 - y)

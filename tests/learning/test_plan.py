@@ -56,7 +56,7 @@ def test_the_page_has_the_table_and_both_pictures(written):
     assert page.tags.count("table") == 1
     assert page.tags.count("img") == 2
     assert "Teachers that a promise needs" in page.text
-    assert "Right answers to be expected" in page.text
+    assert "Expected right answers" in page.text
 
 
 def test_a_hopeless_plan_is_an_answer(tmp_path, here):

@@ -61,7 +61,7 @@ def test_a_rich_budget_is_feasible_for_all(rich):
 def test_the_rows_hold_the_constants_of_the_mechanisms(rich):
     for row in rich.rows:
         built = mechanism(row, rich)
-        assert built.guarantee().value == 4.0
+        assert built.guarantee.value == 4.0
         if row.mechanism in ("gate", "confirm"):
             found = built.distance if row.mechanism == "gate" else built.lead
             assert row.votes_to_flip == found(chance=0.0125 / 200)

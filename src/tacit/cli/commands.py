@@ -119,7 +119,7 @@ def bound(
 
 def learn(
     private: Annotated[Path, typer.Argument(metavar="PRIVATE", help="Private records: .csv, .parquet or .npz.")],
-    label: Annotated[str, typer.Option("--label", metavar="COLUMN", help="What is to be learned.")],
+    label: Annotated[str, typer.Option("--label", metavar="COLUMN", help="The column to learn.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
     delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
@@ -138,19 +138,26 @@ def learn(
         Path | None, typer.Option("--test", metavar="FILE", help="Other labelled records, to test the student on.")
     ] = None,
     learner: Annotated[
-        str, typer.Option("--learner", metavar="MODULE:CLASS", help="What teachers are, of an installed package.")
+        str,
+        typer.Option("--learner", metavar="MODULE:CLASS", help="The class of the teachers, of an installed package."),
     ] = "sklearn.linear_model:LogisticRegression",
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the learner; repeatable.")
     ] = None,
     student: Annotated[
-        str | None, typer.Option("--student", metavar="MODULE:CLASS", help="What is published; else the learner.")
+        str | None,
+        typer.Option(
+            "--student",
+            metavar="MODULE:CLASS",
+            help="The class of the student, which is published; else the learner's.",
+        ),
     ] = None,
     student_settings: Annotated[
         list[str] | None, typer.Option("--student-set", metavar="NAME=VALUE", help="A parameter of the student.")
     ] = None,
     teachers: Annotated[
-        int | None, typer.Option("--teachers", help="How many; else the root of the number of records, with noise.")
+        int | None,
+        typer.Option("--teachers", help="Number of teachers; else about the square root of the number of records."),
     ] = None,
     mechanism: Annotated[
         str,
@@ -158,29 +165,36 @@ def learn(
     ] = "auto",
     proposer: Annotated[
         Path | None,
-        typer.Option("--proposer", metavar="FILE", help="Labelled records that may be known, to propose labels by."),
+        typer.Option(
+            "--proposer", metavar="FILE", help="Labelled records that are not private, from which labels are proposed."
+        ),
     ] = None,
     queries: Annotated[
-        str | None, typer.Option("--queries", help="How many public records are asked about, or all.")
+        str | None, typer.Option("--queries", help="Number of public records to ask about, or all.")
     ] = None,
     refusals: Annotated[
-        int | None, typer.Option("--refusals", help="How many refusals end svt, gate or confirm.")
+        int | None, typer.Option("--refusals", help="Number of refusals after which svt, gate or confirm stops.")
     ] = None,
     expected: Annotated[
-        float, typer.Option("--expected", help="The share of teachers expected to be right, for the choice.")
+        float, typer.Option("--expected", help="The share of teachers expected to be right; auto chooses by it.")
     ] = 0.8,
     classes: Annotated[
-        str | None, typer.Option("--classes", metavar="A,B,…", help="All labels that may occur; else those that do.")
+        str | None,
+        typer.Option("--classes", metavar="A,B,…", help="All labels that may occur; else they are found with noise."),
     ] = None,
     ids: Annotated[
-        str | None, typer.Option("--ids", metavar="COLUMN", help="Whose each record is, to protect whole persons.")
+        str | None,
+        typer.Option(
+            "--ids", metavar="COLUMN", help="Whose each record is, to protect all records of a person together."
+        ),
     ] = None,
     ledger: Annotated[
-        str | None, typer.Option("--ledger", metavar="WHERE", help="Where the budget is kept; else in FOLDER.")
+        str | None,
+        typer.Option("--ledger", metavar="WHERE", help="The ledger, a path or an address; else one in FOLDER."),
     ] = None,
     ledger_url_file: LedgerUrlFile = None,
     new_ledger: Annotated[
-        bool, typer.Option("--new-ledger", help="Make the ledger named, with the budget of this run.")
+        bool, typer.Option("--new-ledger", help="Create the ledger named, with the budget of this run.")
     ] = False,
     anchor: Anchor = None,
     new_anchor: NewAnchor = False,
@@ -190,14 +204,16 @@ def learn(
     insecure: Insecure = False,
     allow_overlap: Annotated[
         bool,
-        typer.Option("--allow-overlap", help="Take other files though private records are in them: unprotected then."),
+        typer.Option(
+            "--allow-overlap", help="Accept files that contain private records, which are then not protected."
+        ),
     ] = False,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from private records a classifier that may be published, with (ε, δ)-differential privacy."""
+    """Learn a classifier from private records that may be published, with (ε, δ)-differential privacy."""
     kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
     with delivery(json, report, quiet=quiet, inputs=(private, public, test, proposer, *kept)) as deliver:
         from ..learning import learn_files

@@ -89,7 +89,7 @@ def _plain(value: Decimal) -> Decimal:
 
 
 def stored(text: object) -> Decimal:
-    """An amount as a record holds it; a cost below zero would be a refund, and there is none."""
+    """An amount as it is stored. None is below zero, as that would be a refund."""
     if not isinstance(text, str) or re.fullmatch(STORED, text) is None:
         raise ValueError("an amount that is no plain number ≥ 0")
     return Decimal(text)

@@ -305,8 +305,7 @@ def _report(run: _Run, rows: list[_Row]) -> Report:
     means = [_summarised(rows, name, epsilon) for name, epsilon in _releases(task)]
     shown = {"errors": _figure(setting, means)}
     guarantees = [
-        GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True).guarantee()
-        for epsilon in task.epsilons
+        GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True).guarantee for epsilon in task.epsilons
     ]
     return Report(
         command=f"reproduce mapl {task.name}",

@@ -170,7 +170,7 @@ def _report(task: Task, setting: Setting, data: Data, rows: list[_Row]) -> Repor
     ]
     shown = {f"{teachers}": _figure(setting, task, means, teachers) for teachers in task.teachers}
     guarantees = [
-        _chosen(task, data, task.teachers[0], "gnmax", epsilon).mechanism.guarantee() for epsilon in task.epsilons
+        _chosen(task, data, task.teachers[0], "gnmax", epsilon).mechanism.guarantee for epsilon in task.epsilons
     ]
     return Report(
         command=f"reproduce mechanisms {task.name}",

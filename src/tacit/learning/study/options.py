@@ -1,4 +1,4 @@
-"""What to learn, and all that can be said against it before a file is read."""
+"""The options of a run, and the checks that need no file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ OTHERS = (
     "set some aside, or leave it out; --allow-overlap takes them as they are, and private records among them are then "
     "not protected"
 )
-"""What to do about private records in a file that is not private."""
+"""The remedy for private records in a file that is not private."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to learn, from which files, at what cost; the fields are the options of the command line."""
+    """The options of `learn_files`, with files as paths."""
 
     private: Path
     label: str
@@ -60,7 +60,7 @@ class Task:
 
 
 def checked(task: Task) -> Task:
-    """The task, once numbers and names that need no file are checked, so that nothing is read, or made, in vain."""
+    """The task, after the checks that need no file, so that nothing is read or made in vain."""
     epsilon = validate.budget("--epsilon", task.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
     delta = validate.budget(
         "--delta", task.delta, above=0, below=1, remedy="use about 1/n², e.g. 1e-10 for 100000 records"
