@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .attempt import Attempt
 
 SCOPE = (
-    "It covers exactly this output, and nobody who also sees the input, the label, other queries or other models.",
+    "The certificate covers exactly this output, not people who also see the input, labels, other queries or models.",
     "It is about the average record, not about the most exposed: v = 0.01 allows 1 % of records to be fully exposed.",
     "It is not differential privacy.",
     "Rates and bits are for a secret whose two values are equally likely, whatever their shares in the table.",

@@ -178,7 +178,7 @@ def certify_tally(
         return uncertified(
             tally,
             names,
-            failure_probability=failure_probability,
+            failure_probability=0.0,
             output=output,
             method=method,
             reason="every valid limit on a continuous output without noise is 1",
