@@ -225,7 +225,15 @@ class Certificate:
             side="at_least" if reading in ("squared loss", "log loss", "error") else "at_most",
             value=value,
             adversary=Adversary.OUTPUT.scoped(self.output),
-            theorem=theorem_of(self, reading),
+            theorem=theorem_of(
+                self.theorem,
+                reading,
+                loss=self.loss,
+                method=self.method,
+                squared=self.squared,
+                information=self.information,
+                variation=self.variation,
+            ),
             assumptions=self.assumptions,
             failure_probability=self.failure_probability,
             detail={
