@@ -2,11 +2,12 @@
 # # A release check in a CI pipeline
 #
 # Models are trained again every week, and nobody looks at each of them. The pipeline should refuse one that gives away
-# its training records. `tacit audit --require-advantage 0.1` is such a check: it exits with 1 unless it is *proven* that
-# nobody who sees the score tells training records from others with an advantage of more than 0.1, the ceiling.
+# its training records. `tacit audit --require-advantage 0.1` is such a check: it exits with 1 unless it is *proven*
+# that nobody who sees the score tells training records from others with an advantage of more than 0.1, the ceiling.
 #
-# Beside this file are `release_check/check.sh`, the check; `release_check/release.yml`, a pipeline in GitHub Actions that
-# publishes only where it passes; and `release_check/train.py`, in the place of your training. Here they run by hand.
+# Beside this file are `release_check/check.sh`, the check; `release_check/release.yml`, a pipeline in GitHub Actions
+# that publishes only where it passes; and `release_check/train.py`, in the place of your training. Here they run by
+# hand.
 #
 # Needs `pip install '.[tables]'` in a checkout. Takes about twenty seconds.
 

@@ -197,7 +197,7 @@ def test_a_broken_ceiling_is_called_broken(tmp_path):
     assert not report.met
     assert report.summary[0].startswith("Broken: the largest advantage")
     assert report.detail["attack_rows"] == 2_000
-    assert "the attacks a random 2000 of them" in " ".join(report.summary)
+    assert "The attacks use 2000 of 4000 rows, drawn at random." in " ".join(report.summary)
 
 
 def lipschitz_table(folder):

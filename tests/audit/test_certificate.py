@@ -533,6 +533,12 @@ def test_privacy_curves_fall_and_are_read_between_their_points():
     middle = float(curve.hockey_stick(0.5))
     ratio = (math.exp(0.5) - 1) / (math.e - 1)
     assert middle == pytest.approx((1 - ratio) * curve.deltas[0] + ratio * curve.deltas[1])
+    found = curve.guarantee_of(0.5)
+    assert found.value == middle
+    assert found.failure_probability == 0.05
+    assert found.references == ("theory.certificates.hockey_stick_limit",)
+    assert found.adversary == certify(SECRET, OUTPUT).guarantee.adversary
+    assert any("rows are independent" in text for text in found.assumed(checked_by="caller"))
 
 
 def test_what_differential_privacy_implies_stands_beside():

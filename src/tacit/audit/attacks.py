@@ -97,9 +97,11 @@ def attempts(
     if noise is not None:
         scale = validate.number("noise", noise, above=0, remedy="use None for no noise")
         columns = [one + scale * rng.standard_normal(len(one)) for one in columns]
-    # An adversary who sees text that spells numbers sees the numbers as well.
-    spelled = [spelled_numbers(one) for one in columns if one.dtype.kind == "U"]
-    columns += [one for one in spelled if one is not None]
+    # An adversary who sees text that spells numbers sees the numbers as well; where most texts are unique, these alone.
+    spelled = [spelled_numbers(one) if one.dtype.kind == "U" else None for one in columns]
+    if certificate.method == "continuous":
+        columns = [one for one, numbers in zip(columns, spelled, strict=True) if numbers is None]
+    columns += [numbers for numbers in spelled if numbers is not None]
     chosen = fitting(columns) if learners is None else tuple(learners)
     for learner in chosen:
         validate.choice("each of learners", learner, tuple(LEARNERS), remedy="leave learners out for all that fit")

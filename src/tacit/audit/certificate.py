@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .attempt import Attempt
 
 SCOPE = (
-    "It covers exactly this output, and nobody who also sees the input, the label, other queries or other models.",
+    "The certificate covers exactly this output, not people who also see the input, labels, other queries or models.",
     "It is about the average record, not about the most exposed: v = 0.01 allows 1 % of records to be fully exposed.",
     "It is not differential privacy.",
     "Rates and bits are for a secret whose two values are equally likely, whatever their shares in the table.",
@@ -225,7 +225,15 @@ class Certificate:
             side="at_least" if reading in ("squared loss", "log loss", "error") else "at_most",
             value=value,
             adversary=Adversary.OUTPUT.scoped(self.output),
-            theorem=theorem_of(self, reading),
+            theorem=theorem_of(
+                self.theorem,
+                reading,
+                loss=self.loss,
+                method=self.method,
+                squared=self.squared,
+                information=self.information,
+                variation=self.variation,
+            ),
             assumptions=self.assumptions,
             failure_probability=self.failure_probability,
             detail={

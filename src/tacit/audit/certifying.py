@@ -178,7 +178,7 @@ def certify_tally(
         return uncertified(
             tally,
             names,
-            failure_probability=failure_probability,
+            failure_probability=0.0,
             output=output,
             method=method,
             reason="every valid limit on a continuous output without noise is 1",
@@ -218,14 +218,14 @@ def certify_tally(
         method=method,
         form=form,
         sampling=sampling,
-        output=_released(tally, method, output),
+        output=released(tally, method, output),
         positive=names[1],
         negative=names[0],
         positives=rows[names[1]],
         negatives=rows[names[0]],
         theorem=_theorem(tally, method, loss, form, exact=limits.countable(tally, plug_ins, form, paired)),
         caution=_caution(tally, method),
-        assumptions=_assumptions(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
+        assumptions=assumptions_of(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
     )
 
 
@@ -340,7 +340,7 @@ def _method(tally: Tally, method: str) -> str:
     return natural if method == "auto" else method
 
 
-def _released(tally: Tally, method: str, output: str) -> str:
+def released(tally: Tally, method: str, output: str) -> str:
     """What the adversary sees, in words."""
     if method == "noisy":
         return f"{output} with Gaussian noise of standard deviation {tally.noise!r} on top of what the table holds"
@@ -389,9 +389,10 @@ def _theorem(tally: Tally, method: str, loss: str, form: str, *, exact: bool) ->
     return tuple(theorem)
 
 
-def _assumptions(
-    tally: Tally, method: str, sampling: str, lipschitz: float | None, alphabet: int | None
+def assumptions_of(
+    tally: Tally, method: str, sampling: str, lipschitz: float | None = None, alphabet: int | None = None
 ) -> tuple[Assumption, ...]:
+    """What a certificate rests on; what no table can confirm comes first."""
     rows = {
         "by class": "rows are independent, and given the secret the output is drawn from one law for its class",
         "pairs": "rows are independent pairs from one law, and every secret was a fair coin",

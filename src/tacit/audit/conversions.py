@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..theory import leakage
-
-if TYPE_CHECKING:
-    from .certificate import Certificate
 
 _ADVANTAGE = "theory.leakage.advantage_upper"
 _INFORMATION = "theory.leakage.information_upper"
@@ -33,10 +28,36 @@ _READ_FROM = {
 }
 
 
-def theorem_of(certificate: Certificate, reading: str) -> tuple[str, ...]:
-    """All functions whose values enter a reading; the one that gave the number comes last."""
-    names = [*certificate.theorem, *_conversions(certificate.loss, certificate.method, reading)]
-    last = _decisive(certificate, reading, names)
+def theorem_of(
+    theorem: tuple[str, ...],
+    reading: str,
+    *,
+    loss: str,
+    method: str,
+    squared: float,
+    information: float,
+    variation: float,
+) -> tuple[str, ...]:
+    """All functions whose values enter a reading of a certificate; the one that gave the number comes last.
+
+    `theorem` names those that lead to the certificate's three bounds.
+    """
+    names = [*theorem, *_conversions(loss, method, reading)]
+    if reading == "auc" or loss == "none":
+        return tuple(names)
+    # Each bound is the least of several limits.
+    quantity = _READ_FROM[reading][0]
+    if quantity == "variation":
+        converted = _ADVANTAGE in names and leakage.advantage_upper(squared) == variation
+        decisive = [_ADVANTAGE if converted else "variation"]
+    elif quantity == "information":
+        converted = _INFORMATION in names and leakage.information_upper(squared) == information
+        decisive = [_INFORMATION if converted else "smoothing_root", "log_"]
+    else:
+        by_variation = ["variation"] * (squared == variation)
+        decisive = ["lipschitz_excess", *by_variation, "smoothing_root", _SQUARED, "squared_"]
+    functions = [name for name in reversed(names) if name.startswith("theory.")]
+    last = next((name for part in decisive for name in functions if part in name), names[-1])
     return (*(name for name in names if name != last), last)
 
 
@@ -52,23 +73,3 @@ def _conversions(loss: str, method: str, reading: str) -> tuple[str, ...]:
             found += [*follows["variation"], *follows["squared"]]
             found += {"squared": [], "information": [_INFORMATION], "variation": [_ADVANTAGE]}[quantity]
     return tuple(dict.fromkeys([*found, *[_AUC] * (reading == "auc")]))
-
-
-def _decisive(certificate: Certificate, reading: str, names: list[str]) -> str:
-    """The function whose value is the number, among several limits of which the least counts."""
-    quantity = _READ_FROM[reading][-1]
-    if reading == "auc" or certificate.loss == "none":
-        return names[-1]
-    if quantity == "variation":
-        by_conversion = _ADVANTAGE in names and leakage.advantage_upper(certificate.squared) == certificate.variation
-        kinds = [_ADVANTAGE if by_conversion else "variation"]
-    elif quantity == "information":
-        by_conversion = (
-            _INFORMATION in names and leakage.information_upper(certificate.squared) == certificate.information
-        )
-        kinds = [_INFORMATION if by_conversion else "smoothing_root", "log_"]
-    else:
-        equal = certificate.squared == certificate.variation
-        kinds = ["lipschitz_excess", *["variation"] * equal, "smoothing_root", _SQUARED, "squared_"]
-    functions = [name for name in reversed(names) if name.startswith("theory.")]
-    return next((name for kind in kinds for name in functions if kind in name), names[-1])

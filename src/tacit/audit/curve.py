@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..core import validate
 from ..core.deprecation import renamed
 from ..core.errors import InputError
+from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import up
 from ..theory import certificates, leakage
 from . import plug_in
 from .cells import STEPS
+from .certifying import assumptions_of, released
 from .tally import Tally
 
 EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
@@ -33,11 +35,42 @@ class PrivacyCurve:
         The upper bound on δ at each.
     failure_probability
         The chance that the table was so unusual that one of the bounds is false.
+    output
+        What the adversary sees, in words.
+    positive, negative
+        The two values of the secret.
+    theorem
+        The functions of `tacit.theory` that lead from the table to the bounds.
+    assumptions
+        What the bounds rest on.
     """
 
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
     failure_probability: float
+    output: str
+    positive: Any
+    negative: Any
+    theorem: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
+
+    def guarantee_of(self, epsilon: float) -> Guarantee:
+        """Return the bound on δ at one ε as a guarantee.
+
+        Parameters
+        ----------
+        epsilon
+            The privacy loss, from the first point of the curve on.
+        """
+        return Guarantee(
+            quantity=f"δ at ε = {epsilon!r} between {self.positive!r} and {self.negative!r}, by {self.output}",
+            side="at_most",
+            value=float(self.hockey_stick(epsilon)),
+            adversary=Adversary.OUTPUT.scoped(self.output),
+            theorem=self.theorem,
+            assumptions=self.assumptions,
+            failure_probability=self.failure_probability,
+        )
 
     @overload
     def hockey_stick(self, epsilon: float) -> float: ...
@@ -68,7 +101,9 @@ class PrivacyCurve:
 
 
 @renamed(delta="failure_probability")
-def privacy_curve(tally: Tally, *, failure_probability: float, epsilons: tuple[float, ...] = EPSILONS) -> PrivacyCurve:
+def privacy_curve(
+    tally: Tally, *, failure_probability: float, epsilons: tuple[float, ...] = EPSILONS, name: str = "the output"
+) -> PrivacyCurve:
     """Bound the δ(ε) of the two classes' outputs by a confidence limit at each ε.
 
     Rows must be independent draws of their class. For large ε the limits are wide, and `Certificate.hockey_stick` is
@@ -82,6 +117,8 @@ def privacy_curve(tally: Tally, *, failure_probability: float, epsilons: tuple[f
         The chance that one of the bounds is false; each ε gets an equal share.
     epsilons
         Where to measure, ascending and chosen before the data was seen.
+    name
+        The output in words, for reports.
 
     Raises
     ------
@@ -98,6 +135,7 @@ def privacy_curve(tally: Tally, *, failure_probability: float, epsilons: tuple[f
             requirement="must be a Tally without width, and with at most 3 columns where there is noise",
             remedy="use the hockey_stick of a Certificate instead",
         )
+    output = validate.text("name", name, remedy="name what the adversary sees")
     tally.check_noise()
     points = validate.array(
         "epsilons", epsilons, at_least=0, at_most=300, dimensions=1, remedy="use a few, e.g. 0, 1, 2"
@@ -119,7 +157,18 @@ def privacy_curve(tally: Tally, *, failure_probability: float, epsilons: tuple[f
         )
     # δ falls with ε, so an earlier limit holds later as well.
     lowest = np.minimum.accumulate(deltas)
-    return PrivacyCurve(epsilons=tuple(points.tolist()), deltas=tuple(lowest.tolist()), failure_probability=failure)
+    method = "noise added" if tally.noise_added is not None else "discrete" if tally.noise is None else "noisy"
+    functions = ["binning_root"] * (method != "discrete") + ["smoothing_variation"] * (method == "noise added")
+    return PrivacyCurve(
+        epsilons=tuple(points.tolist()),
+        deltas=tuple(lowest.tolist()),
+        failure_probability=failure,
+        output=released(tally, method, output),
+        positive=tally.positive,
+        negative=tally.negative,
+        theorem=tuple(f"theory.certificates.{function}" for function in (*functions, "hockey_stick_limit")),
+        assumptions=assumptions_of(tally, method, "by class"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,11 +41,10 @@ def _roc(found: Findings) -> Figure:
 
 def _calibration(best: Attempt, certificate: Certificate) -> Figure:
     return Figure(
-        title="Calibration of the posterior",
-        caption=f"Across: the probability of {certificate.positive!r} that the best attack with such guesses, "
-        f"{best.name}, gives to test rows. Up: the share of them that is {certificate.positive!r}, both classes "
-        "weighted alike. If all points lie at 0.5, the attack learned nothing. The bars are confidence limits that "
-        "hold together.",
+        title="Calibration of the best attack's guesses",
+        caption=f"Across: the probability of {certificate.positive!r} that an attack ({best.name}) gives to test rows. "
+        f"Up: the share of them that is {certificate.positive!r}, both classes weighted alike. If all points "
+        "lie at 0.5, the attack learned nothing. The bars are confidence limits that hold together.",
         alternative="Guessed probabilities from "
         f"{best.calibration[0][0]:.3f} to {best.calibration[-1][0]:.3f}, with shares from "
         f"{best.calibration[0][1]:.3f} to {best.calibration[-1][1]:.3f}.",

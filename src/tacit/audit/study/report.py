@@ -37,12 +37,12 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
     sentences = [found.audit.verdict]
     if certificate.caution:
         sentences.append(_caution(task, table, found))
-    if slices:
+    if slices and certificate.method != "continuous":
         worst = max(slices, key=lambda value: slices[value].advantage)
         limit = _up(slices[worst].advantage)
         reading = (
-            f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, nobody's advantage exceeds {limit}; "
-            f"this holds in all slices together except with probability {task.failure_probability / 2:g}"
+            f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, nobody's advantage exceeds {limit} (all "
+            f"slices hold together except with probability {task.failure_probability / 2:g})"
         )
         said = f"{reading[:1].upper()}{reading[1:]}."
         if failing:
@@ -63,9 +63,8 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
     elif not found.tried:
         sentences.append(f"No attacks were run: they need {LEAST_ROWS} rows of each class.")
     elif table.sample.rows < table.rows:
-        sentences.append(
-            f"The certificate uses all {table.rows} rows, the attacks a random {table.sample.rows} of them."
-        )
+        certified = "" if certificate.method == "continuous" else f"The certificate uses all {table.rows} rows. "
+        sentences.append(f"{certified}The attacks use {table.sample.rows} of {table.rows} rows, drawn at random.")
     return (*sentences, *SCOPE)
 
 
@@ -94,21 +93,18 @@ def _recognised(task: Task, table: Read, found: Findings) -> str:
         "monotone": "read, as you state, as a score with which the secret's probability only grows or only falls",
         "lipschitz": "read, as you state, as numbers with which the secret's mean, coded ±1 and with both values "
         f"equally likely, changes by at most {task.lipschitz or 0:g} per unit; it was counted in {found.values} bins",
-        "discrete": f"read as categories, of which the table has {found.values}",
-        "continuous": "read as it is spelled",
+        "discrete": f"read as categories; the table has {found.values} of them",
+        "continuous": f"read to the last digit: {found.values} different values were seen",
     }[found.certificate.method]
     return f"The output, column{'s' * (len(task.outputs) > 1)} {columns}, is {how}."
 
 
 def _tables(task: Task, found: Findings) -> tuple[Table, ...]:
-    made = [_readings(found.certificate)]
-    if found.tried:
-        made.append(_attacks(found.tried))
-    if found.slices:
-        made.append(_slices(task, found.slices))
-    if found.certificate.method != "continuous":
-        made.append(_sizes_needed(found.rows_needed))
-    return tuple(made)
+    attacks = (_attacks(found.tried),) if found.tried else ()
+    if found.certificate.method == "continuous":
+        return attacks
+    slices = (_slices(task, found.slices),) if found.slices else ()
+    return (_readings(found.certificate), *attacks, *slices, _sizes_needed(found.rows_needed))
 
 
 def _up(value: float) -> str:
@@ -168,13 +164,15 @@ def _slices(task: Task, slices: dict[Any, Certificate]) -> Table:
         rows.append(tuple(cells))
     columns = (str(task.slices), "positives", "negatives", "advantage, at most")
     left = len(ordered) - len(rows)
+    one_class = any(one.method == "none" for one in slices.values())
     return Table(
         title=f"By {task.slices}",
         columns=columns if task.require_advantage is None else (*columns, "verdict"),
         rows=tuple(rows),
         note="All slices hold together except with probability "
-        f"{task.failure_probability / 2:g}, half of the failure probability; the other half is the whole table's. For "
-        f"a slice with one class nothing is bounded.{f' The JSON has {left} more slices.' if left else ''}",
+        f"{task.failure_probability / 2:g}, half of the failure probability; the other half is the whole table's."
+        + " For a slice with one class nothing is bounded." * one_class
+        + (f" The JSON has {left} more slices." if left else ""),
     )
 
 
