@@ -166,7 +166,7 @@ def test_an_interrupted_fit_goes_on_with_what_was_confirmed(tmp_path, monkeypatc
         add(notes, detail)
 
     def fit():
-        return model(ledger=ledger).fit(
+        return model(ledger=ledger, refusals=100).fit(
             POINTS[:2400], LABELS[:2400], PUBLIC, proposer=FIRST, folder=tmp_path / "private"
         )
 
@@ -186,7 +186,9 @@ def test_an_interrupted_fit_goes_on_with_what_was_confirmed(tmp_path, monkeypatc
     assert len(ledger.entries()) == 1
     other = LogisticRegression().fit(ELSEWHERE[:10], OTHERS[:10])
     with pytest.raises(InputError, match="differs in proposals"):
-        model(ledger=ledger).fit(POINTS[:2400], LABELS[:2400], PUBLIC, proposer=other, folder=tmp_path / "private")
+        model(ledger=ledger, refusals=100).fit(
+            POINTS[:2400], LABELS[:2400], PUBLIC, proposer=other, folder=tmp_path / "private"
+        )
 
 
 def test_auto_considers_confirmations_where_somebody_proposes():
