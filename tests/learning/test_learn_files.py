@@ -338,14 +338,13 @@ def test_an_earlier_ledger_is_not_resumed(folder, here):
     assert not ledger.exists()
 
 
-@pytest.mark.usefixtures("all_cores")
 def test_runs_killed_at_random_moments_pay_once_and_answer_once(folder):
     """A forest takes seconds; it is killed while it is read, trained, asked or written."""
     options = (
         "--learner",
         "sklearn.ensemble:RandomForestClassifier",
         "--set",
-        "n_estimators=20",
+        "n_estimators=40",
         "--set",
         "max_depth=4",
     )
