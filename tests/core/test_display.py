@@ -104,7 +104,7 @@ def test_bounds(model):
         picture(found.plot())
     assert "spread of the inputs" in unbiased.plot().svg
     nothing = np.zeros_like(anyone.rmse)
-    with pytest.raises(InputError, match="0 or inf alone"):
+    with pytest.raises(InputError, match="only 0 or inf"):
         type(anyone)(**{**vars(anyone), "rmse": nothing}).plot()
 
 
