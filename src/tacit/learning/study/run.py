@@ -440,7 +440,9 @@ def _check_anchor(task: Task) -> None:
     path = str(task.anchor.absolute())
     before = anchor.remembered(path)
     named, new = _place(task)
-    anchor.check(path, before, new_ledger=new and (named is None or not exists(named)), new_anchor=task.new_anchor)
+    missing = named is None or not exists(named)
+    if new or not (named and missing):  # a ledger that was mistyped is refused when it is opened
+        anchor.check(path, before, new_ledger=new and missing, new_anchor=task.new_anchor)
 
 
 def _place(task: Task) -> tuple[str | None, bool]:
