@@ -133,9 +133,11 @@ def _columns(table: Any) -> Mapping[str, Any]:
 
 
 def _values(column: Any) -> NDArray[Any]:
-    """The entries of a column. Of lists, and of Arrow's, Polars' and pandas' own types, each as it is: NumPy would make
-    floats of all whole numbers where one entry is missing, and text of all numbers where one is text; what a record
-    becomes must not depend on another.
+    """The entries of a column, each as it is.
+
+    NumPy would turn all whole numbers into floats where one entry is missing, and all numbers into text where one is
+    text. What a record becomes must not depend on another, so lists and columns of Arrow, Polars and pandas are
+    converted entry by entry.
     """
     if isinstance(column, list | tuple):
         listed = list(column)

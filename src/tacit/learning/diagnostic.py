@@ -22,7 +22,13 @@ _ORDERS = np.concatenate([np.arange(1.5, 12, 0.5), np.arange(12.0, 64), 2.0 ** n
 
 
 class DataDependentEpsilon:
-    """The data-dependent ε of GNMax's answers. It refuses to be compared, computed with, saved or sent."""
+    """The data-dependent ε of GNMax's answers. It refuses to be compared, computed with, saved or sent.
+
+    Parameters
+    ----------
+    loss
+        The figure, computed from private votes.
+    """
 
     __slots__ = ("__loss",)
     __hash__ = None  # type: ignore[assignment]

@@ -25,7 +25,13 @@ Number = int | float | Fraction | Decimal
 
 
 class Amount(NamedTuple):
-    """An amount of privacy, exactly."""
+    """An amount of privacy, exactly.
+
+    Attributes
+    ----------
+    epsilon, delta
+        The two parts of a budget or of a cost.
+    """
 
     epsilon: Decimal
     delta: Decimal

@@ -71,7 +71,19 @@ def has_password(where: str) -> bool:
 
 
 def named_place(option: str, where: str | None, url_file: Path | None) -> str | None:
-    """The ledger that a command names, by itself or in a file; everyone on a machine can read what commands say."""
+    """The ledger that a command names.
+
+    Everyone on a machine can read the arguments of commands, so an address with a password must come from a file.
+
+    Parameters
+    ----------
+    option
+        The option that names the ledger, for error messages.
+    where
+        The path or address that was given.
+    url_file
+        A file with the address, instead of `where`.
+    """
     if where is not None and (url_file is not None or has_password(where)):
         raise InputError(
             option,
@@ -296,7 +308,13 @@ def _connected(where: str) -> Any:
 
 
 def exists(where: str | Path) -> bool:
-    """Whether there is a file, or the ledger's table."""
+    """Whether a ledger is there.
+
+    Parameters
+    ----------
+    where
+        The path of an SQLite file, or the address of a PostgreSQL database.
+    """
     place = place_of(where)
     if "://" not in place:
         return Path(place).exists()

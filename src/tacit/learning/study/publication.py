@@ -1,5 +1,6 @@
-"""What may be published: the student, the labelled records and the report. All depend on private records only through
-the answers.
+"""What may be published: the student, the labelled records and the report.
+
+All of them depend on private records only through the answers.
 """
 
 from __future__ import annotations
