@@ -109,7 +109,7 @@ def from_arrays(secret: NDArray[np.int64], symbol: NDArray[np.int64], score: NDA
         first = 0.0
         for rows in SIZES:
             a, b = secret[:rows], output[:rows]
-            taken = seconds(lambda a=a, b=b, options=options: certify(a, b, delta=0.05, **options))  # type: ignore[misc]
+            taken = seconds(lambda a=a, b=b, options=options: certify(a, b, failure_probability=0.05, **options))  # type: ignore[misc]
             first = first or taken / rows
             print(
                 f"{name:24} {rows:9d} rows {taken:7.2f} s   {taken / rows / first:5.2f} × the cost a row of 100000, "

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from tacit.audit import attempts, audit, certify, membership, rows_needed
+from tacit.audit import Audit, attempts, certify, membership, rows_needed
 from tacit.report import Report
 
 rng = np.random.default_rng(0)
@@ -40,11 +40,11 @@ others, others_repaid, _ = applicants(2_000)
 # %% [markdown]
 # ## How many applicants does an audit take?
 #
-# Asked before anything is collected: to prove an advantage of at most 0.1, even for a model that leaks nothing.
+# Ask before collecting anything: how many rows prove an advantage of at most 0.1 for a model that leaks nothing?
 
 # %%
-ceiling, delta = 0.1, 0.05
-print(rows_needed(ceiling, delta=delta, loss="zero-one", values=1), "rows at least")
+ceiling, failure_probability = 0.1, 0.05
+print(rows_needed(ceiling, failure_probability=failure_probability, loss="zero-one", values=1), "rows at least")
 
 # %% [markdown]
 # ## Two models, one question: was this person a customer?
@@ -59,23 +59,13 @@ boosting.fit(customers, repaid)
 
 
 def audited(model, name):
-    """The certificate for the score to one digit, and the best of the attacks on it."""
+    """The verdict on the score to one digit, and the attacks on it."""
     table = membership(model, (customers, repaid), (others, others_repaid), draws=20_000)
     secret = np.where(table.member, "customer", "other")
     score = np.round(table.scores["confidence"], 1)
-    found = certify(secret, score, delta=delta, loss="joint", positive="customer", name=name)
-    tried = attempts(secret, score, certificate=found, methods=["threshold", "histogram"])
-    both = audit(
-        secret,
-        score,
-        delta=delta,
-        loss="joint",
-        positive="customer",
-        name=name,
-        attacks=[attempt.attack for attempt in tried],
-        require_advantage=ceiling,
-    )
-    return both, tried
+    found = certify(secret, score, failure_probability=failure_probability, positive="customer", name=name)
+    tried = attempts(secret, score, certificate=found, learners=["threshold", "histogram"])
+    return Audit(certificate=found, attacks=tried, require_advantage=ceiling), tried
 
 
 results = {}
@@ -96,17 +86,9 @@ for model, name in ((forest, "the forest's score"), (boosting, "the boosted mode
 people, _, sex = applicants(40_000)
 score = np.round(boosting.predict_proba(people)[:, 1], 1)
 words = np.where(sex == 1, "man", "woman")
-by_sex = certify(words, score, delta=delta, loss="joint", name="the boosted model's credit score")
-best = attempts(words, score, certificate=by_sex, methods=["threshold", "histogram"])
-fair = audit(
-    words,
-    score,
-    delta=delta,
-    loss="joint",
-    name="the boosted model's credit score",
-    attacks=[attempt.attack for attempt in best],
-    require_advantage=ceiling,
-)
+by_sex = certify(words, score, failure_probability=failure_probability, name="the boosted model's credit score")
+tried = attempts(words, score, certificate=by_sex, learners=["threshold", "histogram"])
+fair = Audit(certificate=by_sex, attacks=tried, require_advantage=ceiling)
 print(fair.verdict)
 print(f"a guess of the sex is right at most {by_sex.balanced_accuracy:.1%} of the time where a coin is right 50 %")
 

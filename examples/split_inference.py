@@ -80,7 +80,7 @@ noise = Gaussian(chosen.noise.sigma)
 named = identification_bound(phone, images[private], noise, seed=1)
 naming = Comparison(guarantee=named, attacks=[nearest_candidate(phone, images[private], noise, named, seed=2)])
 prior = Gallery(images[private])
-remains = bayes_bound(phone, prior, noise, seed=1).guarantee()
+remains = bayes_bound(phone, prior, noise, seed=1).guarantee
 decoder = trained_decoder(phone, images[public], noise, epochs=20, width=256)
 rebuilding = Comparison(
     guarantee=remains, attacks=[evaluate_decoder(decoder, phone, images[public], prior, noise, tries=4000, seed=3)]

@@ -1,7 +1,7 @@
 """Settings for every test.
 
 Hypothesis runs derandomised: a failure on one machine is a failure on every machine, and `make soundness` can tell
-a mutant that dies from a test that was lucky.
+a mutant that dies from a test that was lucky. It tries twice as many examples as `make test`.
 
 Teachers are trained one after another in the process of the test, and in that of a command that it starts: starting
 processes takes longer than most of these trainings. Tests of the processes themselves ask for `all_cores`.
@@ -16,7 +16,7 @@ from hypothesis import settings
 
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 
-settings.register_profile("tacit", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("tacit", max_examples=50, derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("tacit")
 
 # torchvision's wheel is a CUDA build: beside a CPU build of torch it imports only once its operators are declared.
@@ -32,10 +32,22 @@ def all_cores(monkeypatch):
     monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
 
 
+@pytest.fixture(scope="session")
+def parser():
+    """What typer makes of the commands, anew for each call of its own: it takes longer than most calls."""
+    from typer.main import get_command
+
+    from tacit import cli
+
+    return get_command(cli.app)
+
+
 @pytest.fixture
-def here(monkeypatch, capsys):
+def here(monkeypatch, capsys, parser):
     """The command line in this process, which need not load everything again."""
     from tacit import cli
+
+    monkeypatch.setattr(cli, "app", parser)
 
     def run_here(folder, *arguments):
         monkeypatch.chdir(folder)

@@ -104,7 +104,7 @@ class Quickest:
     def pytest_configure(self) -> None:
         from hypothesis import Phase, settings
 
-        settings.register_profile("mutant", settings(), phases=(Phase.explicit, Phase.generate))
+        settings.register_profile("mutant", settings(), max_examples=100, phases=(Phase.explicit, Phase.generate))
         settings.load_profile("mutant")
 
     @pytest.hookimpl(trylast=True)

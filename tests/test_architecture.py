@@ -5,9 +5,11 @@ import inspect
 import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
 
@@ -194,9 +196,9 @@ FILES_OF = {"bound": tacit.bound_files, "learn": tacit.learn_files, "audit": tac
 @pytest.mark.parametrize("name", FILES_OF)
 def test_a_command_and_its_function_have_the_same_defaults(name):
     """But for what belongs to a terminal: where a report goes, pictures for it, and how an address is meant."""
-    offered = {one.name: one for one in COMMANDS[name].params}
+    offered = {one.name: one for one in COMMANDS[name].params if not getattr(one, "hidden", False)}
     taken = inspect.signature(FILES_OF[name]).parameters
-    assert set(offered) - {"json", "report", "quiet", "insecure"} == set(taken) - {"advance", "pictures"}
+    assert set(offered) - {"json", "report", "quiet", "insecure"} == set(taken) - {"advance", "progress", "pictures"}
     for option, parameter in taken.items():
         if parameter.default is not inspect.Parameter.empty and option in offered:
             default = offered[option].default
@@ -211,8 +213,11 @@ def test_every_theorem_states_what_it_claims():
             assert function.side in ("at_least", "at_most")
             if module in APPLIED:
                 continue
-            for part in ("Statement.", "Assumptions.", "Direction.", "Reference."):
-                assert part in inspect.getdoc(function), f"{module}.{name} lacks {part}"
+            text = inspect.getdoc(function)
+            for part in ("Parameters\n---", "Returns\n---", "Notes\n---", "References\n---"):
+                assert f"\n\n{part}" in text, f"{module}.{name} lacks {part}"
+            for part in ("Statement.", "Assumptions.", "Direction."):
+                assert f"\n{part} " in text, f"{module}.{name} lacks {part}"
             proofs = (ROOT / "docs" / "proofs" / f"{module.rpartition('.')[2]}.md").read_text()
             assert f"`{name}`" in proofs, f"docs/proofs does not prove {module}.{name}"
 
@@ -227,7 +232,8 @@ def test_no_module_hides_a_public_name():
 
 def test_everything_public_has_a_docstring():
     paths = [path.relative_to(SOURCE.parent).with_suffix("") for path in FILES if path.name != "__main__.py"]
-    modules = [import_module(".".join(part for part in path.parts if part != "__init__")) for path in paths]
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of modules by their earlier names
+        modules = [import_module(".".join(part for part in path.parts if part != "__init__")) for path in paths]
     for module in modules:
         assert module.__doc__, module
         for name, value in inspect.getmembers(module, lambda x: inspect.isfunction(x) or inspect.isclass(x)):
@@ -253,7 +259,7 @@ def test_every_command_is_documented():
         assert f"## `tacit {name}`" in page
         assert command.help
         for parameter in command.params:
-            for option in parameter.opts:
+            for option in parameter.opts if not getattr(parameter, "hidden", False) else ():
                 assert f"`{option}" in page, f"docs/command-line.md does not explain {name} {option}"
 
 
@@ -281,17 +287,19 @@ def page_script(path):
 @pytest.mark.parametrize(
     "path", [path for path in DOCUMENTS if page_script(path)], ids=lambda path: str(path.relative_to(ROOT))
 )
-def test_the_code_of_the_documents_runs_and_prints_what_it_says(path, tmp_path):
-    """One script a page, in order; every `# → text` beside a print must be a line that it prints."""
+def test_the_code_of_the_documents_runs_and_prints_what_it_says(path, tmp_path, monkeypatch, capfd):
+    """One script a page, in order; every `# → text` beside a print must be a line that it prints.
+
+    In this process, which has loaded what most pages use.
+    """
     blocks = page_script(path)
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
-    here = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
-    finished = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, env=here, capture_output=True, text=True, check=False
-    )
-    assert finished.returncode == 0, finished.stderr
-    printed = finished.stdout.splitlines()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    with warnings.catch_warnings(action="default"):  # as a reader's interpreter has them
+        runpy.run_path(str(script), run_name="__main__")
+    printed = capfd.readouterr().out.splitlines()
     for promised in re.findall(r"# → (.*)", "\n".join(blocks)):
         assert promised in printed, f"{promised!r} is not among {printed}"
 

@@ -74,9 +74,14 @@ def network():
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_certificates_of_columns(kind):
     secret, output, score = (columns(values)[kind] for values in (member, seen, X[:, 0]))
-    assert certify(secret, output, delta=0.05) == certify(member, seen, delta=0.05)
-    assert certify(secret, score, delta=0.05, noise=0.1) == certify(member, X[:, 0], delta=0.05, noise=0.1)
-    assert audit(secret, output, delta=0.05).high == certify(member, seen, delta=0.05).advantage
+    assert certify(secret, output, failure_probability=0.05) == certify(member, seen, failure_probability=0.05)
+    assert certify(secret, score, failure_probability=0.05, noise=0.1) == certify(
+        member, X[:, 0], failure_probability=0.05, noise=0.1
+    )
+    assert (
+        audit(secret, output, failure_probability=0.05).high
+        == certify(member, seen, failure_probability=0.05).advantage
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,7 @@ def test_certificates_of_columns(kind):
     ids=lambda column: f"{type(column).__module__.partition('.')[0]} {getattr(column, 'dtype', '')}",
 )
 def test_certificates_of_text(column):
-    assert certify(member, column, delta=0.05) == certify(member, words, delta=0.05)
+    assert certify(member, column, failure_probability=0.05) == certify(member, words, failure_probability=0.05)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +113,8 @@ def test_certificates_of_text(column):
 )
 def test_certificates_of_tables(table):
     both = {"number": seen, "word": words}
-    found = certify(member, table, delta=0.05)
-    assert found == certify(member, both, delta=0.05)
+    found = certify(member, table, failure_probability=0.05)
+    assert found == certify(member, both, failure_probability=0.05)
     attacked, expected = (attempts(member, one, certificate=found, methods=["histogram"]) for one in (table, both))
     assert attacked == expected
     student = Columns().fit(both)
@@ -118,7 +123,9 @@ def test_certificates_of_tables(table):
 
 def test_several_columns_of_a_tensor():
     matrix = np.column_stack([seen, y])
-    assert certify(member, torch.tensor(matrix), delta=0.05) == certify(member, matrix, delta=0.05)
+    assert certify(member, torch.tensor(matrix), failure_probability=0.05) == certify(
+        member, matrix, failure_probability=0.05
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +141,7 @@ def test_several_columns_of_a_tensor():
 )
 def test_missing_entries_are_refused_in_every_container(column):
     with pytest.raises(InputError, match=r"missing|one type"):
-        certify(member, column, delta=0.05)
+        certify(member, column, failure_probability=0.05)
 
 
 def test_what_a_record_becomes_depends_on_no_other():
@@ -150,10 +157,10 @@ def test_what_a_record_becomes_depends_on_no_other():
 
 
 def test_tables_that_are_none():
-    with pytest.raises(InputError, match="names of their own"):
-        certify(member, pa.table([seen, seen], names=["a", "a"]), delta=0.05)
+    with pytest.raises(InputError, match="must have different names"):
+        certify(member, pa.table([seen, seen], names=["a", "a"]), failure_probability=0.05)
     with pytest.raises(InputError, match="collect it first"):
-        certify(member, pl.LazyFrame({"a": seen}), delta=0.05)
+        certify(member, pl.LazyFrame({"a": seen}), failure_probability=0.05)
     with pytest.raises(InputError, match="a dict of columns or a data frame"):
         Columns().fit(X)
 
@@ -250,6 +257,6 @@ def test_hugging_face():
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     model = ViTModel(ViTConfig(image_size=32, patch_size=16, **sizes)).eval()
-    with pytest.raises(InputError, match="wrap a module that returns an object"):
+    with pytest.raises(InputError, match="wrap a module that returns a tuple"):
         identification_bound(model, IMAGES, NOISE, draws=200)
     assert 1 / 6 < identification_bound(Pooled(model), IMAGES, NOISE, draws=200).value < 1

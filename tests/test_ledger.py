@@ -31,10 +31,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit import BudgetSpentError, InputError
-from tacit.ledger import Amount, Ledger, anchor, database, records, statement
+from tacit.ledger import Amount, Ledger, anchor, database, entries, statement
 from tacit.runtime.files import write_new, write_whole
 
-PROCESSES, SPENDS, KILLS = 8, 50, 18
+PROCESSES, SPENDS, KILLS = 5, 80, 18
 
 
 @pytest.fixture(scope="session")
@@ -140,7 +140,7 @@ def test_an_entry_says_what_was_run_what_it_cost_and_what_is_left(where):
     assert (again.spent, again.remaining) == (entry.spent, entry.remaining)
 
 
-def test_a_spent_budget_refuses_and_records_nothing(where):
+def test_a_spent_budget_refuses_and_adds_nothing(where):
     opened = Ledger.open(where, epsilon=1, delta=1e-5)
     opened.spend("one", epsilon=0.75, delta=1e-5)
     before = opened.verify()
@@ -193,10 +193,10 @@ def test_entries_notes_and_ledgers_travel_between_processes(where):
     assert json.loads(json.dumps(entry.to_dict()))["spent"] == {"epsilon": "1", "delta": "0"}
 
 
-def test_a_thousand_tenths_are_a_hundred(fast):
-    """In floating point they are 99.9999999999986, and 1 000 times the float itself is more than 100."""
-    opened = new(fast, 100)
-    for _ in range(1000):
+def test_a_hundred_tenths_are_ten(fast):
+    """In floating point they are 9.99999999999998, and 100 times the float itself is more than 10."""
+    opened = new(fast, 10)
+    for _ in range(100):
         opened.spend("a tenth", epsilon=0.1)
     assert opened.remaining.epsilon == 0
     with pytest.raises(BudgetSpentError):
@@ -422,7 +422,7 @@ for _ in range(kills // 3):
 
 
 def test_kill_9_loses_nothing_that_was_told_and_leaves_nothing_half(where, tmp_path):
-    """Nor does it leave a record that was told ahead of the anchor, or the anchor ahead of the ledger."""
+    """Nor does it leave an entry that was told ahead of the anchor, or the anchor ahead of the ledger."""
     (output,) = outputs([started(KILLER, where, KILLS, tmp_path / "anchor.json")])
     told = output.split()
     opened = Ledger.open(where)
@@ -501,7 +501,7 @@ def test_a_commit_waits_for_the_disk(where):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
-def test_a_full_disk_records_nothing(tmp_path):
+def test_a_full_disk_adds_nothing(tmp_path):
     import resource
 
     opened = new(tmp_path, 1)
@@ -592,7 +592,7 @@ def test_damaged_files_are_refused_or_harmless(fast):
     content = Path(whole.where).read_bytes()
     expected = seen_of(whole.where)
     damaged, chance, refused = fast / "damaged.db", random.Random(5), []  # noqa: S311
-    for _ in range(300):
+    for _ in range(100):
         changed = bytearray(content)
         if chance.random() < 0.3:
             del changed[chance.randrange(len(changed)) :]
@@ -604,7 +604,7 @@ def test_damaged_files_are_refused_or_harmless(fast):
             assert seen_of(damaged) == expected
         except InputError as error:
             refused.append(str(error))
-    assert len(refused) > 100
+    assert len(refused) > 30
     assert not any("\n" in line for line in refused)
 
 
@@ -643,7 +643,7 @@ def test_strange_values_in_any_column_are_refused_in_one_line(fast):
     assert not any("\n" in line for line in refused)
 
 
-def test_the_command_says_one_line_about_a_damaged_ledger(tmp_path):
+def test_the_command_says_one_line_about_a_damaged_ledger(tmp_path, here):
     path = tmp_path / "ledger.db"
     content = bytearray(Path(filled(path).where).read_bytes())
     for case in (
@@ -653,9 +653,7 @@ def test_the_command_says_one_line_about_a_damaged_ledger(tmp_path):
         bytes(content[:20]) + b"\xff" * 80,
     ):
         path.write_bytes(case)
-        finished = subprocess.run(
-            [sys.executable, "-m", "tacit", "ledger", path], capture_output=True, text=True, check=False
-        )
+        finished = here(tmp_path, "ledger", path)
         assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (2, "", 1)
 
 
@@ -681,16 +679,16 @@ def forged(opened, epsilon):
     rows = {name: [dict(row._mapping) for row in found] for name, found in rows_of(opened.where).items()}
     (state,) = rows["tacit_ledger"]
     spent = opened.spent.epsilon + Decimal(epsilon)
-    record = {**records.as_columns(Amount(Decimal(epsilon), Decimal(0))), "spent_epsilon": f"{spent:f}"}
+    record = {**entries.as_columns(Amount(Decimal(epsilon), Decimal(0))), "spent_epsilon": f"{spent:f}"}
     record |= {
         "id": state["last"] + 1,
         "entry": state["last"] + 1,
         "number": 0,
-        "time": records.now(),
+        "time": entries.now(),
         "what": "refund",
     }
     record |= {"spent_delta": state["spent_delta"], "detail": {}, "previous": state["digest"]}
-    record["digest"] = records.digest_of(record)
+    record["digest"] = entries.digest_of(record)
     rows["tacit_records"].append({**record, "detail": "{}"})
     moved = {name: record[name] for name in ("digest", "spent_epsilon", "spent_delta")}
     rows["tacit_ledger"] = [{**state, "last": record["id"], **moved}]
@@ -742,9 +740,9 @@ def test_an_analyst_can_spend_and_nothing_else(postgresql):
 
     def tried(**changes):
         rows = forged(ledger, str(changes.pop("cost", "0.1")))
-        record = {**rows["tacit_records"][-1], "time": records.now(), **changes}
+        record = {**rows["tacit_records"][-1], "time": entries.now(), **changes}
         if "digest" not in changes:
-            record["digest"] = records.digest_of({**record, "detail": json.loads(record["detail"])})
+            record["digest"] = entries.digest_of({**record, "detail": json.loads(record["detail"])})
         with database.transaction(place, write=True) as connection:
             database.append(connection, {**record, "detail": json.loads(record["detail"])})
 
@@ -789,7 +787,7 @@ def added_as_it_is(place, detail, moment=None, **chosen):
         record |= {"time": moment or database.time_in(connection), "what": "x", "epsilon": "0", "delta": "0"}
         record |= {name: state[name] for name in ("spent_epsilon", "spent_delta")}
         record |= {"detail": detail, "previous": state["digest"]}
-        record["digest"] = records.digest_of(record)
+        record["digest"] = entries.digest_of(record)
         fields = ", ".join(f":{name}" for name in record)
         connection.execute(sqlalchemy.text(f"SELECT tacit_append(ROW({fields})::tacit_records)"), record)
 
@@ -825,12 +823,12 @@ def test_nobody_can_add_what_python_would_write_in_another_way(postgresql):
             with pytest.raises(InputError) as failure:
                 added_as_it_is(place, detail, **chosen)
             one_line(failure)
-    for moment in ("now", "today", "2024-01-01", records.now()[:-6], f" {records.now()}", records.now()[:19] + "Z"):
+    for moment in ("now", "today", "2024-01-01", entries.now()[:-6], f" {entries.now()}", entries.now()[:19] + "Z"):
         with pytest.raises(InputError, match="must be a ledger that can be read and written here") as failure:
             added_as_it_is(place, "{}", moment)
         one_line(failure)
     assert owner.entries() == ()
-    added_as_it_is(place, '{"a":1}', records.now())
+    added_as_it_is(place, '{"a":1}', entries.now())
     owner.verify()
 
 
@@ -910,14 +908,12 @@ def test_an_earlier_ledger_is_refused_by_who_remembers_a_later_one(where, tmp_pa
         lambda: plain.spend("third", epsilon=0.1),
     ]
     for door in doors:
-        with pytest.raises(
-            InputError, match=r"must hold record 3 that (the anchor|this process).* remembers"
-        ) as failure:
+        with pytest.raises(InputError, match=r"must hold link 3 that (the anchor|this process).* remembers") as failure:
             door()
         one_line(failure)
     Ledger.open(where).spend("another second", epsilon=0.1)
     Ledger.open(where).note(1, {})
-    with pytest.raises(InputError, match=r"must hold record 3 .* got 'another record there'"):
+    with pytest.raises(InputError, match=r"must hold link 3 .* got 'another link there'"):
         Ledger.open(where, anchor=file)
     written(where, latest)
     opened.spend("third", epsilon=0.1)
@@ -947,7 +943,7 @@ def test_an_open_ledger_remembers_all_that_it_met(where):
         door(opened)
         written(where, earlier)
         for again in (lambda opened=opened: opened.remaining, lambda opened=opened: opened.spend("x", epsilon=1.5)):
-            with pytest.raises(InputError, match="must hold record 1 that this process remembers"):
+            with pytest.raises(InputError, match="must hold link 1 that this process remembers"):
                 again()
         execute(where, "DELETE FROM tacit_seals")
 
@@ -974,7 +970,7 @@ def test_another_ledger_under_an_open_one_is_refused(tmp_path):
     opened = Ledger.open(tmp_path / "ledger.db", epsilon=10, delta=0)
     Path(opened.where).unlink()
     Ledger.open(tmp_path / "ledger.db", epsilon=1, delta=0)
-    with pytest.raises(InputError, match="must hold record 0 that this process remembers"):
+    with pytest.raises(InputError, match="must hold link 0 that this process remembers"):
         opened.spend("x", epsilon=5)
 
 
@@ -985,7 +981,7 @@ def test_a_spend_verifies_what_it_builds_on(where):
             opened.spend("x", epsilon=1.5)
         before = rows_of(where)
         execute(where, forgery)
-        with pytest.raises(InputError, match=r"record 1 of .* must be as it was written"):
+        with pytest.raises(InputError, match=r"link 1 of .* must be as it was written"):
             opened.spend("x", epsilon=1)
         written(where, before)
     opened.spend("x", epsilon=0.5)
@@ -1032,7 +1028,7 @@ def test_an_anchor_that_is_a_link_moves_where_it_lies(tmp_path):
     assert [path.name for path in real.parent.iterdir()] == ["real.json"]
     real.unlink()
     for missing in (lambda: Ledger.open(opened.where, anchor=link), lambda: opened.spend("y", epsilon=0.1)):
-        with pytest.raises(InputError, match="must be a file that is there"):
+        with pytest.raises(InputError, match="must be a file that exists"):
             missing()
     link.unlink()
     link.symlink_to(link)
@@ -1051,16 +1047,16 @@ def test_an_anchor_is_made_with_its_ledger_or_when_asked_for(where, tmp_path):
         lambda: opened.anchored(mistyped),
         lambda: statement(where, anchor=mistyped),
     ):
-        with pytest.raises(InputError, match=r"the anchor must be a file that is there.* --new-anchor") as failure:
+        with pytest.raises(InputError, match=r"the anchor must be a file that exists.* --new-anchor") as failure:
             refused()
         one_line(failure)
     assert not mistyped.exists()
     text = statement(where, anchor=mistyped, new_anchor=True).to_text()
-    assert "is new, and remembers record 1" in " ".join(text.split())
+    assert "is new, and remembers link 1" in " ".join(text.split())
     assert mistyped.read_text() == file.read_text()
     Ledger.open(where, anchor=mistyped, new_anchor=True)  # as it is: it must remember this ledger all the same
     file.unlink()
-    with pytest.raises(InputError, match="must be a file that is there"):
+    with pytest.raises(InputError, match="must be a file that exists"):
         opened.spend("y", epsilon=0.5)
     assert Ledger.open(where).spent.epsilon == Decimal("0.5")
 
@@ -1086,7 +1082,8 @@ def test_clocks_that_go_back_are_noted(tmp_path, monkeypatch):
     opened.spend("late", epsilon=0.1)
     assert opened.to_dict()["clock_went_back"] == [early.id]
     assert (
-        f"The clock went back: earlier than a record before them are {early.id}." in statement(opened.where).to_text()
+        f"The clock went back: these links are earlier than one before them: {early.id}."
+        in statement(opened.where).to_text()
     )
 
 
@@ -1094,47 +1091,47 @@ KEY = b"k" * 32
 
 
 def test_seals_show_a_chain_that_was_made_anew(where, tmp_path):
-    """Who owns the database changes records and takes all digests again: the chain verifies, the seal does not."""
+    """Who owns the database changes entries and takes all digests again: the chain verifies, the seal does not."""
     opened = filled(where)
     key = tmp_path / "owner.key"
     key.write_bytes(KEY)
     key.chmod(0o600)
     with pytest.raises(
-        InputError, match="must hold one to be checked, or sealed again, with a key, got 'no seal'"
+        InputError, match="must have been sealed before it can be checked, or sealed again, with a key, got 'no seal'"
     ) as failure:
         opened.sealed(KEY)
     one_line(failure)
-    assert "cannot know: whether someone who can write to the database made all records anew" in " ".join(
+    assert "cannot know: whether somebody who can write to the database forged the whole chain" in " ".join(
         statement(where).to_text().split()
     )
     first = statement(where, key=key, sign_first=True, anchor=tmp_path / "a.json", new_anchor=True)
     text = " ".join(first.to_text().split())
-    assert "Sealed now, for the first time: records 0 to 6." in text
+    assert "Sealed now, for the first time: links 0 to 6." in text
     assert "nobody without it" not in text
-    assert "cannot know: whether someone who can write to the database made all records anew" in text
+    assert "cannot know: whether somebody who can write to the database forged the whole chain" in text
     assert first.detail["sealed"] == {"before": None, "now": 6}
     opened.spend("later", epsilon=0.1)
     assert opened.sealed(KEY) == 6
     text = " ".join(statement(where, key=key, anchor=tmp_path / "a.json").to_text().split())
-    assert "has sealed records 0 to 6 before: nobody without it made them anew, or changed them, since." in text
-    assert "Records 7 to 7 came later, and have no seal." in text
-    assert "since record 6, which the anchor" in text
+    assert "had sealed links 0 to 6 before: nobody without it has changed them since." in text
+    assert "Links 7 to 7 came later, and have no seal." in text
+    assert "since link 6, which the anchor" in text
     assert "cannot know" not in text
-    with pytest.raises(InputError, match="must be that of this key on this record") as failure:
+    with pytest.raises(InputError, match="must be that of this key on this link") as failure:
         opened.sealed(b"another key, as long as the first one")
     one_line(failure)
-    with pytest.raises(InputError, match="must be that of this key on this record"):
+    with pytest.raises(InputError, match="must be that of this key on this link"):
         opened.seal(b"another key, as long as the first one")
     rows = {name: [dict(row._mapping) for row in found] for name, found in rows_of(where).items()}
     previous = rows["tacit_records"][0]["previous"]
     for row in rows["tacit_records"]:
         row |= {"previous": previous, "what": "harmless"}
-        row["digest"] = previous = records.digest_of({**row, "detail": json.loads(row["detail"])})
+        row["digest"] = previous = entries.digest_of({**row, "detail": json.loads(row["detail"])})
     rows["tacit_ledger"][0]["digest"] = previous
     written(where, rows)
     forgery = Ledger.open(where)
     forgery.verify()
-    with pytest.raises(InputError, match=r"the seal of record 6 .* must be that of this key"):
+    with pytest.raises(InputError, match=r"the seal of link 6 .* must be that of this key"):
         forgery.sealed(KEY)
 
 
@@ -1147,7 +1144,7 @@ def test_a_ledger_without_seals_is_not_vouched_for_by_the_way(where, tmp_path):
     fresh = rows_of(where)
     for refused in (lambda: opened.seal(KEY), lambda: statement(where, key=key, sign=True)):
         with pytest.raises(
-            InputError, match=r"got 'no seal'; if you have sealed it before, it was made anew"
+            InputError, match=r"got 'no seal'; if you sealed it before, somebody made it anew"
         ) as failure:
             refused()
         one_line(failure)
@@ -1155,8 +1152,8 @@ def test_a_ledger_without_seals_is_not_vouched_for_by_the_way(where, tmp_path):
     opened.spend("later", epsilon=0.1)
     signed = statement(where, key=key, sign=True)
     text = " ".join(signed.to_text().split())
-    assert "has sealed records 0 to 6 before" in text
-    assert "Sealed now, for the first time: records 7 to 7." in text
+    assert "had sealed links 0 to 6 before" in text
+    assert "Sealed now, for the first time: links 7 to 7." in text
     assert signed.detail["sealed"] == {"before": 6, "now": 7}
     assert statement(where, key=key, sign=True).detail["sealed"] == {"before": 7, "now": 7}
     for refused in (lambda: opened.seal(KEY, first=True), lambda: statement(where, key=key, sign_first=True)):
@@ -1178,7 +1175,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path):
     key.write_bytes(KEY)
     for mode in (0o644, 0o640, 0o604):
         key.chmod(mode)
-        with pytest.raises(InputError, match="--key must be a file that you can read, and nobody else") as failure:
+        with pytest.raises(InputError, match="--key must be a file that only you can read") as failure:
             statement(opened.where, key=key)
         one_line(failure)
     key.chmod(0o400)
@@ -1280,13 +1277,13 @@ def test_entries_say_what_they_protect_and_different_kinds_promise_nothing_toget
     page = statement(opened.where)
     text = " ".join(page.to_text().split())
     assert "one record" not in text
-    assert "All entries are about the same thing, one label changed" in text
+    assert "All entries compare data that differ in the same way, one label changed" in text
     assert "labels: ε = 1 and δ = 0, one label changed." in text
-    assert opened.guarantee().value == 5
-    assert opened.guarantee().quantity.endswith("one label changed")
+    assert opened.guarantee.value == 5
+    assert opened.guarantee.quantity.endswith("one label changed")
     opened.spend("records", epsilon=2, delta=1e-6)
     opened.spend("labels again", epsilon=0.5, detail={"neighbours": "one label changed"})
-    assert opened.guarantee().value == math.inf
+    assert opened.guarantee.value == math.inf
     text = " ".join(statement(opened.where).to_text().split())
     assert "not bounded" in text
     assert (
@@ -1322,11 +1319,10 @@ def test_no_message_quotes_a_password(place, tmp_path, monkeypatch):
     assert "secret" not in one_line(failure)
 
 
-def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path):
+def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path, here):
     opened = filled(postgresql)
     secret = postgresql.replace("postgres:@", "postgres:secret@")
-    command = [sys.executable, "-m", "tacit", "ledger"]
-    refused = subprocess.run([*command, secret], capture_output=True, text=True, check=False)
+    refused = here(tmp_path, "ledger", secret)
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
     assert "must hold no password" in refused.stderr
     assert "secret" not in refused.stderr
@@ -1334,7 +1330,7 @@ def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path):
     file.write_text(f"{secret}\n")
     for mode, code in ((0o644, 2), (0o600, 0)):
         file.chmod(mode)
-        finished = subprocess.run([*command, "--ledger-url-file", file], capture_output=True, text=True, check=False)
+        finished = here(tmp_path, "ledger", "--ledger-url-file", file)
         assert finished.returncode == code
         assert "secret" not in finished.stdout + finished.stderr
     assert opened.verify() in finished.stdout.replace("\n", "")
@@ -1344,7 +1340,7 @@ def test_commands_take_a_password_from_a_file_alone(postgresql, tmp_path):
         [],
         [postgresql, "--sign"],
     ):
-        finished = subprocess.run([*command, *extra], capture_output=True, text=True, check=False)
+        finished = here(tmp_path, "ledger", *extra)
         assert (finished.returncode, finished.stderr.count("\n")) == (2, 1)
 
 
@@ -1352,7 +1348,7 @@ def test_a_password_is_not_shown(postgresql):
     opened = Ledger.open(postgresql.replace("postgres:@", "postgres:secret@"), epsilon=1, delta=0)
     with pytest.raises(BudgetSpentError) as failure:
         opened.spend("x", epsilon=2)
-    assert "secret" not in f"{opened!r} {failure.value} {opened.guarantee()!r} {statement(opened.where).to_text()}"
+    assert "secret" not in f"{opened!r} {failure.value} {opened.guarantee!r} {statement(opened.where).to_text()}"
 
 
 @pytest.mark.parametrize(
@@ -1449,21 +1445,34 @@ def test_exports_replace_no_ledger(tmp_path):
     anchored.verify()
 
 
-def test_the_command_shows_the_ledger_or_one_line(where, tmp_path):
+def test_the_command_shows_the_ledger_or_one_line(where, tmp_path, here):
     filled(where)
-    command = [sys.executable, "-m", "tacit", "ledger", where]
-    shown = subprocess.run(
-        [*command, "--json", tmp_path / "out.json"], capture_output=True, text=True, check=True
-    ).stdout
-    text = " ".join(shown.split())
+    shown = here(tmp_path, "ledger", where, "--json", tmp_path / "out.json")
+    assert shown.returncode == 0, shown.stderr
+    text = " ".join(shown.stdout.split())
     assert "Entries: 3. Spent: ε = 1.5 and δ = 0.000003. Remaining: ε = 0.5 and δ = 0.000007." in text
     assert "release 2: ε = 0.5 and δ = 0.000001, one record added or removed." in text
     assert len(json.loads((tmp_path / "out.json").read_text())["detail"]["ledger"]["records"]) == 7
     execute(where, FORGERIES[1])
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finished = here(tmp_path, "ledger", where)
     assert (finished.returncode, finished.stdout) == (2, "")
-    assert finished.stderr.startswith("tacit: error: record 3 of ")
+    assert finished.stderr.startswith("tacit: error: link 3 of ")
     assert finished.stderr.count("\n") == 1
+
+
+def test_entries_are_numbered_without_gaps_and_notes_are_counted(tmp_path):
+    text = " ".join(statement(filled(tmp_path / "ledger.db").where).to_text().split())
+    assert "links 0 (the budget) to 6, which are 3 entries and 3 notes" in text
+    for number in range(3):
+        assert re.search(rf"\b{number + 1}\. \S+Z, release {number}:", text)
+
+
+def test_a_page_of_no_ledger_does_not_offer_to_make_one(tmp_path):
+    with pytest.raises(InputError, match="must be a ledger that exists") as failure:
+        statement(tmp_path / "mistyped.db")
+    one_line(failure)
+    assert "--new-ledger" not in str(failure.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("package", "place"), [("sqlalchemy", "x.db"), ("psycopg", "postgresql://localhost/x")])

@@ -7,6 +7,7 @@ and those that another one called do not count, as their proofs are part of its 
 import contextlib
 import dataclasses
 import functools
+import inspect
 import json
 import os
 import re
@@ -82,6 +83,16 @@ def assert_proven(guarantee):
     assert guarantee.references or guarantee.theorem[0].startswith("none:")
 
 
+def assert_found_by_words(guarantee):
+    """`tacit proof` takes the words that a report prints beside the names, and finds one of the functions."""
+    for words in set(guarantee.theorem) - set(guarantee.references):
+        found = proofs([words])
+        pages = {f"docs/proofs/{name.split('.')[1]}.md" for name in guarantee.references}
+        assert {theorem.name for theorem in found.theorems} & set(guarantee.references) or pages & dict(
+            found.pages
+        ).keys(), words
+
+
 INPUTS = np.random.default_rng(0).normal(size=(3, 1, 2, 2))
 
 
@@ -120,8 +131,9 @@ def test_bounds_name_what_they_are_made_of_for_every_noise(noise):
     }
     for make in bounds.values():
         with noted() as called:
-            found = make().guarantee(0, (0, 0, 0))
+            found = make().guarantee_of(0, (0, 0, 0))
         assert_proven(found)
+        assert_found_by_words(found)
         # Noise known by draws goes by its slope alone where a shift is too long for them.
         assert set(found.references) == called
 
@@ -137,11 +149,11 @@ def mixture():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda noise: reconstruction.multipoint_bounds(features, INPUTS, noise).guarantee(0, (0, 0, 0)),
+        lambda noise: reconstruction.multipoint_bounds(features, INPUTS, noise).guarantee_of(0, (0, 0, 0)),
         lambda noise: reconstruction.identification_bound(features, INPUTS, noise, draws=200),
-        lambda noise: reconstruction.twins(features, INPUTS, noise, steps=2).guarantee(0),
-        lambda noise: reconstruction.bayes_bound(features, gallery(), noise, draws=200).guarantee(),
-        lambda noise: reconstruction.bayes_bound(features, mixture(), noise, draws=200).guarantee(),
+        lambda noise: reconstruction.twins(features, INPUTS, noise, steps=2).guarantee_of(0),
+        lambda noise: reconstruction.bayes_bound(features, gallery(), noise, draws=200).guarantee,
+        lambda noise: reconstruction.bayes_bound(features, mixture(), noise, draws=200).guarantee,
         lambda noise: reconstruction.posterior_bound(features, mixture(), noise, steps=2, inputs=30).guarantee,
     ],
     ids=["multi-point", "naming", "twins", "gallery", "mixture", "chains"],
@@ -151,15 +163,16 @@ def test_bounds_for_gaussian_noise_name_what_they_are_made_of(make, noise):
     with noted() as called:
         found = make(noise)
     assert_proven(found)
+    assert_found_by_words(found)
     assert set(found.references) == called
 
 
 def test_bounds_on_modes_name_their_own_theorem():
     noise = reconstruction.Gaussian(0.5)
     bounds = reconstruction.bayes_bound(features, gallery(), noise, draws=200, mode_draws=100)
-    assert "theory.estimation.gallery_coordinate_mse" in bounds.mode_guarantee((0, 0, 0)).theorem
-    assert "theory.estimation.gallery_coordinate_mse" not in bounds.guarantee().theorem
-    assert_proven(bounds.mode_guarantee((0, 0, 0)))
+    assert "theory.estimation.gallery_coordinate_mse" in bounds.guarantee_of((0, 0, 0)).theorem
+    assert "theory.estimation.gallery_coordinate_mse" not in bounds.guarantee.theorem
+    assert_proven(bounds.guarantee_of((0, 0, 0)))
 
 
 def test_medians_name_what_their_bounds_name():
@@ -168,10 +181,10 @@ def test_medians_name_what_their_bounds_name():
     for noise in (NOISES[0], NOISES[2], NOISES[4]):
         options = {"spread": 1.0, "noise": noise, "feature_error": 1e-6}
         two = reconstruction.two_point_bounds(features, INPUTS[:1], noise)
-        assert median_guarantee("two-point", two.rmse, **options).theorem == two.guarantee(0, (0, 0, 0)).theorem
+        assert median_guarantee("two-point", two.rmse, **options).theorem == two.guarantee_of(0, (0, 0, 0)).theorem
         single = reconstruction.single_mode_bounds(features, INPUTS[:1], noise, steps=[1e-3])
         hcr = median_guarantee("hcr", single.std, how=", size 3", **options)
-        assert hcr.references == single.guarantee(0, (0, 0, 0)).references
+        assert hcr.references == single.guarantee_of(0, (0, 0, 0)).references
         assert "size 3" in hcr.theorem_text
     points = reconstruction.multipoint_bounds(features, INPUTS, NOISES[0])
     options["noise"] = NOISES[0]
@@ -199,7 +212,7 @@ ONLY_REFUSES = {"theory.certificates.characteristic_limit"}
 @pytest.mark.parametrize("loss", ["squared", "log", "zero-one", "joint"])
 @pytest.mark.parametrize("kind", list(OUTPUTS))
 def test_every_reading_of_a_certificate_names_what_it_is_made_of(kind, loss, form):
-    options = {"secret": SECRET, "loss": loss, "form": form, "delta": 0.05, **OUTPUTS[kind]}
+    options = {"secret": SECRET, "loss": loss, "form": form, "failure_probability": 0.05, **OUTPUTS[kind]}
     if kind == "lipschitz" and loss != "squared":
         pytest.skip("no theorem")
     with noted() as called:
@@ -210,6 +223,7 @@ def test_every_reading_of_a_certificate_names_what_it_is_made_of(kind, loss, for
         with noted() as read:
             found = certificate.guarantee_of(reading)
         assert_proven(found)
+        assert_found_by_words(found)
         assert read <= set(found.references) <= base | read
         named |= set(found.references)
     assert base <= named
@@ -221,19 +235,20 @@ def test_every_reading_of_a_certificate_names_what_it_is_made_of(kind, loss, for
 
 def test_printed_certificates_name_the_printed_theorems():
     for loss, alphabet, name in (("squared", None, "printed_squared_loss"), ("log", 2, "printed_log_loss")):
-        options = {"sampling": "pairs", "form": "printed", "alphabet": alphabet, "delta": 0.05}
+        options = {"sampling": "pairs", "form": "printed", "alphabet": alphabet, "failure_probability": 0.05}
         found = audit.certify(SECRET, LETTERS, loss=loss, **options).guarantee
         assert f"theory.certificates.{name}" in found.references
         assert_proven(found)
+        assert_found_by_words(found)
     found = audit.certify_network(
-        0.9, positives=300, negatives=300, neurons=10, barron=1.0, diameter=1.0, delta=0.05
+        0.9, positives=300, negatives=300, neurons=10, barron=1.0, diameter=1.0, failure_probability=0.05
     ).guarantee
     assert_proven(found)
     assert "theory.certificates.printed_network_loss" in found.references
 
 
 def test_a_slice_of_one_class_names_nothing():
-    found = audit.certify_slices(SECRET, LETTERS, np.where(SECRET, "x", "y"), delta=0.05)
+    found = audit.certify_slices(SECRET, LETTERS, np.where(SECRET, "x", "y"), failure_probability=0.05)
     for certificate in found.values():
         for reading in READINGS:
             assert certificate.guarantee_of(reading).references == ()
@@ -254,8 +269,9 @@ MECHANISMS = [
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_mechanisms_name_what_their_loss_is_made_of(mechanism):
     with noted() as called:
-        found = mechanism.guarantee()
+        found = mechanism.guarantee
     assert_proven(found)
+    assert_found_by_words(found)
     # Constants may be sought by other functions; that they suffice is what is named.
     sought = {name for name in called if name.rpartition("_")[2] in ("scale", "threshold", "sigma")}
     assert set(found.references) == called - sought
@@ -292,7 +308,7 @@ def test_plans_name_the_costs_of_their_rows():
 
 
 def test_the_proof_of_the_ledger_can_be_printed(tmp_path):
-    found = Ledger.open(tmp_path / "ledger.sqlite", epsilon=1, delta=0).guarantee()
+    found = Ledger.open(tmp_path / "ledger.sqlite", epsilon=1, delta=0).guarantee
     (command,) = re.findall(r"tacit proof (\w+)", found.theorem_text)
     ((page, text),) = proofs([command]).pages
     assert page == "docs/ledger.md"
@@ -317,12 +333,20 @@ def test_all_theorems_are_found_without_importing_them():
         assert theorem.side == MARKED[name].side
         assert theorem.proof, f"{theorem.page} has no section about {name}"
         assert (ROOT / theorem.page).is_file()
-        assert "Statement." in theorem.statement
+        assert [part for part, text in theorem.stated if text] == [
+            "Statement",
+            "Assumptions",
+            "Direction",
+            "References",
+        ]
+        assert [parameter for parameter, text in theorem.parameters if text] == list(
+            inspect.signature(MARKED[name]).parameters
+        )
 
 
 def test_the_proof_is_two_hops_from_a_printed_number(here, tmp_path):
     """From text, JSON and page alike: what stands beside the number is what the command takes."""
-    guarantee = audit.certify(SECRET, LETTERS, delta=0.05).guarantee
+    guarantee = audit.certify(SECRET, LETTERS, failure_probability=0.05).guarantee
     made = Report(command="audit", title="T", summary=("S.",), comparisons=(Comparison(guarantee=guarantee),))
     (command,) = re.findall(r"proof      tacit (proof .*)", made.to_text())
     printed = here(tmp_path, *command.split()).stdout
@@ -333,7 +357,7 @@ def test_the_proof_is_two_hops_from_a_printed_number(here, tmp_path):
         assert f"{name} " in page.text
         assert f"tacit proof {theorem.short}" in page.text
         assert dict(theorem.stated)["Statement"] in page.text
-        assert theorem.statement in printed
+        assert " ".join(theorem.statement.split()) in " ".join(printed.split())
         assert f"Proof ({theorem.page})" in printed
     data = json.loads(made.to_json())["comparisons"][0]["guarantee"]
     assert data["proofs"] == {name: theorems()[name].page for name in guarantee.references}
@@ -342,7 +366,7 @@ def test_the_proof_is_two_hops_from_a_printed_number(here, tmp_path):
 
 def test_a_name_that_nobody_knows_is_shown_and_no_page_fails():
     guarantee = dataclasses.replace(
-        audit.certify(SECRET, LETTERS, delta=0.05).guarantee, theorem="theory.of.everything"
+        audit.certify(SECRET, LETTERS, failure_probability=0.05).guarantee, theorem="theory.of.everything"
     )
     made = Report(command="audit", title="T", summary=("S.",), comparisons=(Comparison(guarantee=guarantee),))
     assert "theory.of.everything" in Page(made.to_html()).text
@@ -357,6 +381,8 @@ def test_the_command_takes_names_with_and_without_modules(here, tmp_path):
     several = here(tmp_path, "proof", "roc_upper", "auc_upper", "roc_upper").stdout
     assert several.count("# What leakage allows") == 1  # the opening of their page
     assert several.count("## `roc_upper`") == several.count("## `auc_upper`") == 1
+    by_words = here(tmp_path, "proof", "Theorem B, sharp form").stdout
+    assert by_words == here(tmp_path, "proof", "squared_sharp").stdout
     both = here(tmp_path, "proof", "two_point_error", "two_point_bayes_error").stdout
     assert both.count("## `two_point_error` and `two_point_bayes_error`\n") == 1
     assert "see above" in both

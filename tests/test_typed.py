@@ -23,17 +23,17 @@ def test_types_are_part_of_the_package() -> None:
 
 
 def test_numbers_of_a_certificate() -> None:
-    found = assert_type(certify(member, seen, delta=0.05), Certificate)
+    found = assert_type(certify(member, seen, failure_probability=0.05), Certificate)
     assert isinstance(assert_type(found.advantage, float), float)
     assert isinstance(assert_type(found.guarantee, Guarantee), Guarantee)
     assert isinstance(assert_type(found.plot(), Figure), Figure)
-    verdict = assert_type(audit(member, seen, delta=0.05), Audit)
+    verdict = assert_type(audit(member, seen, failure_probability=0.05), Audit)
     assert isinstance(assert_type(verdict.high, float), float)
 
 
 def test_one_rate_gives_a_number_and_several_an_array() -> None:
-    certificate = certify(member, seen, delta=0.05)
-    curve = assert_type(privacy_curve(Tally().add(member, seen), delta=0.05), PrivacyCurve)
+    certificate = certify(member, seen, failure_probability=0.05)
+    curve = assert_type(privacy_curve(Tally().add(member, seen), failure_probability=0.05), PrivacyCurve)
     private = ImpliedByDP(epsilon=1.0, delta=1e-5)
     numbers = (
         assert_type(certificate.tpr_at(0.01), float),

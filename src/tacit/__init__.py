@@ -1,12 +1,12 @@
-"""Tacit: what nobody can learn from a machine-learning model, proven, and attacked to show how tight.
+"""Tacit proves what nobody can learn from a machine-learning model, and attacks it to show how tight the proof is.
 
-    bound, bound_files      how well can anyone rebuild an input from its noisy features?
-    PrivateClassifier,
-    learn_files, plan       learn from private records with (ε, δ)-differential privacy; what a budget buys
-    Ledger                  the durable record of what was spent of a budget
-    audit.audit, audit_file what can nobody who sees an output learn about a secret?
+- `bound` and `bound_files`: how well can anyone rebuild an input from its noisy features?
+- `PrivateClassifier`, `learn_files` and `plan`: learn from private records with (ε, δ)-differential privacy, and what a
+  budget buys.
+- `Ledger`: the durable record of how much of a budget was spent.
+- `audit.audit` and `audit_file`: what can nobody who sees an output learn about a secret?
 
-The parts `reconstruction`, `learning` and `audit` hold all the rest; they are imported when they are first used.
+The subpackages `reconstruction`, `learning` and `audit` hold the rest; they are imported on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import BudgetSpentError, IncomparableError, InputError, MissingExtraError, NoTheoremError, TacitError
-from .core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee, safe_text
+from .core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
+from .core.wording import safe_text
 
 if TYPE_CHECKING:
     from . import audit, learning, reconstruction
@@ -67,7 +68,7 @@ _PARTS = {
 
 
 def __getattr__(name: str) -> Any:
-    """What takes heavy packages is imported when it is first asked for."""
+    """Import what needs heavy packages on first use."""
     if name in ("audit", "learning", "reconstruction"):
         return import_module(f".{name}", __name__)
     if name in _PARTS:

@@ -1,4 +1,4 @@
-"""`tacit.runtime.entropy`, by its earlier name, for one version more."""
+"""The old name of `tacit.runtime.entropy`, kept for one version."""
 
 import warnings
 

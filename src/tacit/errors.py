@@ -1,4 +1,4 @@
-"""`tacit.core.errors`, by its earlier name, for one version more."""
+"""The old name of `tacit.core.errors`, kept for one version."""
 
 import warnings
 

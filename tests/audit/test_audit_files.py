@@ -79,10 +79,12 @@ def test_the_verdict_comes_first(written):
     assert "is 'yes' in 4000 rows (called positive) and 'no' in 4000" in paragraph
     assert "standard deviation 0.5 on top of what the table holds lies between" in paragraph.split("; ")[0]
     assert (
-        "column 'score' (numbers), is taken as free of noise in the table, and released with fresh Gaussian noise of "
-        "standard deviation 0.5 on top" in paragraph
+        "column 'score' (numbers), is read as numbers without noise, to which fresh Gaussian noise of standard "
+        "deviation 0.5 is added at release" in paragraph
     )
-    assert "look as if noise of 0.5 were in them already" in paragraph.split("0.3 is allowed.")[1][:120]
+    caution = paragraph.split("the ceiling is 0.3.")[1]
+    assert "look as if they held noise of 0.5 already" in caution[:140]
+    assert "give --noise-added instead of --noise" in caution[:250]
     assert "It is not differential privacy." in paragraph
     assert max(len(line) for line in text.splitlines()) <= 84
     assert data["detail"]["met"] is True
@@ -92,13 +94,13 @@ def test_the_numbers_are_the_library_s(written):
     """The CSV is read to the last digit, and each number of the JSON follows from the table alone."""
     _, data, _ = written
     name = "column 'score'"
-    expected = certify(TABLE["member"], TABLE["score"], noise=0.5, delta=0.025, loss="joint", name=name)
+    expected = certify(TABLE["member"], TABLE["score"], noise=0.5, failure_probability=0.025, loss="joint", name=name)
     detail = data["detail"]
     assert detail["readings"]["advantage"] == expected.advantage
     assert detail["readings"]["auc"] == expected.auc
     assert detail["readings"]["tpr_at"]["0.01"] == float(expected.tpr_at(0.01))
     slices = certify_slices(
-        TABLE["member"], TABLE["score"], TABLE["group"], noise=0.5, delta=0.025, loss="joint", name=name
+        TABLE["member"], TABLE["score"], TABLE["group"], noise=0.5, failure_probability=0.025, loss="joint", name=name
     )
     assert {part["value"]: part["advantage"] for part in detail["slices"]} == {
         value: one.advantage for value, one in slices.items()
@@ -111,8 +113,10 @@ def test_the_numbers_are_the_library_s(written):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_column_that_holds_its_noise_is_certified_as_the_library_does(folder, name):
     columns = {"secret": "member", "output": "score"}
-    expected = certify(TABLE["member"], TABLE["score"], noise_added=1.0, delta=0.025, loss="joint")
-    parts = certify_slices(TABLE["member"], TABLE["score"], TABLE["group"], noise_added=1.0, delta=0.025, loss="joint")
+    expected = certify(TABLE["member"], TABLE["score"], noise_added=1.0, failure_probability=0.025, loss="joint")
+    parts = certify_slices(
+        TABLE["member"], TABLE["score"], TABLE["group"], noise_added=1.0, failure_probability=0.025, loss="joint"
+    )
     report = audited(folder / name, **columns, noise_added=1.0, slices="group", attack_rows=0)
     assert report.detail["readings"]["advantage"] == expected.advantage
     assert {part["value"]: part["advantage"] for part in report.detail["slices"]} == {
@@ -150,26 +154,28 @@ def test_the_page_shows_the_three_pictures(written):
 @pytest.mark.parametrize("output", [["class"], ["word"], ["class", "word"]])
 def test_csv_and_parquet_say_the_same_as_the_library(folder, output):
     seen = {name: TABLE[name] for name in output}
-    expected = certify(TABLE["member"], seen if len(seen) > 1 else TABLE[output[0]], delta=0.1, loss="joint")
+    expected = certify(
+        TABLE["member"], seen if len(seen) > 1 else TABLE[output[0]], failure_probability=0.1, loss="joint"
+    )
     columns = {"secret": "member", "output": tuple(output)}
     for name in ("t.csv", "t.parquet"):
-        report = audited(folder / name, **columns, delta=0.1, attack_rows=0)
+        report = audited(folder / name, **columns, failure_probability=0.1, attack_rows=0)
         assert report.detail["readings"]["advantage"] == expected.advantage
         assert report.detail["rows"] == ROWS
-        assert "taken as a category each" in " ".join(report.summary)
+        assert "is read as categories" in " ".join(report.summary)
 
 
-def test_the_release_gate_closes(folder, here):
+def test_the_release_check_fails(folder, here):
     common = ("audit", "t.parquet", "--secret", "member", "--output", "class", "--attack-rows", "0", "--quiet")
     assert here(folder, *common, "--require-advantage", "0.3").returncode == 0
-    assert here(folder, *common, "--require-advantage", "0.01", "--json", "gate.json").returncode == 1
-    detail = json.loads((folder / "gate.json").read_text())["detail"]
+    assert here(folder, *common, "--require-advantage", "0.01", "--json", "check.json").returncode == 1
+    detail = json.loads((folder / "check.json").read_text())["detail"]
     assert detail["met"] is False
     assert detail["verdict"].startswith("Not proven: the largest advantage")
     assert detail["rows_needed"]["0.01"] > ROWS
 
 
-def test_one_leaking_slice_closes_the_gate(tmp_path):
+def test_one_leaking_slice_fails_the_release_check(tmp_path):
     rng = np.random.default_rng(1)
     secret, part = rng.integers(0, 2, 20_000), np.where(np.arange(20_000) < 1_000, "small", "large")
     output = np.where((part == "small") & (rng.random(20_000) < 0.9), secret, rng.integers(0, 2, 20_000))
@@ -191,7 +197,7 @@ def test_a_broken_ceiling_is_called_broken(tmp_path):
     assert not report.met
     assert report.summary[0].startswith("Broken: the largest advantage")
     assert report.detail["attack_rows"] == 2_000
-    assert "attacks were made on 2000 of them" in " ".join(report.summary)
+    assert "The attacks use 2000 of 4000 rows, drawn at random." in " ".join(report.summary)
 
 
 def lipschitz_table(folder):
@@ -207,7 +213,7 @@ def lipschitz_table(folder):
 
 def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
     secret, score = lipschitz_table(tmp_path)
-    expected = certify(secret, score, delta=0.05, method="lipschitz", lipschitz=0.5)
+    expected = certify(secret, score, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
     assert 0.1 < expected.advantage < 0.4
     for name in ("t.csv", "t.parquet"):
         report = audited(tmp_path / name, lipschitz=0.5, require_advantage=0.9, attack_rows=3_000)
@@ -216,23 +222,26 @@ def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
         assert report.detail["low"] <= expected.advantage
         assert report.summary[0].startswith("If the secret's mean given the output, coded ±1 and with both values ")
         assert "met: " in report.summary[0]
-    both = certify(secret, {"o": score, "p": 1 - score}, delta=0.05, method="lipschitz", lipschitz=0.5)
+    both = certify(secret, {"o": score, "p": 1 - score}, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
     report = audited(tmp_path / "t.parquet", output=("o", "p"), lipschitz=0.5, attack_rows=0)
     assert report.detail["readings"]["advantage"] == both.advantage
 
 
-def test_the_command_prints_what_was_assumed_and_what_is_positive(tmp_path):
+def test_the_command_prints_what_was_assumed_and_what_is_positive(tmp_path, here):
     lipschitz_table(tmp_path)
-    finished = run(
+    finished = here(
+        tmp_path,
         *("audit", "t.csv", "--secret", "s", "--output", "o", "--lipschitz", "0.5", "--positive", "no"),
         *("--attack-rows", "2000", "--report", "l.html"),
-        cwd=tmp_path,
     )
     assert finished.returncode == 0, finished.stderr
     said = " ".join(finished.stdout.split())
     assert "is 'no' in" in said
     assert said.index("Only you can check that") < said.rindex("changes by at most 0.5 per unit of the output")
-    assert "as numbers with which the secret's mean, ±1 and with both values equally likely, changes by at most" in said
+    assert (
+        "as numbers with which the secret's mean, coded ±1 and with both values equally likely, changes by at most"
+        in said
+    )
     assert (tmp_path / "l.html").read_text().count("data:image/svg+xml;base64,") == 3
 
 
@@ -265,6 +274,34 @@ def test_the_positive_secret_is_found_by_its_text(secrets, given, meant, tmp_pat
     assert other["true_positive_rate"] == 1
 
 
+def test_a_continuous_output_is_attacked_and_the_options_that_help_are_named(tmp_path, here):
+    rng = np.random.default_rng(5)
+    secret = np.arange(2_000) % 2
+    table = pa.table({"s": secret, "o": rng.normal(size=2_000) + secret, "g": secret * 0})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    common = ("audit", "t.parquet", "--secret", "s", "--output", "o", "--slice", "g")
+    finished = here(tmp_path, *common, "--report", "c.html")
+    said = " ".join(finished.stdout.split())
+    assert finished.returncode == 0, finished.stderr
+    assert "Nothing can be certified: 2000 different values in 2000 rows" in said
+    assert "give --noise, round it before release, or state --monotone or --lipschitz" in said
+    assert "noise=" not in said
+    assert (tmp_path / "c.html").read_text().count("data:image/svg+xml;base64,") == 2
+    report = audited(tmp_path / "t.parquet")
+    assert report.detail["high"] == 1
+    assert 0.15 < report.detail["low"] < 0.383
+    assert here(tmp_path, *common, "--require-advantage", "0.5").returncode == 1
+
+
+def test_the_old_option_goes_on_working(folder, here):
+    common = ("audit", "t.csv", "--secret", "member", "--output", "class", "--attack-rows", "0")
+    old, new = (here(folder, *common, option, "0.01") for option in ("--delta", "--failure-probability"))
+    assert old.returncode == new.returncode == 0
+    assert old.stdout == new.stdout
+    assert "tacit: --delta will be removed; use --failure-probability" in old.stderr
+    assert "--delta" not in here(folder, "audit", "--help").stdout
+
+
 def test_pictures_are_drawn_for_a_page_alone(folder):
     columns = {"secret": "member", "output": "class", "attack_rows": 0}
     assert len(audited(folder / "t.parquet", **columns).figures) == 2
@@ -278,7 +315,7 @@ BAD = {
     "no such secret": (GOOD, "--secret S", "column 'S' of TABLE must be there"),
     "three values": ("s,o\n1,1\n2,1\n3,1\n", "", "secret must take exactly two values, got '3 or more'"),
     "one class": ("s,o\n1,1\n1,2\n", "", "secret must take two values in the table, got 'one'"),
-    "empty file": ("", "", "TABLE must be a readable table with one record or more, got 'Empty CSV file in t.csv'"),
+    "empty file": ("", "", "TABLE must be a readable table with at least one record, got 'Empty CSV file in t.csv'"),
     "no rows": ("s,o\n", "", "no record in t.csv"),
     "a missing output": (
         "s,o\n1,\n0,2\n",
@@ -297,14 +334,13 @@ BAD = {
     "ragged": ("s,o\n1,2\n0\n", "", "Expected 2 columns, got 1"),
     "text with noise": ("s,o\n1,a\n0,b\n", "--noise 0.1", "must hold numbers where --noise"),
     "infinite": ("s,o\n1,inf\n0,1.5\n", "--noise 0.1", "must be finite"),
-    "continuous": (
-        "s,o\n" + "".join(f"{row % 2},{row / 7:.6f}\n" for row in range(100)),
-        "",
-        "a continuous output must be released with noise or have a stated structure",
-    ),
     "the secret as output": (GOOD, "--output s", "must name different columns"),
     "noise of zero": (GOOD, "--noise 0", "--noise must be a finite number > 0"),
-    "delta of one": (GOOD, "--delta 1", "--delta must be a finite number"),
+    "a failure probability of one": (
+        GOOD,
+        "--failure-probability 1",
+        "--failure-probability must be a finite number",
+    ),
     "a ceiling of zero": (GOOD, "--require-advantage 0", "--require-advantage must be"),
     "two columns of one name": ("s,o,o\n1,2,2\n0,1,1\n", "", "must be there once"),
     "no such positive": (
@@ -417,7 +453,7 @@ def test_a_parquet_file_with_a_page_that_is_damaged_is_one_line(tmp_path, here):
 def test_few_rows_have_a_certificate_without_attacks(tmp_path):
     (tmp_path / "t.csv").write_text(GOOD)
     report = audited(tmp_path / "t.csv")
-    assert "No attacks were made: they need 30 rows of each class." in report.summary
+    assert "No attacks were run: they need 30 rows of each class." in report.summary
     assert report.detail["high"] <= 1
 
 
@@ -455,13 +491,13 @@ def test_texts_that_differ_in_the_file_are_different_outputs(one, other, tmp_pat
 
 def test_attacks_see_the_text_and_the_numbers_that_it_spells():
     secret = np.array(["no", "yes"] * 300)
-    same = certify(secret, np.array(["1", "1.0"] * 300), delta=0.1)
-    (found,) = attempts(secret, np.array(["1", "1.0"] * 300), certificate=same, methods=["histogram"])
+    same = certify(secret, np.array(["1", "1.0"] * 300), failure_probability=0.1)
+    (found,) = attempts(secret, np.array(["1", "1.0"] * 300), certificate=same, learners=["histogram"])
     assert found.rates.advantage[1] > 0.9
     texts = np.array([f"{place / 100 + (place % 2) / 3:.3f}" for place in range(600)])
-    wide = certify(secret, texts, delta=0.1, method="discrete")
-    (found,) = attempts(secret, texts, certificate=wide, methods=["threshold"])
-    assert found.method == "threshold"
+    wide = certify(secret, texts, failure_probability=0.1, method="discrete")
+    (found,) = attempts(secret, texts, certificate=wide, learners=["threshold"])
+    assert found.learner == "threshold"
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)

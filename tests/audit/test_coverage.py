@@ -85,7 +85,7 @@ def test_discrete_outputs_by_class(name, sizes):
     for _ in range(runs):
         tally = drawn(rng, LAWS[name], sizes)
         for loss, form in KINDS:
-            failed[loss, form] += wrong(certify_tally(tally, delta=DELTA, loss=loss, form=form), truth)
+            failed[loss, form] += wrong(certify_tally(tally, failure_probability=DELTA, loss=loss, form=form), truth)
     assert max(failed.values()) <= too_many(runs), failed
 
 
@@ -102,7 +102,9 @@ def test_discrete_outputs_of_fair_pairs(name):
         tally = drawn(rng, LAWS[name], (one, n - one))
         for loss, form in kinds:
             possible = values if (loss, form) == ("log", "printed") else None
-            found = certify_tally(tally, delta=DELTA, loss=loss, form=form, sampling="pairs", alphabet=possible)
+            found = certify_tally(
+                tally, failure_probability=DELTA, loss=loss, form=form, sampling="pairs", alphabet=possible
+            )
             failed[loss, form] += wrong(found, truth)
     assert max(failed.values()) <= too_many(runs), failed
 
@@ -116,7 +118,7 @@ def test_theorem_1_on_its_own_mixture():
         secrets, outputs = mixture.draw(n, rng)
         loss = float(np.mean((secrets - np.tanh(c * outputs)) ** 2))
         ones = int((secrets == 1).sum())
-        options = {"neurons": 10**8, "barron": tanh_barron([c]), "diameter": 6.0, "delta": DELTA}
+        options = {"neurons": 10**8, "barron": tanh_barron([c]), "diameter": 6.0, "failure_probability": DELTA}
         found = certify_network(min(1.0, loss), positives=ones, negatives=n - ones, **options)
         failed += found.squared_loss > mixture.least_loss
         slack += (mixture.least_loss - found.squared_loss) / runs
@@ -132,7 +134,9 @@ def test_the_exact_limit_uses_most_of_its_delta():
     for _ in range(runs):
         one = rng.binomial(n, 0.5)
         failed += (
-            certify_tally(drawn(rng, law, (one, n - one)), delta=DELTA, loss="zero-one", sampling="pairs").variation
+            certify_tally(
+                drawn(rng, law, (one, n - one)), failure_probability=DELTA, loss="zero-one", sampling="pairs"
+            ).variation
             < value
         )
     assert 0.04 * runs < failed <= too_many(runs)
@@ -170,7 +174,7 @@ def test_outputs_released_with_noise(name, sizes):
         counts = np.concatenate([rng.multinomial(sizes[0], one), rng.multinomial(sizes[1], zero)])
         tally = Tally(noise=0.25).add(np.repeat([1, 0], len(atoms)), np.tile(atoms, 2), weights=counts)
         for loss in failed:
-            failed[loss] += wrong(certify_tally(tally, delta=DELTA, loss=loss), truth)
+            failed[loss] += wrong(certify_tally(tally, failure_probability=DELTA, loss=loss), truth)
     assert max(failed.values()) <= too_many(runs), failed
 
 
@@ -182,7 +186,7 @@ def test_vectors_released_with_noise():
     for _ in range(runs):
         secret = np.arange(n) % 2
         output = 0.3 * rng.normal(size=(n, 2)) + (apart / 2 / math.sqrt(2)) * (2 * secret[:, None] - 1)
-        found = certify(secret, output, delta=DELTA, loss="squared", noise=noise)
+        found = certify(secret, output, failure_probability=DELTA, loss="squared", noise=noise)
         failed += found.squared < value
         gap.append(found.squared - value)
     assert failed <= too_many(runs)
@@ -198,7 +202,7 @@ def test_vectors_of_many_coordinates_released_with_noise():
         secret = np.arange(n) % 2
         output = 0.1 * rng.normal(size=(n, 6))
         output[:, :2] += (apart / 2 / math.sqrt(2)) * (2 * secret[:, None] - 1)
-        found.append(certify(secret, output, delta=DELTA, loss="squared", noise=noise, seed=seed).squared)
+        found.append(certify(secret, output, failure_probability=DELTA, loss="squared", noise=noise, seed=seed).squared)
     assert sum(bound < value for bound in found) <= too_many(runs)
     assert np.mean(found) < value + 0.15
 
@@ -212,7 +216,9 @@ def test_monotone_posteriors():
         secret = rng.permutation(np.arange(n) % 2)
         output = rng.normal(size=n) + apart * secret
         for loss in failed:
-            found = certify(secret, output if turn % 2 else -output, delta=DELTA, loss=loss, method="monotone")
+            found = certify(
+                secret, output if turn % 2 else -output, failure_probability=DELTA, loss=loss, method="monotone"
+            )
             failed[loss] += found.squared < value or found.variation < variation
     assert max(failed.values()) <= too_many(runs), failed
 
@@ -224,7 +230,7 @@ def test_lipschitz_posteriors():
     for _ in range(runs):
         output = rng.uniform(-1, 1, n)
         secret = rng.uniform(size=n) < (1 + c * output) / 2
-        found = certify(secret, output, delta=DELTA, method="lipschitz", lipschitz=c, width=0.5)
+        found = certify(secret, output, failure_probability=DELTA, method="lipschitz", lipschitz=c, width=0.5)
         failed += found.squared < c**2 / 3
     assert failed <= too_many(runs)
 
@@ -236,7 +242,7 @@ def test_slices_hold_together():
     for _ in range(runs):
         part, secret = rng.integers(0, 3, n), rng.integers(0, 2, n)
         chance = np.array([[0.5, 0.5], [0.4, 0.6], [0.0, 0.02]])[part, secret]
-        found = certify_slices(secret, rng.uniform(size=n) < chance, part, delta=DELTA)
+        found = certify_slices(secret, rng.uniform(size=n) < chance, part, failure_probability=DELTA)
         failed += any(found[place].squared < truth[place] for place in range(3))
     assert failed <= too_many(runs)
 
@@ -251,7 +257,7 @@ def test_privacy_curves_hold_at_all_epsilons_together():
     )
     failed, gaps = 0, []
     for _ in range(runs):
-        curve = privacy_curve(drawn(rng, law, (2000, 2000)), delta=DELTA)
+        curve = privacy_curve(drawn(rng, law, (2000, 2000)), failure_probability=DELTA)
         found = curve.hockey_stick(epsilons)
         failed += bool((found < truth).any())
         gaps.append((found - truth)[0])
@@ -264,7 +270,9 @@ def test_a_wrong_certificate_would_be_noticed():
     rng, runs = np.random.default_rng(20), 150
     law = LAWS["a coin of 30 %"]
     value = functionals(*law)[0]
-    below = sum(certify_tally(drawn(rng, law, (150, 150)), delta=DELTA).plug_in < value for _ in range(runs))
+    below = sum(
+        certify_tally(drawn(rng, law, (150, 150)), failure_probability=DELTA).plug_in < value for _ in range(runs)
+    )
     assert below > too_many(runs)
 
 
@@ -297,14 +305,14 @@ def test_a_column_that_holds_its_noise_is_certified_as_it_is_released(name, rows
     for _ in range(runs):
         output = np.concatenate([drawn(one, rows[0]), drawn(zero, rows[1])])
         tally = Tally(noise_added=noise, rows=sum(rows)).add(secret, output)
-        joint, log = (certify_tally(tally, delta=DELTA, loss=loss) for loss in ("joint", "log"))
+        joint, log = (certify_tally(tally, failure_probability=DELTA, loss=loss) for loss in ("joint", "log"))
         shares.append(joint.advantage - variation)
         short = joint.squared < squared or joint.variation < variation or joint.information < nats
         wrong[0] += short or any(
             joint.hockey_stick(math.log(k)) < stick for k, stick in zip(ratios, sticks, strict=True)
         )
         wrong[1] += bool(log.information < nats)
-        curve = privacy_curve(tally, delta=DELTA, epsilons=(0.0, 1.0))
+        curve = privacy_curve(tally, failure_probability=DELTA, epsilons=(0.0, 1.0))
         wrong[2] += any(found < stick for found, stick in zip(curve.deltas, sticks, strict=True))
     assert max(wrong) <= too_many(runs)
     assert np.median(shares) < (0.27 if rows[0] == 150 else 0.12)
@@ -316,16 +324,16 @@ def test_noise_on_top_of_noise_would_certify_too_little():
     secret = np.arange(20_000) % 2
     output = 1.0 * secret + 0.5 * rng.standard_normal(20_000)
     truth = 2 * stats.norm.cdf(1) - 1
-    wrong = certify(secret, output, noise=0.5, delta=DELTA, loss="joint")
+    wrong = certify(secret, output, noise=0.5, failure_probability=DELTA, loss="joint")
     assert wrong.advantage < truth - 0.1
     assert "noise_added" in wrong.caution
     assert "noise_added" in wrong._repr_html_()
-    right = certify(secret, output, noise_added=0.5, delta=DELTA, loss="joint")
+    right = certify(secret, output, noise_added=0.5, failure_probability=DELTA, loss="joint")
     assert truth <= right.advantage < truth + 0.03
     assert not right.caution
-    slices = certify_slices(secret, output, secret >= 0, noise_added=0.5, delta=DELTA, loss="joint")
+    slices = certify_slices(secret, output, secret >= 0, noise_added=0.5, failure_probability=DELTA, loss="joint")
     assert slices[True].advantage == right.advantage
-    clean = certify(secret, 1.0 * secret, noise=0.5, delta=DELTA, loss="joint")
+    clean = certify(secret, 1.0 * secret, noise=0.5, failure_probability=DELTA, loss="joint")
     assert not clean.caution
 
 
@@ -336,22 +344,22 @@ def test_a_column_that_cannot_hold_the_noise_is_refused(column):
     secret, draws = np.arange(4_000) % 2, rng.standard_normal(4_000)
     output = {"clean": 1.0 * secret, "narrow": 0.3 * draws, "rounded": np.round(0.5 * draws + 3 * secret, 1)}[column]
     with pytest.raises(InputError, match="must hold the Gaussian noise"):
-        certify(secret, output, noise_added=0.5, delta=DELTA)
+        certify(secret, output, noise_added=0.5, failure_probability=DELTA)
     with pytest.raises(InputError, match="must hold the Gaussian noise"):
-        privacy_curve(Tally(noise_added=0.5, rows=4_000).add(secret, output), delta=DELTA)
-    certify(secret, 0.5 * draws + 3 * secret, noise_added=0.5, delta=DELTA)
+        privacy_curve(Tally(noise_added=0.5, rows=4_000).add(secret, output), failure_probability=DELTA)
+    certify(secret, 0.5 * draws + 3 * secret, noise_added=0.5, failure_probability=DELTA)
 
 
 def test_columns_with_noise_are_counted_in_parts_as_in_one():
     rng = np.random.default_rng(0)
     secret = np.arange(3_000) % 2
     output = rng.standard_normal((3_000, 2)) + secret[:, None]
-    whole = certify(secret, output, noise_added=1.0, delta=DELTA)
+    whole = certify(secret, output, noise_added=1.0, failure_probability=DELTA)
     parts = Tally(noise_added=1.0, rows=3_000)
     for start in (2_000, 0, 1_000):
         rows = slice(start, start + 1_000)
         parts.merge(Tally(noise_added=1.0, rows=3_000).add(secret[rows], output[rows]))
-    assert certify_tally(parts, delta=DELTA) == whole
+    assert certify_tally(parts, failure_probability=DELTA) == whole
     assert 2 * stats.norm.cdf(math.sqrt(2) / 2) - 1 <= whole.advantage < 0.75
 
 
@@ -372,19 +380,19 @@ class Answer(str, enum.Enum):  # noqa: UP042 — as people have it, with its own
 def test_sequences_whose_entries_numpy_would_merge_are_refused(entries, words):
     many = type(entries)(list(entries) * 50) if not isinstance(entries, list) else entries * 50
     with pytest.raises(InputError, match=words):
-        certify(np.arange(100) % 2, many, delta=0.05)
+        certify(np.arange(100) % 2, many, failure_probability=0.05)
 
 
 def test_a_column_that_holds_noise_is_counted_batch_by_batch():
     rng = np.random.default_rng(0)
     secret, output = np.arange(4000) % 2, rng.normal(size=4000)
-    whole = certify(secret, output, delta=0.05, noise_added=1.0)
+    whole = certify(secret, output, failure_probability=0.05, noise_added=1.0)
     tally = Tally(noise_added=1.0, rows=4000)
     for part in np.split(np.arange(4000), 4):
         tally.add(secret[part], output[part])
-    assert certify_tally(tally, delta=0.05).advantage == whole.advantage
+    assert certify_tally(tally, failure_probability=0.05).advantage == whole.advantage
     with pytest.raises(InputError, match="must be numbers where noise"):
-        certify(secret, ["Alice Smith"] * 4000, delta=0.05, noise_added=1.0)
+        certify(secret, ["Alice Smith"] * 4000, failure_probability=0.05, noise_added=1.0)
 
 
 def test_a_rounded_column_that_holds_its_noise_is_cautioned_against():
@@ -392,4 +400,4 @@ def test_a_rounded_column_that_holds_its_noise_is_cautioned_against():
     rng = np.random.default_rng(1)
     secret = np.arange(20_000) % 2
     output = np.round(0.2 * secret + 0.1 * rng.normal(size=20_000), 3)
-    assert "noise" in certify(secret, output, delta=0.05, noise=0.1).caution
+    assert "noise" in certify(secret, output, failure_probability=0.05, noise=0.1).caution

@@ -49,11 +49,13 @@ def test_an_infinite_loss_is_cut_off():
 def test_a_tree_that_learns_by_heart_is_found_and_bounded():
     table = membership(DecisionTreeClassifier(random_state=0).fit(*IN), IN, OUT, draws=4000)
     right = table.scores["correct"]
-    certificate = certify(table.member, right, delta=0.05, loss="zero-one", name="whether the label is right")
-    (attempt,) = attempts(table.member, right, certificate=certificate, methods=["threshold"])
+    certificate = certify(
+        table.member, right, failure_probability=0.05, loss="zero-one", name="whether the label is right"
+    )
+    (attempt,) = attempts(table.member, right, certificate=certificate, learners=["threshold"])
     gap = right[table.member].mean() - right[~table.member].mean()
     assert gap > 0.2
-    assert attempt.attack.low <= gap <= certificate.advantage < gap + 0.05
+    assert attempt.low <= gap <= certificate.advantage < gap + 0.05
 
 
 def test_shadow_models_tell_more_than_the_loss():

@@ -14,7 +14,7 @@ from torch import nn
 from tacit import Comparison
 from tacit.audit import attempts, audit, certify
 from tacit.core.errors import InputError
-from tacit.core.guarantee import safe_text
+from tacit.core.wording import safe_text
 from tacit.learning import plan
 from tacit.learning.study.plan import report as plan_report
 from tacit.reconstruction import Gallery, Gaussian, bayes_bound, calibrate, multipoint_bounds, twins, two_point_bounds
@@ -67,15 +67,15 @@ def test_a_guarantee_says_what_it_rests_on():
 
 
 def test_words_of_users_are_no_html(table):
-    found = certify(*table, delta=0.05, name='<script>alert("x")</script>')
+    found = certify(*table, failure_probability=0.05, name='<script>alert("x")</script>')
     tree, text = shown(found)
     assert tree.find(".//script") is None
     assert '<script>alert("x")</script>' in text
 
 
 def test_a_certificate_and_its_region(table):
-    found = certify(*table, delta=0.05, loss="joint", name="the class")
-    tried = attempts(*table, certificate=found, methods=["histogram"])
+    found = certify(*table, failure_probability=0.05, loss="joint", name="the class")
+    tried = attempts(*table, certificate=found, learners=["histogram"])
     _, text = shown(found)
     assert f"advantage (TPR − FPR): {found.guarantee.bound_text}" in text
     assert "It is not differential privacy." in text
@@ -83,11 +83,13 @@ def test_a_certificate_and_its_region(table):
     assert safe_text(found.advantage, toward="up") in words
     attacked, _ = picture(found.plot(tried))
     assert attacked.count("<path") > alone.count("<path")
-    both = audit(*table, delta=0.05, loss="joint", name="the class", attacks=[tried[0].attack], require_advantage=0.01)
+    both = audit(
+        *table, failure_probability=0.05, loss="joint", name="the class", attacks=tried, require_advantage=0.01
+    )
     _, text = shown(both)
     assert both.verdict in text
-    assert tried[0].attack.value_text in text
-    assert shown(tried[0])[1] == shown(tried[0].attack)[1]
+    assert tried[0].value_text in text
+    assert tried[0].value_text in shown(tried[0])[1]
 
 
 def test_bounds(model):
@@ -102,14 +104,14 @@ def test_bounds(model):
         picture(found.plot())
     assert "spread of the inputs" in unbiased.plot().svg
     nothing = np.zeros_like(anyone.rmse)
-    with pytest.raises(InputError, match="0 or inf alone"):
+    with pytest.raises(InputError, match="only 0 or inf"):
         type(anyone)(**{**vars(anyone), "rmse": nothing}).plot()
 
 
 def test_what_remains_and_calibration(model):
     features, inputs = model
     remains = bayes_bound(features, Gallery(inputs), Gaussian(0.5), draws=500)
-    assert shown(remains)[1] == shown(remains.guarantee())[1]
+    assert shown(remains)[1] == shown(remains.guarantee)[1]
     head = nn.Linear(14, 3)
     chosen = calibrate(features, head, inputs, torch.arange(20) % 3, target={"identification": 0.2}, draws=500)
     assert str(chosen.identification) in shown(chosen)[1]
@@ -136,11 +138,11 @@ def test_results_of_many_numbers_print_their_card(model):
     network, images = model
     noise = Gaussian(0.5)
     bounds = multipoint_bounds(network, images[:3], noise)
-    assert "for 16 dct modes of 3 inputs\n  for half of the modes: at least " in repr(bounds)
+    assert ": 16 dct modes of 3 inputs\n  half of the modes: at least " in repr(bounds)
     assert "against: anyone" in str(two_point_bounds(network, images[:2], noise))
     hidden = bayes_bound(network, Gallery(images), noise)
-    assert hidden.guarantee().bound_text in repr(hidden)
+    assert hidden.guarantee.bound_text in repr(hidden)
     found = twins(network, images[:4], noise, steps=20)
-    worst = max(found.guarantee(index).value for index in range(4))
+    worst = max(found.guarantee_of(index).value for index in range(4))
     for text in (repr(found), shown(found)[1]):
         assert f"with probability at most {safe_text(worst, toward='up')}" in text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, IncomparableError, InputError
-from tacit.core.guarantee import safe_text, text_above
+from tacit.core.wording import safe_text, text_above
 
 words = st.text(min_size=1).filter(str.strip)
 not_nan = st.floats(allow_nan=False)
@@ -41,7 +41,7 @@ attacks = st.builds(
     lambda ends, **rest: Attack(low=min(ends), value=sorted(ends)[1], high=max(ends), **rest),
     ends=st.tuples(not_nan, not_nan, not_nan),
     quantity=words,
-    confidence=st.floats(0, 1, exclude_min=True),
+    failure_probability=st.floats(0, 1, exclude_max=True),
     adversary=adversaries,
     method=words,
 )
@@ -65,7 +65,7 @@ def attack(**changes):
         "value": 2.0,
         "low": 1.5,
         "high": 2.5,
-        "confidence": 0.99,
+        "failure_probability": 0.01,
         "adversary": Adversary.ANY,
         "method": "decoder",
     }
@@ -117,9 +117,11 @@ def test_files_of_schema_1_are_read():
     assert Guarantee.from_dict(old) == guarantee(theorem="Le Cam: docs/proofs")
     achieved = {key: 1 if key == "schema" else value for key, value in attack().to_dict().items()}
     achieved["adversary"] = old["adversary"]
+    achieved["confidence"] = 0.99
+    del achieved["failure_probability"]
     derived = {"contradicted": False, "gap": 1.0}
     made = Comparison.from_dict({"schema": 1, "guarantee": old, "attack": achieved, **derived})
-    assert made == Comparison(guarantee=Guarantee.from_dict(old), attacks=[attack()])
+    assert made == Comparison(guarantee=Guarantee.from_dict(old), attacks=[attack(failure_probability=1 - 0.99)])
     alone = Comparison.from_dict({"schema": 1, "guarantee": old, "attack": None, "contradicted": False, "gap": None})
     assert alone.attacks == ()
     with pytest.raises(InputError, match="must follow from"):
@@ -310,7 +312,7 @@ def test_equal_infinities_leave_no_gap():
 
 
 def test_false_alarms_add_up():
-    comparison = Comparison(guarantee=guarantee(failure_probability=0.25), attacks=[attack(confidence=0.5)])
+    comparison = Comparison(guarantee=guarantee(failure_probability=0.25), attacks=[attack(failure_probability=0.5)])
     assert comparison.false_alarm_probability == 0.75
 
 
@@ -328,10 +330,10 @@ def test_guarantees_can_be_members_of_sets():
     assert len({guarantee(), guarantee(), guarantee(value=2.0), guarantee(detail={"a": [1]})}) == 3
 
 
-def test_confidence_is_printed_rounded_down():
-    assert "with 99.9998 % confidence" in attack(confidence=1 - 2e-6).value_text
-    assert "with 99.9999 % confidence" in attack(confidence=1 - 1e-12).value_text
-    assert attack(value=2.0, low=2.0, high=2.0, confidence=1.0).value_text == "2 (exact)"
+def test_the_chance_of_an_error_is_printed():
+    assert attack(failure_probability=2e-6).value_text == "2 (1.5 to 2.5, except with probability 2e-06)"
+    assert attack(failure_probability=0).value_text == "2 (1.5 to 2.5)"
+    assert attack(value=2.0, low=2.0, high=2.0, failure_probability=0).value_text == "2 (exact)"
 
 
 def test_sentences():
@@ -341,7 +343,7 @@ def test_sentences():
     assert str(guarantee(side="at_most", value=0.12345)) == (
         "mean squared error is at most 0.124 for anyone, by any method"
     )
-    assert str(attack()) == "decoder: mean squared error of 2 (1.5 to 2.5 with 99 % confidence)"
+    assert str(attack()) == "decoder: mean squared error of 2 (1.5 to 2.5, except with probability 0.01)"
 
 
 @pytest.mark.parametrize(("value", "text"), [(1e-5, "1e-05"), (0.1, "0.1"), (3.0, "3"), (1.2345649e-5, "1.23457e-5")])

@@ -5,7 +5,7 @@ import os
 import pytest
 from fuzzer import fuzz
 
-CASES = 2000
+CASES = 600
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and limits of memory are POSIX's")

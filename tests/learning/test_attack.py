@@ -68,7 +68,7 @@ BROKEN = [
 @pytest.mark.parametrize(("mechanism", "runs"), BROKEN, ids=lambda value: type(value).__name__)
 def test_broken_mechanisms_are_caught(mechanism, runs):
     attack = distinguishing_attack(mechanism, runs=runs, failure_probability=1e-6, noise=SeededNoise(0))
-    assert Comparison(guarantee=mechanism.guarantee(), attacks=[attack]).contradicted
+    assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
 def threshold_game(mechanism):
@@ -82,7 +82,7 @@ def test_one_refusal_more_is_caught_and_none_more_is_not():
     right = SparseVector(epsilon=4.0, delta=1e-5, refusals=1)
     for mechanism, caught in ((broken, True), (right, False)):
         attack = distinguishing_attack(mechanism, runs=30_000, tried=[threshold_game(mechanism)], noise=SeededNoise(0))
-        assert Comparison(guarantee=mechanism.guarantee(), attacks=[attack]).contradicted is caught
+        assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted is caught
         assert attack.low > 3  # and of the four that are claimed, most are real
 
 
@@ -101,7 +101,7 @@ RIGHT = [
 def test_right_mechanisms_keep_their_claims_and_the_attack_comes_near(mechanism, at_least):
     attack = distinguishing_attack(mechanism, runs=8_000, failure_probability=1e-6, noise=SeededNoise(0))
     assert at_least <= attack.low <= mechanism.epsilon
-    assert not Comparison(guarantee=mechanism.guarantee(), attacks=[attack]).contradicted
+    assert not Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
 def test_the_attack_runs_on_the_noise_that_is_released_with():

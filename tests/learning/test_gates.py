@@ -90,11 +90,11 @@ def test_stored_designs_prove_what_they_cost(budget):
     labels, epsilon, delta, refusals = budget
     mechanism = (Gate if labels else Confirm)(epsilon=epsilon, delta=delta, refusals=refusals)
     assert 0.999 * delta < mechanism.delta_spent <= delta
-    assert mechanism.guarantee().value == epsilon
+    assert mechanism.guarantee.value == epsilon
     table = mechanism.table
     assert list(table) == sorted(table, reverse=True)
     assert min(table) == gate_design.FLOOR > 0
-    assert mechanism.delta_spent == mechanism.guarantee().detail["delta_spent"]
+    assert mechanism.delta_spent == mechanism.guarantee.detail["delta_spent"]
 
 
 def test_designs_are_searched_for_where_none_is_stored(small):
@@ -215,7 +215,7 @@ class NoRefusalsFarOut(Gate):
 def test_broken_gates_are_caught(broken):
     mechanism = broken(epsilon=4.0, delta=1e-5, refusals=1)
     attack = distinguishing_attack(mechanism, runs=4_000, failure_probability=1e-6, noise=SeededNoise(0))
-    assert Comparison(guarantee=mechanism.guarantee(), attacks=[attack]).contradicted
+    assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
 @pytest.mark.parametrize("mechanism", [Gate, Confirm])
@@ -227,7 +227,7 @@ def test_right_gates_keep_their_claims(mechanism):
     for tried, runs, at_least in (([run], 20_000, 0.3), (None, 1_000, 3.8)):
         attack = distinguishing_attack(right, runs=runs, failure_probability=1e-4, tried=tried, noise=SeededNoise(0))
         assert at_least <= attack.low <= 4.0
-        assert not Comparison(guarantee=right.guarantee(), attacks=[attack]).contradicted
+        assert not Comparison(guarantee=right.guarantee, attacks=[attack]).contradicted
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ class OneDenialMore(Confirm):
 )
 def test_the_worst_adversary_takes_what_sessions_do_and_not_what_they_say(broken):
     attack = worst_case_attack(broken, runs=100, failure_probability=1e-3)
-    assert Comparison(guarantee=broken.guarantee(), attacks=[attack]).contradicted
+    assert Comparison(guarantee=broken.guarantee, attacks=[attack]).contradicted
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_the_worst_adversary_takes_what_sessions_do_and_not_what_they_say(broken
 def test_tables_that_are_read_wrongly_are_caught(broken, refusals):
     mechanism = broken(epsilon=4.0, delta=1e-5, refusals=refusals)
     attack = distinguishing_attack(mechanism, runs=1_000, failure_probability=1e-6, noise=SeededNoise(0))
-    assert Comparison(guarantee=mechanism.guarantee(), attacks=[attack]).contradicted
+    assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
 def test_sessions_that_the_worst_adversary_does_not_understand_show_nothing():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from tacit import BudgetSpentError, InputError, NoTheoremError
 from tacit.learning import Gate, GNMax, PrivateClassifier, SparseVector, asking, interrupted
@@ -27,7 +27,7 @@ def ledger(tmp_path):
 
 def model(ledger, **options):
     options = {"epsilon": 5.0, "n_teachers": 20, "mechanism": "gnmax", "queries": "all", "classes": [0, 1], **options}
-    return PrivateClassifier(LogisticRegression(), ledger=ledger, random_state=0, **options)
+    return PrivateClassifier(GaussianNB(), ledger=ledger, random_state=0, **options)
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_another_ledger_is_refused_even_one_of_the_same_name(ledger, tmp_path):
     model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     (tmp_path / "ledger.db").unlink()
     again = Ledger.open(tmp_path / "ledger.db", epsilon=5, delta=1e-5)
-    with pytest.raises(InputError, match="must hold record 2 that the anchor"):
+    with pytest.raises(InputError, match="must hold link 2 that the anchor"):
         model(again).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     assert again.entries() == ()
 
@@ -174,11 +174,11 @@ def test_an_earlier_ledger_is_refused_before_an_answer_is_drawn_again(ledger, tm
     shutil.copy(backup, ledger.where)
     again = Ledger.open(ledger.where)
     before = again.to_dict()
-    with pytest.raises(InputError, match=r"must hold record .* that the anchor .* remembers"):
+    with pytest.raises(InputError, match=r"must hold link .* that the anchor .* remembers"):
         model(again).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     assert again.to_dict() == before
     (tmp_path / "private" / "anchor.json").rename(tmp_path / "moved")
-    with pytest.raises(InputError, match="must remember the ledger's last record once a run has paid"):
+    with pytest.raises(InputError, match="must remember the ledger's last link once a run has paid"):
         model(again).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     assert again.to_dict() == before
     Path(tmp_path / "moved").rename(tmp_path / "private" / "anchor.json")

@@ -6,6 +6,7 @@ import pytest
 from noises import ScriptedNoise, SeededNoise
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from tacit import InputError
@@ -128,10 +129,13 @@ ODD = {
 @pytest.mark.parametrize("container", [list, lambda labels: np.array(labels, dtype=object), pandas.Series])
 @pytest.mark.parametrize(("labels", "odd", "kind", "classes"), ODD.values(), ids=ODD)
 def test_no_record_has_a_say_in_the_type_of_what_is_published(labels, odd, kind, classes, container):
-    """The odd label is found with a chance below 1e-6, each of the others is missed with one below 1e-50."""
+    """The odd label is found with a chance below 1e-6, each of the others is missed with one below 1e-50.
+
+    What teachers learn decides nothing here: a few quick ones will do.
+    """
     points = np.random.default_rng(4).normal(size=(601, 2)) + 8 * np.append(WHOLE, 0)[:, None]
     mixed = container([*labels, odd])
-    model = PrivateClassifier(LogisticRegression(), **OPTIONS)
+    model = PrivateClassifier(GaussianNB(), **OPTIONS | {"n_teachers": 3, "queries": 20})
     for found in (
         clone(model).fit(points[:600], container(labels), PUBLIC),
         clone(model).fit(points, mixed, PUBLIC),
@@ -198,8 +202,8 @@ def test_what_a_proposer_names_is_public():
 
 
 def test_labels_are_found_as_often_as_their_counts_say():
-    """10000 searches for each count; a false alarm needs five standard deviations in one of 8 cases: below 5e-6."""
-    search, noise, runs = Search(epsilon=1.0, delta=0.05, changed=1), SeededNoise(0), 10000
+    """2000 searches for each count; a false alarm needs five standard deviations in one of 8 cases: below 5e-6."""
+    search, noise, runs = Search(epsilon=1.0, delta=0.05, changed=1), SeededNoise(0), 2000
     t, a = search.threshold, np.exp(-1.0)
     for count in range(1, 9):
         y = np.repeat("cat", count)

@@ -52,7 +52,7 @@ def test_what_is_published_does_not_depend_on_the_order_of_the_records(student, 
         seen = []
         for place, order in enumerate([np.arange(300), *ORDERS.values()]):
             ledger = Ledger.open(tmp_path / f"{options['mechanism']}{place}.db", epsilon=300, delta=1e-5)
-            model = PrivateClassifier(KNeighborsClassifier(1), epsilon=300.0, n_teachers=30, student=student, key=KEY)
+            model = PrivateClassifier(KNeighborsClassifier(1), epsilon=300.0, n_teachers=10, student=student, key=KEY)
             model.set_params(ledger=ledger, **options).fit(X[order], Y[order])
             stored.publish(tmp_path / "student.skops", model.published())
             answers = model.labels_.tolist(), [note.to_dict()["detail"] for note in ledger.notes()]
@@ -86,7 +86,9 @@ def test_the_command_publishes_the_same_bytes_whatever_the_order_of_the_file(tmp
         written(folder / "private.csv", [rows[row] for row in order])
         budget = ("--epsilon", "30", "--delta", "1e-5", "--mechanism", "gnmax", "--queries", "30")
         nearest = ("--student", "sklearn.neighbors:KNeighborsClassifier")
-        done = here(folder, "learn", "private.csv", "--label", "sort", *budget, *nearest, "--out", "out")
+        done = here(
+            folder, "learn", "private.csv", "--labels-only", "--label", "sort", *budget, *nearest, "--out", "out"
+        )
         assert done.returncode == 0, done.stderr
         published.append({path.name: path.read_bytes() for path in (folder / "out" / "publish").iterdir()})
     assert set(published[0]) == {"labelled.csv", "report.html", "results.json", "student.skops"}
@@ -102,7 +104,19 @@ def test_places_in_what_is_published_do_not_tell_labels(tmp_path, here):
     numbers, labels = rng.normal(size=1500).tolist(), np.sort(rng.integers(0, 2, 1500))
     written(tmp_path / "private.csv", [[repr(n), "w", "ab"[label]] for n, label in zip(numbers, labels, strict=True)])
     budget = ("--epsilon", "0.1", "--delta", "1e-5", "--teachers", "20", "--mechanism", "gnmax", "--queries", "all")
-    done = here(tmp_path, "learn", "private.csv", "--label", "sort", "--classes", "a,b", *budget, "--out", "out")
+    done = here(
+        tmp_path,
+        "learn",
+        "private.csv",
+        "--labels-only",
+        "--label",
+        "sort",
+        "--classes",
+        "a,b",
+        *budget,
+        "--out",
+        "out",
+    )
     assert done.returncode == 0, done.stderr
     truth = {repr(n): label for n, label in zip(numbers, labels, strict=True)}
     with (tmp_path / "out" / "publish" / "labelled.csv").open() as file:
@@ -116,7 +130,7 @@ def test_a_label_inside_an_array_that_is_published_is_refused(tmp_path, here):
     features = np.column_stack([X, Y])
     np.savez(tmp_path / "private.npz", X=features)
     budget = ("--epsilon", "30", "--delta", "1e-5", "--mechanism", "gnmax", "--queries", "30", "--out", "out")
-    done = here(tmp_path, "learn", "private.npz", "--label", "x2", *budget)
+    done = here(tmp_path, "learn", "private.npz", "--labels-only", "--label", "x2", *budget)
     assert done.returncode != 0
     assert "column 'x2' of PRIVATE must be an array of its own" in done.stderr
     assert not (tmp_path / "out").exists()
@@ -131,7 +145,19 @@ def test_a_number_of_the_row_is_refused(tmp_path, here, numbers):
         for place, (number, label) in enumerate(zip(numbers, labels, strict=True))
     ]
     written(tmp_path / "private.csv", rows)
-    run = ("learn", "private.csv", "--label", "sort", "--epsilon", "30", "--delta", "1e-5", "--out", "out")
+    run = (
+        "learn",
+        "private.csv",
+        "--labels-only",
+        "--label",
+        "sort",
+        "--epsilon",
+        "30",
+        "--delta",
+        "1e-5",
+        "--out",
+        "out",
+    )
     done = here(tmp_path, *run)
     assert done.returncode == 2
     assert "column 'size' of PRIVATE must not number the records" in done.stderr

@@ -119,7 +119,7 @@ def test_private_records_are_refused_as_public_ones_unless_that_is_allowed(model
     model.fit(X, Y, shuffled, allow_overlap=True)
     compared, first, *_ = model.guarantee_.assumptions
     assert compared.text.endswith("one record added or removed")
-    assert first.text.startswith("private records that also stand among public records")
+    assert first.text.startswith("private records that are also among public records")
     assert first.checked_by == "caller"
 
 
@@ -169,7 +169,7 @@ def test_the_command_recognises_private_records(folder, option, file, here):
     assert done.stderr.count("\n") == 1
     assert not (folder / "mistaken").exists()
     if option == "--test":  # where labels alone are private, too
-        done = here(folder, *RUN, *GNMAX, "--test", file, "--out", "mistaken")
+        done = here(folder, *RUN, *GNMAX, "--labels-only", "--test", file, "--out", "mistaken")
         assert "--test must hold other records than PRIVATE" in done.stderr
 
 
@@ -178,7 +178,7 @@ def test_what_is_allowed_is_said_and_no_accuracy_on_private_records_is_published
     done = here(folder, *RUN, *GNMAX, *files, "--allow-overlap", "--out", "allowed")
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "Private records that also stand in --public, --test or --proposer are not protected" in said
+    assert "Private records that are also in --public, --test or --proposer are not protected" in said
     results = json.loads((folder / "allowed" / "publish" / "results.json").read_text())
     assert results["detail"]["allow_overlap"] is True
     assert results["detail"]["test"] is None

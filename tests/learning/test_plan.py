@@ -56,7 +56,7 @@ def test_the_page_has_the_table_and_both_pictures(written):
     assert page.tags.count("table") == 1
     assert page.tags.count("img") == 2
     assert "Teachers that a promise needs" in page.text
-    assert "Right answers to be expected" in page.text
+    assert "Expected right answers" in page.text
 
 
 def test_a_hopeless_plan_is_an_answer(tmp_path, here):
@@ -95,7 +95,7 @@ def test_every_kind_of_learner_makes_a_page(inputs):
         ("--error", "0.1", "--vc-dimension", "3"),
         ("--classes", "1"),
         ("--teachers", "0"),
-        ("--beta", "1"),
+        ("--failure-probability", "1"),
         ("--proposer-error", "1"),
     ],
 )
@@ -115,3 +115,12 @@ def test_faithful_constants_that_spend_too_much_are_not_claimed():
 def test_an_error_that_is_no_number_is_refused():
     with pytest.raises(InputError, match="must be one ERROR, or RECORDS:ERROR"):
         report(100, 10, epsilon=1.0, delta=1e-5, error=("a:b",))
+
+
+def test_the_old_name_of_the_failure_probability_still_works(tmp_path, here):
+    old = here(tmp_path, *SMALL, "--error", "0.05", "--beta", "0.01")
+    new = here(tmp_path, *SMALL, "--error", "0.05", "--failure-probability", "0.01")
+    assert (old.returncode, old.stdout) == (new.returncode, new.stdout)
+    assert old.stderr == "--beta will be removed; use --failure-probability\n"
+    assert new.stderr == ""
+    assert "--beta" not in here(tmp_path, "plan", "--help").stdout

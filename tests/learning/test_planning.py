@@ -61,7 +61,7 @@ def test_a_rich_budget_is_feasible_for_all(rich):
 def test_the_rows_hold_the_constants_of_the_mechanisms(rich):
     for row in rich.rows:
         built = mechanism(row, rich)
-        assert built.guarantee().value == 4.0
+        assert built.guarantee.value == 4.0
         if row.mechanism in ("gate", "confirm"):
             found = built.distance if row.mechanism == "gate" else built.lead
             assert row.votes_to_flip == found(chance=0.0125 / 200)
@@ -125,8 +125,8 @@ def test_budgets_that_no_table_is_searched_for_have_no_row_for_the_gate():
     with pytest.raises(InputError, match="confirm needs proposer_error"):
         made.row("confirm")
     assert made.teachers_needed("gate", epsilon=60.0) is None
-    wild = plan(10**6, 10**6, epsilon=1.0, delta=1e-5, beta=1e-11, error=0.0).row("gate")
-    assert "no table refuses as rarely as beta = 1e-11" in wild.verdict
+    wild = plan(10**6, 10**6, epsilon=1.0, delta=1e-5, failure_probability=1e-11, error=0.0).row("gate")
+    assert "no table refuses as rarely as a failure probability of 1e-11" in wild.verdict
 
 
 def test_the_circle_is_closed_at_its_least_point():
@@ -134,7 +134,7 @@ def test_the_circle_is_closed_at_its_least_point():
     made = plan(10**6, 500, **BUDGET, error=0.005, teachers=4000)
     row = made.row("svt")
     assert row.feasible
-    share = made.beta / 4
+    share = made.failure_probability / 4
 
     def enough(refusals):
         scale = accounting.sparse_vector_scale(2.0, 1e-5, refusals=refusals)
@@ -315,3 +315,13 @@ def test_plans_travel_as_json(rich):
 def test_contradictory_inputs_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         plan(1000, 10, **BUDGET, **changes)
+
+
+def test_the_old_name_of_the_failure_probability_warns():
+    with pytest.warns(DeprecationWarning, match="use failure_probability"):
+        old = plan(1000, 10, **BUDGET, error=0.1, beta=0.01)
+    assert old == plan(1000, 10, **BUDGET, error=0.1, failure_probability=0.01)
+    with pytest.warns(DeprecationWarning, match="use failure_probability"):
+        assert old.beta == 0.01
+    assert "beta" not in old.to_dict()
+    assert old.to_dict()["failure_probability"] == 0.01

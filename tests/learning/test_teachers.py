@@ -482,6 +482,20 @@ def test_a_worker_may_die_in_training_and_in_voting(engine, alone, request, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fatal_fit", "fatal_predict"]
 
 
+@pytest.fixture(scope="module")
+def strangers(ray, ray_variables):
+    """Who has no certificate of the cluster's authority, or none at all, and is heard out for half a minute."""
+    start = [sys.executable, "-c", f"from tacit.runtime.workers import open_workers\nwith open_workers({ray!r}): pass"]
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                subprocess.Popen(start, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
+            )
+            for variables in (ray_over_tls(ray_variables, "theirs"), {"RAY_USE_TLS": "0"})
+        ]
+
+
+@pytest.mark.usefixtures("strangers")  # who wait meanwhile
 def test_ray_gives_the_same_votes_and_its_workers_may_die(ray, alone, tmp_path):
     heard = []
     teachers = Teachers(Mortal(fatal_fit=str(tmp_path / "once")), 12, KEY, classes=range(3))
@@ -495,17 +509,8 @@ def test_ray_gives_the_same_votes_and_its_workers_may_die(ray, alone, tmp_path):
     )
 
 
-def test_ray_behind_tls_talks_to_none_but_its_own(ray, ray_variables):
-    """Who has no certificate of its authority, or none at all."""
-    start = [sys.executable, "-c", f"from tacit.runtime.workers import open_workers\nwith open_workers({ray!r}): pass"]
-    with contextlib.ExitStack() as stack:
-        others = [
-            stack.enter_context(
-                subprocess.Popen(start, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
-            )
-            for variables in (ray_over_tls(ray_variables, "theirs"), {"RAY_USE_TLS": "0"})
-        ]
-        said = [other.communicate()[1] for other in others]
+def test_ray_behind_tls_talks_to_none_but_its_own(strangers):
+    said = [stranger.communicate()[1] for stranger in strangers]
     assert all("InputError: engine must name the client server of a Ray cluster" in words for words in said)
 
 
@@ -535,7 +540,7 @@ def test_ray_elsewhere_must_be_encrypted(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delenv("RAY_USE_TLS")
     with (
-        pytest.raises(InputError, match="engine must be encrypted where it leaves this machine"),
+        pytest.raises(InputError, match="engine must be encrypted if it leaves this machine"),
         open_workers("ray://h:1"),
     ):
         pass

@@ -23,6 +23,7 @@ from tacit.reconstruction import (
     learned_decoder,
     linear_decoder,
     posterior_mean,
+    two_point_bounds,
 )
 
 NOISE = Gaussian(0.5)
@@ -57,7 +58,7 @@ def test_for_linear_features_and_a_gaussian_prior_the_share_is_the_exact_one(pub
     truth = float(posterior.trace() / covariance.trace())
     found = bayes_bound(network, prior, Gaussian(sigma), basis=basis, draws=400_000, failure_probability=RARE)
     assert 0.95 * truth < found.remaining <= truth
-    assert found.guarantee().value == found.remaining
+    assert found.guarantee.value == found.remaining
 
 
 def test_each_mode_stays_below_its_exact_error(public):
@@ -70,7 +71,7 @@ def test_each_mode_stays_below_its_exact_error(public):
     assert np.all(found.rmse <= truth)
     assert np.all(found.rmse > 0.8 * truth)
     assert np.all(found.rmse < found.prior_std)
-    assert found.mode_guarantee((0, 1, 1)).value == found.rmse[0, 1, 1]
+    assert found.guarantee_of((0, 1, 1)).value == found.rmse[0, 1, 1]
 
 
 def test_features_that_say_nothing_leave_everything(public):
@@ -133,8 +134,8 @@ def test_features_that_may_differ_are_paid_for():
 def test_attacks_on_draws_from_the_prior_stay_above_the_bound(public):
     network = seeded(lambda: [nn.Linear(9, 12), nn.Tanh(), nn.Linear(12, 8)])
     prior = Mixture.fitted(public, components=2)
-    guarantee = bayes_bound(network, prior, NOISE, draws=50_000, failure_probability=RARE).guarantee()
-    known, options = prior.sample(4000, seed=1), {"confidence": 1 - 1e-6}
+    guarantee = bayes_bound(network, prior, NOISE, draws=50_000, failure_probability=RARE).guarantee
+    known, options = prior.sample(4000, seed=1), {"failure_probability": 1e-6}
     attacks = [
         linear_decoder(network, known, prior, NOISE, **options),
         learned_decoder(network, known, prior, NOISE, epochs=8, width=64, **options),
@@ -151,7 +152,7 @@ def test_attacks_on_galleries_stay_above_the_bound():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.Tanh())
     prior = Gallery(torch.rand(50, 1, 4, 4))
-    guarantee = bayes_bound(network, prior, NOISE).guarantee()
+    guarantee = bayes_bound(network, prior, NOISE).guarantee
     linear_one = linear_decoder(network, prior.inputs, prior, NOISE, tries=5000)
     best = posterior_mean(network, prior, NOISE, tries=5000)
     for attack in (linear_one, best):
@@ -169,7 +170,7 @@ def test_the_posterior_mean_of_two_inputs_has_the_error_that_an_integral_gives()
     attack = posterior_mean(nn.Identity(), prior, noise, tries=20_000)
     assert attack.low < exact < attack.high
     assert attack.high < 1.1 * exact
-    bound = bayes_bound(nn.Identity(), prior, noise, basis="pixel").guarantee()
+    bound = bayes_bound(nn.Identity(), prior, noise, basis="pixel").guarantee
     assert 0.9 * exact < bound.value <= exact
     with pytest.raises(InputError, match="prior must be a Gallery"):
         posterior_mean(nn.Identity(), prior.inputs, noise)
@@ -182,14 +183,14 @@ def test_a_bound_on_one_prior_is_not_compared_with_an_attack_on_others(public):
         drawn = isinstance(others, Gallery | Mixture)
         assert attack.quantity.endswith("as a share of the prior's variance" if drawn else "share of their variance")
         with pytest.raises(IncomparableError, match="an attack inside" if drawn else "of their variance"):
-            Comparison(guarantee=found.guarantee(), attacks=[attack])
+            Comparison(guarantee=found.guarantee, attacks=[attack])
 
 
 def test_rare_large_errors_do_not_contradict_the_bound():
     """Most of the error comes from one input of 2000; seeds are fixed, each alarm would have probability 0.002."""
     inputs = torch.cat([torch.randn(1999, 1, generator=torch.Generator().manual_seed(0)), torch.full((1, 1), 100.0)])
     prior = Gallery(inputs.double())
-    guarantee = bayes_bound(lambda x: 0 * x, prior, NOISE, basis="pixel").guarantee()
+    guarantee = bayes_bound(lambda x: 0 * x, prior, NOISE, basis="pixel").guarantee
     for seed in range(10):
         attack = linear_decoder(lambda x: 0 * x, prior.inputs, prior, NOISE, tries=500, seed=seed)
         assert not Comparison(guarantee=guarantee, attacks=[attack]).contradicted
@@ -209,7 +210,7 @@ def test_what_cannot_be_bounded_is_refused(public):
     with pytest.raises(NoTheoremError, match="must have Gaussian noise"):
         bayes_bound(linear(1.0), Gallery(public), Laplace(1.0))
     with pytest.raises(InputError, match="rmse must have been asked for"):
-        bayes_bound(linear(1.0), prior, NOISE, draws=100).mode_guarantee((0, 0, 0))
+        bayes_bound(linear(1.0), prior, NOISE, draws=100).guarantee_of((0, 0, 0))
     with pytest.raises(InputError, match="draws must be a whole number"):
         bayes_bound(linear(1.0), prior, NOISE, draws=0)
     with pytest.raises(InputError, match="held_out must be"):
@@ -231,3 +232,15 @@ def test_the_posterior_mean_weighs_by_the_density_of_the_noise(noise, law):
     attack = posterior_mean(nn.Identity(), Gallery(rows), noise, tries=20_000)
     assert attack.low <= least <= attack.high
     assert attack.value == pytest.approx(least, rel=0.05)
+
+
+def test_a_guarantee_is_found_under_its_earlier_names(public):
+    found = bayes_bound(linear(1.0), Gallery(public[:9]), NOISE, draws=100, mode_draws=1)
+    with pytest.warns(DeprecationWarning, match="use guarantee") as caught:
+        assert found.guarantee() == found.guarantee
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=r"mode_guarantee\(\) will be removed; use guarantee_of\(\)"):
+        assert found.mode_guarantee((0, 1, 1)) == found.guarantee_of((0, 1, 1))
+    anyone = two_point_bounds(linear(1.0), public[:1], NOISE)
+    with pytest.warns(DeprecationWarning, match=r"TwoPointBounds.guarantee\(\) will be removed"):
+        assert anyone.guarantee(0, (0, 0, 0)) == anyone.guarantee_of(0, (0, 0, 0))

@@ -47,7 +47,7 @@ def test_the_nearest_candidate_does_not_contradict_the_bound():
         value=hits / 20_000,
         low=binomial_lower(hits, trials=20_000, failure_probability=1e-6),
         high=1.0,
-        confidence=1 - 1e-6,
+        failure_probability=1e-6,
         adversary=guarantee.adversary,
         method="nearest candidate",
     )
@@ -176,7 +176,7 @@ def test_candidates_that_are_nearly_equal_are_different():
 def test_candidates_that_are_all_equal_are_refused():
     with pytest.raises(InputError, match="must differ from one another"):
         identification_bound(lambda x: x, np.ones((5, 3)), NOISE)
-    with pytest.raises(InputError, match="must differ in the type that the model computes in"):
+    with pytest.raises(InputError, match="must differ in the type in which the model computes"):
         identification_bound(nn.Identity(), 1 + 1e-12 * np.arange(5.0)[:, None], NOISE)
 
 

@@ -133,7 +133,7 @@ def test_bounds_for_gaussian_noise_hold_after_rounding():
         found, base = (bounds(network, images[:1], noise, **options) for noise in (rounded, plain))
         name = "rmse" if bounds is two_point_bounds else "std"
         assert np.all(getattr(found, name) >= getattr(base, name) * (1 - 1e-9)) or bounds is hcr_bounds
-        assert "Quantized(Gaussian(0.5), 1)" in " ".join(found.guarantee(0, (0, 1, 2)).assumed(checked_by="caller"))
+        assert "Quantized(Gaussian(0.5), 1)" in " ".join(found.guarantee_of(0, (0, 1, 2)).assumed(checked_by="caller"))
     gained = single_mode_bounds(network, images[:1], rounded).std / single_mode_bounds(network, images[:1], plain).std
     assert np.median(gained) > 1.1  # a step of two σ hides a quarter of the information
     statement = identification_bound(network, images, rounded, draws=1000)

@@ -45,7 +45,7 @@ def test_a_density_bounds_what_its_closed_form_does():
 
 def test_a_density_states_what_was_assumed_of_it():
     bounds = two_point_bounds(network(), IMAGES[:1], LOGISTIC, largest=1.0)
-    statement = bounds.guarantee(0, (0, 1, 1))
+    statement = bounds.guarantee_of(0, (0, 1, 1))
     assumed = " ".join(statement.assumed(checked_by="caller"))
     assert "Density(logistic(scale=0.5), slope=2, curvature=2)" in assumed
     assert "|d/dx log p| of the noise's density is at most 2, |d²/dx² log p| 2" in assumed
@@ -140,13 +140,13 @@ def test_each_limit_gets_its_share_of_the_failure_probability():
 def test_guarantees_carry_the_failure_probability():
     noise = sampled(draws=2000, failure_probability=0.01)
     unbiased = single_mode_bounds(network(), IMAGES[:1], noise, steps=(1e-2,))
-    statement = unbiased.guarantee(0, (0, 0, 0))
+    statement = unbiased.guarantee_of(0, (0, 0, 0))
     assert statement.failure_probability == 0.01
     assert "is at most 4.47214·‖z‖" in " ".join(statement.assumed(checked_by="caller"))
     assert np.all(unbiased.std <= single_mode_bounds(network(), IMAGES[:1], Laplace(1.0), steps=(1e-2,)).std)
     assert np.all(unbiased.std > 0.1)
     anyone = two_point_bounds(lambda x: 0.1 * x.reshape(len(x), -1), IMAGES[:1].double()[:, :, :1, :2], sampled(2))
-    assert anyone.guarantee(0, (0, 0, 0)).failure_probability == 0.001
+    assert anyone.guarantee_of(0, (0, 0, 0)).failure_probability == 0.001
     assert np.all(anyone.rmse > 1)
     assert Quantized(noise, 0.1).failure_probability == 0.01
 

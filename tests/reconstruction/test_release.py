@@ -59,7 +59,9 @@ def test_dropout_in_train_mode_is_refused(images):
 
 
 def test_a_model_that_couples_examples_is_refused(images):
-    refused(lambda x: x.flatten(1) - x.flatten(1).mean(dim=0), images.double(), "treat every input by itself")
+    refused(
+        lambda x: x.flatten(1) - x.flatten(1).mean(dim=0), images.double(), "not depend on the other inputs of a batch"
+    )
 
 
 def test_a_model_with_its_own_randomness_is_refused(images):
@@ -81,13 +83,13 @@ def test_other_layers_that_care_about_train_mode_are_refused(layer, images):
 
 
 def test_models_that_couple_only_when_features_are_small_or_batches_large_are_refused(images):
-    refused(lambda x: 1e-10 * x.flatten(1) / len(x), images.double(), "treat every input by itself")
+    refused(lambda x: 1e-10 * x.flatten(1) / len(x), images.double(), "not depend on the other inputs of a batch")
     refused(lambda x: 1e-10 * torch.rand(len(x), 3), images.double(), "the same features every time")
 
     def crowded(x):
         return x.flatten(1) * (1.0 if len(x) <= 6 else 1e-3)
 
-    with pytest.raises(InputError, match="treat every input by itself"):
+    with pytest.raises(InputError, match="not depend on the other inputs of a batch"):
         multipoint_bounds(crowded, images.double(), Gaussian(1.0))
 
 
@@ -104,7 +106,7 @@ def test_complex_weights_are_refused(images):
 
 
 def test_a_lazy_model_is_refused(images):
-    refused(nn.Sequential(nn.Flatten(), nn.LazyLinear(3)).eval(), images, "run it once first")
+    refused(nn.Sequential(nn.Flatten(), nn.LazyLinear(3)).eval(), images, "run a lazy module once first")
 
 
 def test_a_first_layer_in_place_changes_neither_inputs_nor_bounds():
@@ -233,15 +235,15 @@ def test_without_a_word_the_type_of_what_is_released_decides(images):
     for features, error in cases:
         found = multipoint_bounds(features, images.double(), Gaussian(1.0))
         assert found.feature_error == error
-        statement = found.guarantee(0, (0, 1, 1))
-        assert f"to a relative {error:.2g}" in " ".join(statement.assumed(checked_by="caller"))
+        statement = found.guarantee_of(0, (0, 1, 1))
+        assert f"to a relative error of {error:.2g}" in " ".join(statement.assumed(checked_by="caller"))
         stated = multipoint_bounds(features, images.double(), Gaussian(1.0), feature_error=error).std
         np.testing.assert_array_equal(found.std, stated)
     exact_ones = multipoint_bounds(network, images, Gaussian(1.0)).std
     single = multipoint_bounds(lambda x: network(x.float()), images.double(), Gaussian(1.0)).std
     np.testing.assert_allclose(single, exact_ones, rtol=1e-2)
     for error in (None, 1e-6):
-        with pytest.raises(InputError, match="treat every input by itself"):
+        with pytest.raises(InputError, match="not depend on the other inputs of a batch"):
             open_release(lambda x: x.flatten(1) - 1e-3 * x.flatten(1).mean(dim=0), images.double(), feature_error=error)
 
 
@@ -255,7 +257,7 @@ def test_a_type_that_errs_by_more_is_paid_for_or_refused():
     wide = torch.cat([inputs[:, :1] + 1000, inputs[:, :1] + 1000 + 1e-3 * inputs[:, 1:2], inputs[:, 2:] + 1000], dim=1)
     found = open_release(features, wide.double() + 1e-5 * inputs.double())
     assert found.error > 4e-6
-    with pytest.raises(InputError, match="by which float32 moves features of this model"):
+    with pytest.raises(InputError, match="the measured error of this model in float32"):
         open_release(features, wide.double() + 1e-5 * inputs.double(), feature_error=1e-6)
     assert (
         open_release(features, wide.double() + 1e-5 * inputs.double(), feature_error=1e-13).error < 1e-9
@@ -298,7 +300,7 @@ def test_attacks_take_what_the_bounds_take():
     assert nearest_candidate(rough, rows, noise, named, **error).value > 0
     assert posterior_mean(rough, Gallery(rows), noise, **error).value > 0
     assert linear_decoder(rough, rows, rows, noise, **error).value > 0
-    with pytest.raises(InputError, match="treat every input by itself"):
+    with pytest.raises(InputError, match="not depend on the other inputs of a batch"):
         nearest_candidate(rough, rows, noise, named)
 
 
@@ -306,7 +308,7 @@ def test_differences_in_large_batches_that_are_not_paid_for_are_refused(images):
     def crowded(x):
         return x.flatten(1) * (1.0 if len(x) <= 6 else 1 + 1e-10)
 
-    with pytest.raises(InputError, match="treat every input by itself"):
+    with pytest.raises(InputError, match="not depend on the other inputs of a batch"):
         multipoint_bounds(crowded, images.double(), Gaussian(1.0))
     multipoint_bounds(crowded, images.double(), Gaussian(1.0), feature_error=1e-10)
 
@@ -368,7 +370,9 @@ def test_inputs_of_which_the_type_leaves_rounding_alone_are_refused_wherever_the
     model, blank = Standardised().eval(), (255 * torch.rand(100, 1)).expand(-1, 49)
     inputs = torch.cat([255 * torch.rand(16, 49), blank])
     for some in (inputs, inputs.flip(0), blank):
-        with pytest.raises(InputError, match=r"the features of input \d+ must be more than the rounding of float32"):
+        with pytest.raises(
+            InputError, match=r"the features of input \d+ must be larger than the rounding error of float32"
+        ):
             open_release(model, some, only_these=True)
     assert open_release(copy.deepcopy(model).double(), inputs, only_these=True).error < 1e-9
 
@@ -382,5 +386,5 @@ def test_the_error_of_a_type_is_that_of_the_worst_input():
     apart = float((model(inputs).detach().double() - exact).norm(dim=1).div(exact.norm(dim=1)).max())
     assert apart > 1e-5
     assert open_release(model, inputs).error >= 1.9 * apart
-    with pytest.raises(InputError, match="by which float32 moves features of this model"):
+    with pytest.raises(InputError, match="the measured error of this model in float32"):
         open_release(model, inputs, feature_error=1e-6)

@@ -41,7 +41,7 @@ def test_along_the_null_space_nothing_but_the_box_stops_them():
 def test_the_guarantee_of_a_twin(images):
     torch.manual_seed(0)
     found = twins(nn.Sequential(nn.Flatten(), nn.Linear(16, 20)), images, NOISE, distance=2.0)
-    statement = found.guarantee(1)
+    statement = found.guarantee_of(1)
     assert statement.value == pytest.approx(stats.norm.cdf(found.distance[1] / 2), rel=1e-8)
     assert 1.5 < found.distance[1] <= 2.0
 

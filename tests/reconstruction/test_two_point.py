@@ -110,6 +110,6 @@ def test_bounds_grow_with_the_unit_of_the_inputs(size, images):
 
 def test_guarantees_name_their_adversary(images):
     made = two_point_bounds(linear(1.0), images.double(), NOISE)
-    statement = made.guarantee(0, (0, 1, 1))
+    statement = made.guarantee_of(0, (0, 1, 1))
     assert statement.adversary == Adversary.ANY
     assert statement.value == made.rmse[0, 0, 1, 1]

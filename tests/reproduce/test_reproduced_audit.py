@@ -128,7 +128,7 @@ def test_the_audit_of_predictions_agrees_with_the_table(adult, data):
     assert len(found) == 14
     (table, income), _ = adult_tables(data / "adult.tar.xz")
     chosen = np.sort(np.random.default_rng(0).permutation(len(income))[:2500])
-    expected = certify(table["sex"][chosen], income[chosen], delta=0.05 / 14, loss="joint")
+    expected = certify(table["sex"][chosen], income[chosen], failure_probability=0.05 / 14, loss="joint")
     assert found["true income", "sex", "class"]["high"] == expected.advantage
     for one in found.values():
         assert 0 <= one["low"] <= one["high"] <= 1

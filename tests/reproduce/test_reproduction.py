@@ -54,10 +54,10 @@ def test_a_small_run_reports_everything(finished, digits):
         *["prior"] * 2,
     ]
     errors = [
-        next(text for text in comparison.guarantee.assumed(checked_by="caller") if "to a relative" in text)
+        next(text for text in comparison.guarantee.assumed(checked_by="caller") if "relative error of" in text)
         for comparison in report.comparisons
     ]
-    assert ["a relative 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
+    assert ["a relative error of 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
     assert row["feature_error"] >= 1e-6
     assert not report.contradicted
     assert len(said) == steps(task(digits, out))
@@ -68,9 +68,9 @@ def test_a_small_run_reports_everything(finished, digits):
     assert all(path.stat().st_size < 300_000 for path in out.glob("*.svg"))
     assert "| MNIST | 3 (2) |" in (out / "results.md").read_text()
     said = " ".join(report.summary)
-    assert "by the published search on the first 2 images, and by" in said
-    assert "as the network computes them, in float32" in said
-    assert "On no mode of the first 2 images is the latter less than" in said
+    assert "by the published search on the first 2 images, and at least" in said
+    assert "features that the network computes in float32" in said
+    assert "For every mode of the first 2 images, the multi-point bound is at least" in said
     assert "with a standard error of up to 28.9 points." in said
 
 
@@ -152,45 +152,40 @@ def test_a_finished_run_repeats_nothing_and_belongs_to_its_task(finished, digits
     for name in ("_train", "_measured", "_accuracy", "hcr_bounds", "multipoint_bounds", "identification_bound"):
         monkeypatch.setattr(hcr, name, never)
     assert reproduce(task(digits, tmp_path / "out", resume=True)).comparisons == finished[1].comparisons
-    with pytest.raises(InputError, match="must be new without --resume"):
+    with pytest.raises(InputError, match="must be new unless a run is resumed there"):
         reproduce(task(digits, tmp_path / "out"))
     with pytest.raises(InputError, match="differs in images, restarts, seed"):
         reproduce(task(digits, tmp_path / "out", resume=True, seed=1, restarts=3))
 
 
-def test_a_decoder_rebuilds_digits_that_it_never_saw(digits, tmp_path):
-    data = data_of("mnist", digits, images=None, seed=0)
-    run = Run(
+@pytest.fixture
+def decoding(digits, tmp_path):
+    """A run that has come to its decoder."""
+    return Run(
         task=task(digits, tmp_path),
         setting=SETTINGS["mnist"],
-        data=data,
+        data=data_of("mnist", digits, images=None, seed=0),
         network=networks.mnist(),
         noise=Gaussian(0.1),
         feature_error=1e-6,
     )
+
+
+def test_a_decoder_rebuilds_digits_that_it_never_saw(decoding, digits, tmp_path):
     run_folder.claim(tmp_path, {}, resume=True)
-    found = hcr._rebuilding(run)
+    found = hcr._rebuilding(decoding)
     assert found.images == TESTED
     assert 0 < found.attack.value < 1
     assert found.shown.shape == (3, 1, 28, 28)
-    few = Run(**{**vars(run), "data": data_of("mnist", digits, images=20, seed=0)})
+    few = Run(**{**vars(decoding), "data": data_of("mnist", digits, images=20, seed=0)})
     assert hcr._rebuilding(few) is None
 
 
-def test_a_decoder_of_very_many_features_looks_where_the_known_images_lie(digits, tmp_path, monkeypatch):
-    data = data_of("mnist", digits, images=None, seed=0)
-    run = Run(
-        task=task(digits, tmp_path),
-        setting=SETTINGS["mnist"],
-        data=data,
-        network=networks.mnist(),
-        noise=Gaussian(0.1),
-        feature_error=1e-6,
-    )
+def test_a_decoder_of_very_many_features_looks_where_the_known_images_lie(decoding, monkeypatch):
     monkeypatch.setattr(hcr, "WIDEST_DECODED", 100)
-    known = data.images[:12]
-    part = hcr._decoded(run, known)
-    clean, seen = (module.double()(torch.tensor(known)) for module in (run.features, part))
+    known = decoding.data.images[:12]
+    part = hcr._decoded(decoding, known)
+    clean, seen = (module.double()(torch.tensor(known)) for module in (decoding.features, part))
     assert seen.shape == (12, 12)
     whole = torch.cdist(clean, clean)
     assert torch.allclose(torch.cdist(seen, seen), whole, atol=1e-6)
@@ -205,7 +200,7 @@ def test_pages_of_several_runs_become_one(finished, tmp_path):
     assert page.count("\n| MNIST |") == 2
     assert "![" in page
     assert (tmp_path / "results" / "mnist-images.svg").exists()
-    with pytest.raises(InputError, match="must be one of a finished run"):
+    with pytest.raises(InputError, match="must be that of a finished run"):
         collect([tmp_path], tmp_path / "results")
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -10,6 +9,7 @@ import sys
 import threading
 import time
 
+import dask
 import numpy as np
 import pytest
 import torch
@@ -21,6 +21,7 @@ from torch import nn
 
 from tacit import InputError
 from tacit.reconstruction import bound_files
+from tacit.runtime import clusters
 from tacit.runtime.clusters import open_cluster
 
 # A class of the file's own, which workers cannot import, and slow enough to be killed in the middle.
@@ -95,6 +96,11 @@ def batches(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.npy")}
 
 
+def numbers(found):
+    """Batches without their seals, which name the model: a slow one and a quick one differ in nothing else."""
+    return {name: content.rpartition(b"\nsha256 ")[0] for name, content in found.items()}
+
+
 def wait_for(what):
     deadline = time.monotonic() + 240  # for busy machines
     while not what():
@@ -110,7 +116,7 @@ def test_a_cluster_gives_the_numbers_of_a_local_run_to_the_bit(in_process, engin
 
 
 def test_a_worker_may_die(folder, in_process, cluster, engine):
-    whole = in_process("whole", model="slow.py")
+    whole = numbers(in_process("whole"))
     start = command("--engine", engine, model="slow.py")
     with subprocess.Popen(start, cwd=folder, env=ALIKE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: batches(folder / "out"))
@@ -120,22 +126,22 @@ def test_a_worker_may_die(folder, in_process, cluster, engine):
         assert len(batches(folder / "out")) < 6
         _, complaint = running.communicate(timeout=120)
     assert (running.returncode, complaint) == (0, "")
-    assert batches(folder / "out") == whole
+    assert numbers(batches(folder / "out")) == whole
     with pytest.raises(ProcessLookupError):
         os.kill(victim, 0)
 
 
 def test_a_run_that_was_killed_goes_on_there_or_here(folder, in_process, engine):
-    whole = in_process("whole", model="slow.py")
+    whole = numbers(in_process("whole"))
     with subprocess.Popen(command("--engine", engine, model="slow.py"), cwd=folder, env=ALIKE) as running:
         wait_for(lambda: batches(folder / "out"))
         running.send_signal(signal.SIGKILL)
     done = {path: path.stat().st_mtime_ns for path in (folder / "out").glob("*.npy")}
     assert 0 < len(done) < 6
-    assert in_process("out", model="slow.py", engine=engine, resume=True) == whole
+    assert numbers(in_process("out", model="slow.py", engine=engine, resume=True)) == whole
     assert {path: path.stat().st_mtime_ns for path in done} == done
     (folder / "out" / "multi-point-00003.npy").unlink()
-    assert in_process("out", model="slow.py", resume=True) == whole
+    assert numbers(in_process("out", model="slow.py", resume=True)) == whole
 
 
 def test_results_come_as_they_are_done_and_are_told_apart(engine):
@@ -170,7 +176,7 @@ def test_a_scheduler_that_is_not_there_is_one_line_and_leaves_no_folder(folder, 
             open_cluster(mute),
         ):
             pass
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60  # on a slow machine; Dask itself would go on
     assert_one_line_error(run_here("--engine", "dask://127.0.0.1:1"), "must name a Dask scheduler that answers")
     assert not (folder / "out").exists()
 
@@ -205,7 +211,7 @@ def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):
         with open_cluster(f"dask://127.0.0.1:{port}") as outcomes:
             done = outcomes(max, 0, [(1,), (2,)])
             threading.Timer(1.0, scheduler.kill).start()
-            with pytest.raises(InputError, match="must be there until all batches are done"):
+            with pytest.raises(InputError, match="must stay up until all batches are done"):
                 next(done)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
@@ -232,25 +238,35 @@ def secured(tmp_path_factory):
 
 
 def tls(folder, name):
-    """Dask's configuration of who connects, as its environment variables have it."""
-    files = {"CA_FILE": f"{name}-ca.pem", "CLIENT__CERT": f"{name}.pem", "CLIENT__KEY": f"{name}.key"}
-    return {f"DASK_DISTRIBUTED__COMM__TLS__{key}": str(folder / file) for key, file in files.items()}
+    """Dask's configuration of who connects."""
+    files = {"ca-file": f"{name}-ca.pem", "client.cert": f"{name}.pem", "client.key": f"{name}.key"}
+    return {f"distributed.comm.tls.{key}": str(folder / file) for key, file in files.items()}
+
+
+def variables(configuration):
+    """The same for a command that is started, whose environment holds it."""
+    kept = {"-": "_", ".": "__"}
+    return {f"DASK_{key.upper().translate(str.maketrans(kept))}": value for key, value in configuration.items()}
 
 
 def test_a_cluster_behind_tls_gives_the_numbers_of_a_local_run(folder, in_process, secured):
     engine, certificates = secured
     assert engine.startswith("tls://")
     here = in_process("here", limit=5)
-    start = command("--engine", engine, "--limit", "5")
-    for name, code in (("ours", 0), ("theirs", 2)):
-        environment = {**ALIKE, **tls(certificates, name)}
-        finished = subprocess.run(start, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert finished.returncode == code, finished.stderr
-        if code:
-            assert_one_line_error(finished, "must name a Dask scheduler that answers")
-        else:
-            assert batches(folder / "out") == here
-            shutil.rmtree(folder / "out")
+    start, environment = command("--engine", engine, "--limit", "5"), {**ALIKE, **variables(tls(certificates, "ours"))}
+    finished = subprocess.run(start, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert batches(folder / "out") == here
+
+
+def test_a_cluster_behind_tls_answers_none_but_its_own(secured):
+    engine, certificates = secured
+    with (
+        dask.config.set(tls(certificates, "theirs")),
+        pytest.raises(InputError, match="must name a Dask scheduler that answers"),
+        open_cluster(engine),
+    ):
+        pass
 
 
 def test_a_cluster_behind_tls_is_not_reached_without_certificates(secured):
@@ -265,10 +281,11 @@ def test_a_cluster_behind_tls_is_not_reached_without_certificates(secured):
         pass
 
 
-def test_plain_text_leaves_this_machine_only_when_told_to(run_here):
+def test_plain_text_leaves_this_machine_only_when_told_to(run_here, monkeypatch):
+    monkeypatch.setattr(clusters, "TIMEOUT", 0.5)  # nobody is there
     elsewhere = f"dask://{socket.gethostname()}:1"
     for address in (elsewhere, "dask://10.1.2.3:8786", "dask://[fe80::1]:8786", "dask://localhost.example.com:1"):
-        assert_one_line_error(run_here("--engine", address), "--engine must be encrypted where it leaves this machine")
+        assert_one_line_error(run_here("--engine", address), "--engine must be encrypted if it leaves this machine")
     assert_one_line_error(run_here("--engine", elsewhere, "--insecure"), "must name a Dask scheduler that answers")
     for address in ("dask://localhost:1", "dask://127.0.0.2:1", "dask://[::1]:1"):
         assert_one_line_error(run_here("--engine", address), "must name a Dask scheduler that answers")

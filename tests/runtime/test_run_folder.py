@@ -68,7 +68,7 @@ def test_batches_without_their_task_are_refused(folder):
     run_folder.array(folder / "a.npy", SHAPE, values)
     (folder / "task.json").unlink()
     for resume in (False, True):
-        with pytest.raises(InputError, match=r"must hold no \.npy or \.skops files without the task.json"):
+        with pytest.raises(InputError, match=r"must not have \.npy or \.skops files without the task.json"):
             run_folder.claim(folder, MARK, resume=resume)
     assert not (folder / "task.json").exists()
 

@@ -58,7 +58,7 @@ def test_an_npz_of_images_has_a_column_for_each_number(tmp_path):
     [
         ("a.csv", "", "Empty CSV file"),
         ("a.csv", "a,b\n", "no record"),
-        ("a.csv", "a,a\n1,2\n", "two columns of one name"),
+        ("a.csv", "a,a\n1,2\n", "two columns of the same name"),
         ("a.csv", "a,b\n1,2\n3,4,5\n", "Expected 2 columns, got 3"),
         ("a.parquet", "no parquet", "ArrowInvalid"),
         ("a.npz", "no npz", "BadZipFile"),
@@ -77,7 +77,7 @@ def test_no_record_takes_the_lines_of_others_into_its_own(tmp_path, monkeypatch,
     lines = [f"{row},{row % 2},note\n" for row in range(1000)]
     for line, match in (
         ('5,1,"oops\n', "a quote that is never closed"),
-        ('5,1,"oops" x\n', "a quote in the midst of a field"),
+        ('5,1,"oops" x\n', "a quote inside a field"),
         ("5,1\n", "Expected 3 columns, got 2"),
         ("5,1,a,b\n", "Expected 3 columns, got 4"),
     ):
@@ -101,13 +101,13 @@ def test_unusable_arrays_are_refused(tmp_path):
     with pytest.raises(InputError, match="must be a readable file"):
         tables.read(tmp_path / "pickled.npz", name="PRIVATE")
     np.savez(tmp_path / "uneven.npz", a=np.zeros(2), b=np.zeros(3))
-    with pytest.raises(InputError, match="must be of one length"):
+    with pytest.raises(InputError, match="must be of the same length"):
         tables.read(tmp_path / "uneven.npz", name="PRIVATE")
     np.savez(tmp_path / "flat.npz", a=np.zeros((2, 2)))
     with pytest.raises(InputError, match="must have one dimension"):
         tables.read(tmp_path / "flat.npz", name="PRIVATE")
     parquet.write_table(pa.table({"a": [[1], [2]]}), tmp_path / "nested.parquet")
-    with pytest.raises(InputError, match="must hold one value a record"):
+    with pytest.raises(InputError, match="must hold one value per record"):
         tables.read(tmp_path / "nested.parquet", name="PRIVATE")
 
 
@@ -248,9 +248,9 @@ def test_quotes_are_left_away_where_the_whole_column_has_them(tmp_path):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (b's,o\n1,a"b"\n', "a quote in the midst of a field"),
-        (b's,o\n1,"a"b\n', "a quote in the midst of a field"),
-        (b's,o\n1, "a"\n', "a quote in the midst of a field"),
+        (b's,o\n1,a"b"\n', "a quote inside a field"),
+        (b's,o\n1,"a"b\n', "a quote inside a field"),
+        (b's,o\n1, "a"\n', "a quote inside a field"),
         (b's,o\n1,"a\n2,b\n', "a quote that is never closed"),
         (b"s,o\n1,\xff\n", "invalid UTF8"),
         (b"s,o\n1,a\0\n", "text that ends in NUL"),

@@ -24,7 +24,7 @@ def comparison(*, value=0.5, attacked=0.4, side="at_most", adversary=Adversary.A
         value=attacked,
         low=attacked - 0.01,
         high=attacked + 0.01,
-        confidence=0.99,
+        failure_probability=0.01,
         adversary=adversary,
         method="threshold",
     )

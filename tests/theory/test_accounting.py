@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from tacit import NoTheoremError
 from tacit.theory.accounting import (
     composition_delta,
-    composition_epsilon,
-    gnmax_answers,
     gnmax_delta,
-    gnmax_epsilon,
     gnmax_sigma,
     label_threshold,
     laplace_scale,
@@ -32,7 +29,6 @@ from tacit.theory.accounting import (
     replacement_delta,
     sparse_vector_delta,
     sparse_vector_distance,
-    sparse_vector_refusals,
     sparse_vector_scale,
     sparse_vector_threshold,
     stable_release_delta,
@@ -139,20 +135,12 @@ def test_composition_is_that_of_randomised_response(step, steps, share):
 def test_composition_agrees_with_dp_accounting():
     """The notes' figure: 20 × 0.1-DP at δ = 1e-5 is 1.60, against 2.36 by advanced composition."""
     theirs = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(0.1)).self_compose(20)
-    ours = composition_epsilon(1e-5, step_epsilon=0.1, steps=20)
-    assert ours == pytest.approx(theirs.get_epsilon_for_delta(1e-5), abs=2e-4)
-    assert 1.59 < ours < 1.60
+    ours = [composition_delta(epsilon, step_epsilon=0.1, steps=20) for epsilon in (1.59, 1.60)]
+    assert ours[0] > 1e-5 > ours[1]
     for epsilon in (0.3, 1.0, 1.5):
         assert composition_delta(epsilon, step_epsilon=0.1, steps=20) == pytest.approx(
             theirs.get_delta_for_epsilon(epsilon), rel=2e-3
         )
-
-
-@given(st.floats(0.02, 1), st.integers(1, 40), st.floats(1e-9, 0.2))
-def test_composition_epsilon_is_the_least(step, steps, delta):
-    epsilon = composition_epsilon(delta, step_epsilon=step, steps=steps)
-    assert randomized_response(epsilon, step, steps) <= delta
-    assert epsilon == 0 or randomized_response(0.999 * epsilon, step, steps) > delta
 
 
 def test_composition_grows_with_its_steps_and_falls_with_epsilon():
@@ -264,7 +252,6 @@ def test_sparse_vector_designs_are_the_least(epsilon, delta, refusals):
     scale = sparse_vector_scale(epsilon, delta, refusals=refusals)
     assert randomized_response(epsilon, 2 / scale, refusals) <= delta / 2
     assert randomized_response(epsilon, 2 / (0.999 * scale), refusals) > delta / 2
-    assert sparse_vector_refusals(epsilon, delta, scale=scale) == refusals
     w = sparse_vector_threshold(epsilon, delta, scale=scale, refusals=refusals)
     spent = {"scale": scale, "refusals": refusals}
     assert sparse_vector_delta(epsilon, threshold=w, **spent) <= delta
@@ -274,16 +261,8 @@ def test_sparse_vector_designs_are_the_least(epsilon, delta, refusals):
 
 
 def test_too_little_noise_is_no_design():
-    assert sparse_vector_refusals(1.0, 1e-5, scale=1.0) == 0
     with pytest.raises(NoTheoremError, match="use more noise"):
         sparse_vector_threshold(1.0, 1e-5, scale=1.0, refusals=3)
-
-
-def test_refusals_grow_with_noise():
-    found = [sparse_vector_refusals(1.0, 1e-5, scale=scale) for scale in (2.1, 10, 30, 100, 300)]
-    assert found == sorted(found)
-    assert found[0] == 1
-    assert found[-1] > 1000
 
 
 def test_a_distance_is_answered_with_the_probability_it_promises():
@@ -430,17 +409,19 @@ def test_gnmax_agrees_with_dp_accounting(sigma, answers):
     for epsilon in (0.5, 1.0):
         ours = gnmax_delta(epsilon, sigma=sigma, answers=answers)
         assert 0.99 * theirs.get_delta_for_epsilon(epsilon) < ours < 1.0001 * theirs.get_delta_for_epsilon(epsilon)
-    assert gnmax_epsilon(1e-5, sigma=sigma, answers=answers) == pytest.approx(
-        theirs.get_epsilon_for_delta(1e-5), abs=2e-3
-    )
+    least = theirs.get_epsilon_for_delta(1e-5)
+    ours = [gnmax_delta(epsilon, sigma=sigma, answers=answers) for epsilon in (least - 2e-3, least + 2e-3)]
+    assert ours[0] > 1e-5 > ours[1]
 
 
 def test_confident_gnmax_agrees_with_dp_accounting():
     fine = {"value_discretization_interval": 1e-5}
     tests = pld.from_discrete_gaussian_mechanism(60.0, **fine).self_compose(100)
     theirs = tests.compose(pld.from_discrete_gaussian_mechanism(20.0, **fine).self_compose(40))
-    ours = gnmax_epsilon(1e-5, sigma=20.0, answers=20, test_sigma=60.0, tests=100)
-    assert ours == pytest.approx(theirs.get_epsilon_for_delta(1e-5), abs=2e-3)
+    least = theirs.get_epsilon_for_delta(1e-5)
+    options = {"sigma": 20.0, "answers": 20, "test_sigma": 60.0, "tests": 100}
+    ours = [gnmax_delta(epsilon, **options) for epsilon in (least - 2e-3, least + 2e-3)]
+    assert ours[0] > 1e-5 > ours[1]
 
 
 @pytest.mark.parametrize(("sigma", "answers", "tests"), [(30.0, 30, 0), (2000.0, 10**5, 0), (300.0, 2000, 9000)])
@@ -468,22 +449,6 @@ def test_gnmax_sigma_with_tests_is_the_least():
     options = {"answers": 50, "tests": 200}
     assert gnmax_delta(1.0, sigma=sigma, test_sigma=4 * sigma, **options) <= 1e-5
     assert gnmax_delta(1.0, sigma=0.999 * sigma, test_sigma=4 * 0.999 * sigma, **options) > 1e-5
-
-
-def test_gnmax_answers_are_the_most():
-    for sigma in (40.0, 80.0):
-        n = gnmax_answers(1.0, 1e-5, sigma=sigma)
-        assert gnmax_delta(1.0, sigma=sigma, answers=n) <= 1e-5 < gnmax_delta(1.0, sigma=sigma, answers=n + 1)
-    assert gnmax_answers(1.0, 1e-5, sigma=1.0) == 0
-
-
-@given(st.floats(1e-9, 0.1), st.integers(1, 50))
-@settings(max_examples=10)
-def test_gnmax_epsilon_is_the_least(delta, answers):
-    epsilon = gnmax_epsilon(delta, sigma=15.0, answers=answers)
-    assert gnmax_delta(epsilon, sigma=15.0, answers=answers) <= delta
-    if epsilon:
-        assert convolved_delta(epsilon, 15.0, answers) <= delta < convolved_delta(0.999 * epsilon, 15.0, answers)
 
 
 def test_gnmax_with_hardly_any_noise_promises_nothing():

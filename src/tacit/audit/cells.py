@@ -1,4 +1,4 @@
-"""Rows as cells: keys that are equal where outputs are, and how often each came with either secret."""
+"""Count outputs: each gets a key, and a count for either secret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = {1: 64, 2: 16, 3: 8}
 """Grid cells per standard deviation of the noise, by the number of coordinates."""
 
 FRACTION_BITS = {1: 20, 2: 15, 3: 10}
-"""Outputs are split between neighbouring cells in fractions of 2**−bits, so that sums are exact."""
+"""An output is split between neighbouring cells in fractions of 2**−bits, so that sums are exact."""
 
 _FARTHEST = 2**30  # cells from 0, so that the position within a cell is still known to 2**−23
 _FARTHEST_BIN = 2**21
@@ -27,7 +27,7 @@ _Whole = NDArray[np.int64]
 
 
 def counted(keys: _Array, classes: _Whole, counts: _Whole) -> tuple[_Array, _Whole]:
-    """Different keys in ascending order and the counts of both classes."""
+    """The different keys in ascending order, and the counts of both classes."""
     if not len(keys):
         return keys, np.zeros((0, 2), dtype=np.int64)
     if keys.dtype.kind == "i" and int(keys.max()) - int(keys.min()) <= min(_MOST_DENSE, 4 * len(keys)):
@@ -49,9 +49,9 @@ def _pairs(places: _Whole, classes: _Whole, counts: _Whole, size: int) -> _Whole
 
 
 def symbols(values: _Array) -> _Array:
-    """Keys that are equal where the outputs are the same to the last bit, in the outputs' order.
+    """Keys that are equal only where outputs are equal to the last bit, and sort as the outputs do.
 
-    Floats are numbered in ascending order, −0.0 as −1 and 0.0 as 0: whoever sees the output sees the sign.
+    −0.0 and 0.0 get different keys, as anyone who sees the output sees the sign.
     """
     if values.dtype.kind == "b":
         return values.astype(np.int64)
@@ -62,7 +62,7 @@ def symbols(values: _Array) -> _Array:
 
 
 def tuples(columns: list[_Array], classes: _Whole, counts: _Whole) -> Any:
-    """(cell, counts of both classes) for every different row; a cell is the tuple of its columns' values."""
+    """Pairs of a cell, the tuple of its columns' values, and the counts of both classes there."""
     places: _Whole = np.zeros(len(classes), dtype=np.int64)
     for one in columns:
         inner, position = np.unique(one, return_inverse=True)
@@ -73,7 +73,7 @@ def tuples(columns: list[_Array], classes: _Whole, counts: _Whole) -> Any:
 
 
 def merged(keys: _Array, counts: _Whole, more: _Array, found: _Whole) -> tuple[_Array, _Whole]:
-    """Two lists of keys and their counts as one."""
+    """Two lists of keys and counts as one."""
     if not len(keys):
         return more, found
     if not len(more):
@@ -85,27 +85,27 @@ def merged(keys: _Array, counts: _Whole, more: _Array, found: _Whole) -> tuple[_
 
 
 def finite(values: _Array) -> NDArray[np.float64]:
-    """As floats; what they would merge or cannot hold is refused."""
+    """As finite floats; refuses numbers that floats would merge or cannot hold."""
     numeric = values.astype(np.float64, copy=False)
     if values.dtype.kind == "i" and len(values) and not np.abs(numeric).max() < EXACT:
         raise InputError(
             "output",
             "a larger number",
-            requirement="must be below 2**53 in size here",
+            requirement="must be below 2**53 in size where noise or bins are given",
             remedy="subtract a constant that was fixed before the data was seen",
         )
     if not np.isfinite(numeric).all():
         raise InputError(
             "output",
             "an infinite number",
-            requirement="must be finite here",
+            requirement="must be finite where noise or bins are given",
             remedy="cut the output off before release",
         )
     return numeric
 
 
 def binned(values: _Array, side: float) -> NDArray[np.float64]:
-    """The number of each value's bin; bins are narrower than `side` by more than rounding can widen them."""
+    """The number of each value's bin; bins are a little narrower than `side`, to make up for rounding."""
     with np.errstate(over="ignore"):
         bins = np.floor(finite(values) / (side * (1 - 1e-9)))
     if not np.abs(bins).max() <= _FARTHEST_BIN:
@@ -119,7 +119,7 @@ def binned(values: _Array, side: float) -> NDArray[np.float64]:
 
 
 def gridded(columns: list[_Array], classes: _Whole, counts: _Whole, noise: float) -> tuple[_Whole, _Whole]:
-    """Keys of the grid's cells in ascending order, and each class's mass there, split linearly between neighbours."""
+    """The grid's cells in ascending order, and each class's mass there; a row is split linearly between neighbours."""
     bits, per_noise = FRACTION_BITS[len(columns)], STEPS[len(columns)]
     reach = _FARTHEST if len(columns) == 1 else 2 ** (_KEY_BITS - 1) - 2
     keys: _Whole = np.zeros(0, dtype=np.int64)
@@ -151,7 +151,7 @@ def gridded(columns: list[_Array], classes: _Whole, counts: _Whole, noise: float
 
 
 def unpacked(keys: _Whole, dimensions: int) -> _Whole:
-    """Coordinates of packed keys, one row a cell."""
+    """The coordinates of packed keys, a row for each cell."""
     mask = (1 << _KEY_BITS) - 1
     shifts = [_KEY_BITS * place for place in reversed(range(dimensions))]
     places: _Whole = np.stack([(keys >> shift) & mask for shift in shifts], axis=1)

@@ -1,4 +1,4 @@
-"""What nobody who sees an output can learn about a secret: bounds that hold together, and what follows from them."""
+"""The result of an audit: bounds on what an output tells about a secret, and what follows from them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.display import card
-from ..core.guarantee import Adversary, Assumption, Guarantee, safe_text
+from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import down, up
+from ..core.wording import safe_text
 from ..theory import leakage
-from .conversions import conversions
+from .conversions import theorem_of
 
 if TYPE_CHECKING:
     from ..report import Figure
     from .attempt import Attempt
 
 SCOPE = (
-    "It covers exactly this output: who also sees the input, the label, other queries or other models is not covered.",
-    "It speaks of the average record, not of the worst: v = 0.01 allows 1 % of the records to be fully exposed.",
+    "The certificate covers exactly this output, not people who also see the input, labels, other queries or models.",
+    "It is about the average record, not about the most exposed: v = 0.01 allows 1 % of records to be fully exposed.",
     "It is not differential privacy.",
-    "Rates and bits are for a secret that is a fair coin, whatever the shares of the classes in the table.",
+    "Rates and bits are for a secret whose two values are equally likely, whatever their shares in the table.",
 )
-"""What every reader has to be told."""
+"""What a certificate does not say; every report ends its summary with these sentences."""
 
 _LN2 = math.log(2)
 
@@ -40,27 +42,52 @@ READINGS = {
     "log loss": "least log-loss in nats",
     "error": "least error rate",
 }
-"""What `Certificate.guarantee_of` takes, and how its quantity begins."""
+"""The readings that `Certificate.guarantee_of` takes, and how the quantity of each begins."""
 
 
+@renamed(delta="failure_probability")
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """Upper bounds on what an output tells about a secret, valid together except with probability `delta`.
+    """Upper bounds on what an output tells about a secret, for everyone who sees the output and nothing else.
 
-    squared        v = 1 − least mean squared error of a guess of the secret, coded ±1
-    information    mutual information in nats
-    variation      total variation: the largest advantage TPR − FPR
+    All bounds hold together, except with probability `failure_probability`, whatever the adversary's method. All
+    readings (`advantage`, `auc`, `bits`, `tpr_at`, …) follow from them.
 
-    All hold for everyone who sees the output and nothing else, whatever their method, and all readings follow.
-    `plug_in` is the certified quantity on the table itself. `theorem` names the functions of `tacit.theory` that lead
-    from the table to the bounds; `guarantee_of` adds those that lead on to a reading.
+    Attributes
+    ----------
+    squared
+        Upper bound on v = 1 − the least mean squared error of a guess of the secret, coded ±1.
+    information
+        Upper bound on the mutual information of output and secret, in nats.
+    variation
+        Upper bound on total variation, which is the largest advantage TPR − FPR.
+    plug_in
+        The certified quantity as measured on the table itself.
+    failure_probability
+        The chance that the rows of the table were so unusual that a bound is false.
+    loss, method, form, sampling
+        How the certificate was made, as `certify` takes them. The method is "continuous" where nothing can be
+        certified, and "none" for a slice with one class.
+    output
+        What the adversary sees, in words.
+    positive, negative
+        The two values of the secret.
+    positives, negatives
+        Rows of each.
+    theorem
+        The functions of `tacit.theory` that lead from the table to the bounds; `guarantee_of` appends those that lead
+        to a reading.
+    assumptions
+        What the bounds rest on.
+    caution
+        A doubt that the table itself raises; empty if there is none.
     """
 
     squared: float
     information: float
     variation: float
     plug_in: float
-    delta: float
+    failure_probability: float
     loss: str
     method: str
     form: str
@@ -73,47 +100,46 @@ class Certificate:
     theorem: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
     caution: str = ""
-    """What the table itself makes doubtful; empty if nothing."""
 
     @property
     def condition(self) -> str:
-        """What the claim rests on beside the way rows were drawn, and no table can show; empty if nothing."""
+        """The assumptions beyond how rows were drawn that no table can confirm; empty if there are none."""
         stated = {"monotone": 1, "lipschitz": 1, "network": 3}.get(self.method, 0)
         return " and ".join(assumption.text for assumption in self.assumptions[:stated])
 
     @property
     def advantage(self) -> float:
-        """At most this is TPR − FPR of any guess."""
+        """Upper bound on TPR − FPR of any guess."""
         return self.variation
 
     @property
     def balanced_accuracy(self) -> float:
-        """At most this share of guesses is right where both secrets are equally likely."""
+        """Upper bound on the share of right guesses where both secrets are equally likely."""
         return min(1.0, up((1 + self.variation) / 2))
 
     @property
     def auc(self) -> float:
-        """At most this is the area under the ROC curve of any score."""
+        """Upper bound on the area under the ROC curve of any score."""
         return leakage.auc_upper(squared=self.squared, advantage=self.variation)
 
     @property
     def bits(self) -> float:
-        """At most so many bits does the output tell about the secret."""
+        """Upper bound on the information about the secret, in bits."""
         return min(1.0, up(self.information / _LN2, relative=1e-14))
 
     @property
     def squared_loss(self) -> float:
-        """At least this is the mean squared error of any guess of the secret, coded ±1; 1 is no knowledge."""
+        """Lower bound on the mean squared error of any guess of the secret, coded ±1; 1 is no knowledge."""
         return max(0.0, down(1 - self.squared))
 
     @property
     def log_loss(self) -> float:
-        """At least this is the log-loss of any guess, in nats; ln 2 is no knowledge."""
+        """Lower bound on the log-loss of any guess, in nats; ln 2 is no knowledge."""
         return max(0.0, down(_LN2 - self.information))
 
     @property
     def error(self) -> float:
-        """At least this share of guesses is wrong where both secrets are equally likely; ½ is no knowledge."""
+        """Lower bound on the share of wrong guesses where both secrets are equally likely; ½ is no knowledge."""
         return max(0.0, down((1 - self.variation) / 2))
 
     @overload
@@ -123,7 +149,17 @@ class Certificate:
     def tpr_at(self, false_positive_rate: ArrayLike) -> NDArray[np.float64]: ...
 
     def tpr_at(self, false_positive_rate: ArrayLike) -> float | NDArray[np.float64]:
-        """At most these are the true positive rates of any test, or family of tests, with the rates given."""
+        """Bound the true positive rate of any test, or family of tests, at a false positive rate.
+
+        Parameters
+        ----------
+        false_positive_rate
+            One rate or several, in [0, 1].
+
+        Returns
+        -------
+        Upper bounds on the true positive rate, of the same shape.
+        """
         return leakage.roc_upper(false_positive_rate, squared=self.squared, advantage=self.variation)
 
     @overload
@@ -133,7 +169,17 @@ class Certificate:
     def hockey_stick(self, epsilon: ArrayLike) -> NDArray[np.float64]: ...
 
     def hockey_stick(self, epsilon: ArrayLike) -> float | NDArray[np.float64]:
-        """δ(ε): with it the two classes' outputs are (ε, δ)-indistinguishable, both ways, on average over records."""
+        """Bound δ(ε): the two classes' outputs are (ε, δ)-indistinguishable, both ways, on average over records.
+
+        Parameters
+        ----------
+        epsilon
+            One ε or several, from 0 to 700.
+
+        Returns
+        -------
+        Upper bounds on δ, of the same shape.
+        """
         epsilons = validate.array("epsilon", epsilon, at_least=0, at_most=700, remedy="give the privacy loss, e.g. 1.0")
         found = [
             leakage.hockey_stick_upper(float(one), squared=self.squared, advantage=self.variation)
@@ -142,7 +188,17 @@ class Certificate:
         return np.array(found).reshape(epsilons.shape)[()]
 
     def accuracy(self, prior: float) -> float:
-        """At most this share of guesses is right where the positive secret has the prior probability given."""
+        """Bound the share of right guesses where the two secrets are not equally likely.
+
+        Parameters
+        ----------
+        prior
+            The probability of the positive secret.
+
+        Returns
+        -------
+        Upper bound on the share of right guesses; guessing alone reaches max(prior, 1 − prior).
+        """
         p = validate.probability("prior", prior, remedy="give the share of the positive class")
         rare = min(p, 1 - p)
         # δ(ε) falls: at 700, the largest ε that it is computed for, it is no smaller than beyond.
@@ -151,21 +207,35 @@ class Certificate:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The headline: the largest advantage of anyone."""
+        """The main guarantee: nobody's advantage exceeds a bound."""
         return self.guarantee_of("advantage")
 
     def guarantee_of(self, reading: str) -> Guarantee:
-        """One of `READINGS` as a guarantee, with all assumptions and the scope."""
-        validate.choice("reading", reading, tuple(READINGS), remedy="use 'advantage' for the headline")
+        """Return one reading as a guarantee, with all assumptions and the scope.
+
+        Parameters
+        ----------
+        reading
+            A key of `READINGS`, e.g. "auc".
+        """
+        validate.choice("reading", reading, tuple(READINGS), remedy="use 'advantage' for the main one")
         value = float(getattr(self, reading.replace(" ", "_")))
         return Guarantee(
             quantity=self.quantity(reading),
             side="at_least" if reading in ("squared loss", "log loss", "error") else "at_most",
             value=value,
             adversary=Adversary.OUTPUT.scoped(self.output),
-            theorem=(*self.theorem, *conversions(self.loss, self.method, reading)),
+            theorem=theorem_of(
+                self.theorem,
+                reading,
+                loss=self.loss,
+                method=self.method,
+                squared=self.squared,
+                information=self.information,
+                variation=self.variation,
+            ),
             assumptions=self.assumptions,
-            failure_probability=self.delta,
+            failure_probability=self.failure_probability,
             detail={
                 "squared": self.squared,
                 "information": self.information,
@@ -183,20 +253,37 @@ class Certificate:
         )
 
     def quantity(self, reading: str) -> str:
-        """The quantity of that guarantee; attacks that are compared with it have to name the same."""
+        """Name the quantity of a reading's guarantee; attacks that are compared with it must name the same.
+
+        Parameters
+        ----------
+        reading
+            A key of `READINGS`.
+        """
         return f"{READINGS[reading]} in telling {self.positive!r} from {self.negative!r} by {self.output}"
 
     def plot(self, attempts: Sequence[Attempt] = ()) -> Figure:
-        """The region that no ROC curve leaves, and those of `attempts` inside it; a notebook shows it."""
+        """Draw the region that no ROC curve leaves, with the curves of attacks in it.
+
+        Parameters
+        ----------
+        attempts
+            Attacks on the same output, as `attempts` returns them.
+
+        Returns
+        -------
+        A figure that a notebook shows.
+        """
         from ..report import Figure, figures
 
         rates = (np.linspace(0, 1, 201) ** 2).tolist()
         return Figure(
-            title=f"{self.positive!r} told from {self.negative!r} by {self.output}",
-            caption=f"Nobody who sees only {self.output} leaves the shaded region, whatever the method"
+            title=f"Telling {self.positive!r} from {self.negative!r} by {self.output}",
+            caption=f"Nobody who sees only {self.output} can leave the shaded region, whatever the method"
             + (f", if {self.condition}" if self.condition else "")
             + ". The diagonal is guessing."
-            + " Lines: attacks, on rows of their own, which may stray by chance." * bool(attempts),
+            + " The lines are attacks, measured on rows of their own; by chance they may stray a little."
+            * bool(attempts),
             alternative="True against false positive rate: the region reaches "
             f"{safe_text(self.advantage, toward='up')} above the diagonal.",
             svg=figures.roc(
@@ -207,11 +294,17 @@ class Certificate:
     def _repr_html_(self) -> str:
         guarantees = (self.guarantee_of(reading) for reading in READINGS)
         readings = tuple(f"{READINGS[name]}: {one.bound_text}" for name, one in zip(READINGS, guarantees, strict=True))
-        headline = f"What {self.output} tells about {self.positive!r} or {self.negative!r}"
+        headline = f"What {self.output} tells about whether the secret is {self.positive!r} or {self.negative!r}"
         chance, scope = self.guarantee.chance_text, (*([self.caution] if self.caution else []), *SCOPE)
         return card(headline, [(f"proven, {chance}", readings), *self.guarantee.facts[1:], ("mind", scope)])
 
     def meets(self, *, advantage: float) -> bool:
-        """Whether the certificate keeps every adversary's advantage at or below a ceiling."""
+        """Say whether the certificate proves that nobody's advantage exceeds a ceiling.
+
+        Parameters
+        ----------
+        advantage
+            The ceiling, in [0, 1].
+        """
         ceiling = validate.number("advantage", advantage, at_least=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
         return self.advantage <= ceiling

@@ -1,4 +1,4 @@
-"""How certificates are made: a table in, or its counts, and a Certificate out."""
+"""Make certificates: a table, or its counts, in; a Certificate out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.errors import InputError, NoTheoremError
 from ..core.guarantee import Assumption
 from ..core.rounding import up
@@ -17,17 +18,25 @@ from .columns import column, multiplicities
 from .tally import Tally
 
 LOSSES = ("auto", "squared", "log", "zero-one", "joint")
-METHODS = ("auto", "discrete", "noisy", "noise added", "monotone", "lipschitz")
+METHODS = ("auto", "discrete", "noisy", "noise added", "monotone", "lipschitz", "continuous")
 FORMS = ("sharp", "closed", "printed")
 SAMPLINGS = ("by class", "pairs")
+_REMEDY = (
+    "release it with Gaussian noise and pass noise, round it before release, or state method='monotone' or 'lipschitz'"
+)
 _ORDERED = ("boolean", "whole", "float")  # columns for which "monotone" has a meaning
 
 
+class ContinuousOutputError(NoTheoremError):
+    """Nothing can be certified of a continuous output without noise and without a stated structure."""
+
+
+@renamed(delta="failure_probability")
 def certify(
     secret: object,
     output: object,
     *,
-    delta: float = 0.05,
+    failure_probability: float = 0.05,
     loss: str = "auto",
     noise: float | None = None,
     noise_added: float | None = None,
@@ -42,35 +51,67 @@ def certify(
     name: str = "the output",
     seed: int = 0,
 ) -> Certificate:
-    """What nobody who sees `output` can learn about `secret`, except with probability `delta` over the table.
+    """Certify what nobody who sees an output can learn about a secret.
 
-    secret      a column with two values
-    output      a column, or several (a mapping or a two-dimensional array), seen together
-    loss        what is certified: "squared" (v), "log" (mutual information), "zero-one" (total variation), or "joint"
-                (v and total variation, half of delta each); all readings follow from each. "auto" is "joint", and
-                "squared" where there is no other theorem: for a Lipschitz posterior, and in printed form
-    noise       standard deviation of the Gaussian noise that is added to every number of this column at its release;
-                the column holds the numbers before
-    noise_added the same of noise that the column holds already: its numbers are those released. Weaker, as what the
-                noise was added to is not known
-    method      "auto", "discrete", "noisy", "noise added"; "monotone": the probability of the secret only grows, or
-                only falls, with the output; "lipschitz": E[S|T], of S a fair coin whatever the table's shares, is
-                Lipschitz with the constant `lipschitz` (a Barron constant is one). The last two are assumptions of
-                yours that no table can show
-    form        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper)
-    sampling    "by class": given their secrets, outputs are independent draws of their class; any class sizes.
-                "pairs": rows are independent pairs, and every secret was a fair coin
-    width       diameter of the bins of "lipschitz", fixed before the data was seen; for one column whose range is
-                known, about (2·range/(lipschitz²·rows))^(1/3) is best
-    alphabet    number of values that the output can take at all, for the printed log-loss
-    weights     multiplicities of rows, whole numbers
-    positive    the secret that is called positive, for rates; unless given, the one that sorts last: True, 1, "yes"
-    name        the output in words, for reports
-    seed        of the Monte Carlo that more than 3 columns with noise take; a tenth of delta pays for it
+    Parameters
+    ----------
+    secret
+        A column with two values.
+    output
+        What the adversary sees: a column, or several (a mapping, a data frame or a two-dimensional array) that are
+        seen together.
+    failure_probability
+        The chance that the rows were so unusual that the certificate is false.
+    loss
+        What is certified: "squared" (v = 1 − least squared error), "log" (mutual information), "zero-one" (total
+        variation), or "joint" (v and total variation, each with half of the failure probability). All readings follow
+        from each. "auto" is "joint", and "squared" where no other theorem exists: for a Lipschitz posterior, and in
+        printed form.
+    noise
+        Standard deviation of Gaussian noise that is added to every number of the output when it is released. The
+        column holds the numbers before the noise.
+    noise_added
+        Standard deviation of Gaussian noise that the column holds already: its numbers are those released. The
+        certificate is weaker, as the numbers before the noise are not known.
+    method
+        "auto" chooses by the output and the noise: "discrete", "noisy" or "noise added". Two more are assumptions of
+        yours that no table can confirm. "monotone": the probability of the secret only grows, or only falls, with the
+        output. "lipschitz": the secret's mean given the output, coded ±1 and with both values equally likely, is
+        Lipschitz with the constant `lipschitz`. "continuous" certifies nothing: `audit` uses it to attack an output
+        that no method fits.
+    form
+        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper).
+    sampling
+        "by class": given their secrets, outputs are independent draws of their class; the classes may have any sizes.
+        "pairs": rows are independent pairs, and every secret was a fair coin.
+    lipschitz
+        The constant of method "lipschitz"; a Barron constant is one.
+    width
+        Diameter of the bins of "lipschitz", fixed before the data was seen. For one column whose range is known, about
+        (2·range/(lipschitz²·rows))^(1/3) is best.
+    alphabet
+        How many values the output can take at all, for the printed log-loss.
+    weights
+        Multiplicities of rows, whole numbers.
+    positive
+        The secret that is called positive, for rates; by default the one that sorts last: True, 1, "yes".
+    name
+        The output in words, for reports.
+    seed
+        Of the Monte Carlo that more than 3 columns with noise need; a tenth of the failure probability pays for it.
 
-    A continuous output without noise and without an assumption cannot be certified by anyone, and is refused.
+    Raises
+    ------
+    NoTheoremError
+        Where the output is continuous, comes without noise, and no assumption is stated: every valid limit is 1 then.
+    InputError
+        Where a column or an option cannot be used.
+
+    References
+    ----------
+    Diaz, Kairouz, Liao and Sankar 2019, *Theoretical guarantees for model auditing with finite adversaries*.
     """
-    chosen = _choices(delta, loss, method, form, sampling, lipschitz)
+    chosen = _choices(failure_probability, loss, method, form, sampling, lipschitz)
     if method == "lipschitz" and width is None and lipschitz is not None:
         width = bin_width(lipschitz, rows=len(column("secret", secret)))
     rows = None if noise_added is None else max(1, int(multiplicities(weights, len(column("secret", secret))).sum()))
@@ -79,17 +120,18 @@ def certify(
 
 
 def bin_width(lipschitz: float, *, rows: int) -> float:
-    """The width of bins for "lipschitz" where none is given: what they hide and what chance adds are of one size.
+    """The default width of bins for "lipschitz": it balances what bins hide against what chance adds.
 
-    As if the posterior might run once through its whole range. It depends on no outcome.
+    It depends on the number of rows alone, not on any output.
     """
     return max(1e-300, math.cbrt(4 / max(rows, 1)) / max(lipschitz, 1e-300))
 
 
+@renamed(delta="failure_probability")
 def certify_tally(
     tally: Tally,
     *,
-    delta: float = 0.05,
+    failure_probability: float = 0.05,
     loss: str = "auto",
     method: str = "auto",
     form: str = "sharp",
@@ -100,9 +142,22 @@ def certify_tally(
     name: str = "the output",
     seed: int = 0,
 ) -> Certificate:
-    """`certify` from counts that were gathered batch by batch."""
-    chosen = _choices(delta, loss, method, form, sampling, lipschitz)
-    delta, lipschitz, loss = chosen["delta"], chosen["lipschitz"], str(chosen["loss"])
+    """Certify counts that were gathered batch by batch.
+
+    Parameters
+    ----------
+    tally
+        The counts; its own settings say how the output is released.
+    failure_probability, loss, method, form, sampling, lipschitz, alphabet, positive, name, seed
+        As in `certify`.
+
+    Raises
+    ------
+    NoTheoremError, InputError
+        As in `certify`.
+    """
+    chosen = _choices(failure_probability, loss, method, form, sampling, lipschitz)
+    failure_probability, lipschitz, loss = chosen["failure_probability"], chosen["lipschitz"], str(chosen["loss"])
     if not isinstance(tally, Tally):
         raise InputError("tally", tally, requirement="must be a Tally", remedy="use certify for columns")
     output = validate.text("name", name, remedy="name what the adversary sees")
@@ -118,17 +173,29 @@ def certify_tally(
             remedy="use sampling='by class', which needs no shares of the classes",
         )
     method = _method(tally, method)
-    left = delta
+    names = ordered([tally.negative, tally.positive], positive)
+    if method == "continuous":
+        return uncertified(
+            tally,
+            names,
+            failure_probability=0.0,
+            output=output,
+            method=method,
+            reason="every valid limit on a continuous output without noise is 1",
+            caution=f"Nothing can be certified of a continuous output, such as this one with {tally.symbols} different "
+            f"values in {sum(tally.rows)} rows; {_REMEDY}.",
+        )
+    left = failure_probability
     smooth = method in ("noisy", "noise added")
     if smooth and tally.columns not in STEPS:
-        left = 0.9 * delta
-        plug_ins = plug_in.sampled(tally, paired=paired, failure_probability=0.1 * delta, seed=seed)
+        left = 0.9 * failure_probability
+        plug_ins = plug_in.sampled(tally, paired=paired, failure_probability=0.1 * failure_probability, seed=seed)
     else:
         plug_ins = {"monotone": plug_in.monotone}.get(method, plug_in.smoothed if smooth else plug_in.discrete)(
             tally, paired=paired
         )
     if form == "printed":
-        bounds = limits.printed_limits(tally, plug_ins, delta, loss, method, paired, alphabet)
+        bounds = limits.printed_limits(tally, plug_ins, failure_probability, loss, method, paired, alphabet)
     else:
         bounds = limits.confidence_limits(tally, plug_ins, left, loss, form, paired)
     if method == "noise added":
@@ -141,30 +208,63 @@ def certify_tally(
             )
         hidden = certificates.lipschitz_excess(float(lipschitz or 0.0), width=float(tally.width or 1.0))
         bounds = limits.from_squared(min(1.0, up(bounds.squared + hidden)))
-    names = ordered([tally.negative, tally.positive], positive)
     rows = dict(zip(tally.labels, tally.rows, strict=True))
     certified = {"log": plug_ins.information, "zero-one": plug_ins.variation}.get(loss, plug_ins.squared)
     return Certificate(
         **bounds._asdict(),
         plug_in=certified,
-        delta=delta,
+        failure_probability=failure_probability,
         loss=loss,
         method=method,
         form=form,
         sampling=sampling,
-        output=_released(tally, method, output),
+        output=released(tally, method, output),
         positive=names[1],
         negative=names[0],
         positives=rows[names[1]],
         negatives=rows[names[0]],
         theorem=_theorem(tally, method, loss, form, exact=limits.countable(tally, plug_ins, form, paired)),
         caution=_caution(tally, method),
-        assumptions=_assumptions(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
+        assumptions=assumptions_of(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
+    )
+
+
+def uncertified(
+    tally: Tally,
+    names: list[Any],
+    *,
+    failure_probability: float,
+    output: str,
+    method: str,
+    reason: str,
+    caution: str = "",
+) -> Certificate:
+    """A certificate that bounds nothing, for a table that nothing can be certified of.
+
+    `names` are the negative and the positive secret; `reason` stands in the place of the theorem.
+    """
+    rows = dict(zip(tally.labels, tally.rows, strict=False))
+    return Certificate(
+        **limits.TRIVIAL._asdict(),
+        plug_in=1.0,
+        failure_probability=failure_probability,
+        loss="none",
+        method=method,
+        form="none",
+        sampling="none",
+        output=output,
+        positive=names[1],
+        negative=names[0],
+        positives=rows.get(names[1], 0),
+        negatives=rows.get(names[0], 0),
+        theorem=(f"none: {reason}",),
+        assumptions=(),
+        caution=caution,
     )
 
 
 def ordered(labels: list[Any], positive: object) -> list[Any]:
-    """The negative and the positive secret; bounds are the same whichever is which."""
+    """The negative and the positive secret, in this order."""
     if positive is None:
         return labels
     if positive not in labels:
@@ -175,15 +275,17 @@ def ordered(labels: list[Any], positive: object) -> list[Any]:
 
 
 def fair(positives: int, negatives: int) -> bool:
-    """Whether fair coins may have fallen so: eight standard deviations are granted."""
+    """Whether fair coins may have given these counts, within eight standard deviations."""
     return abs(positives - negatives) <= 8 * math.sqrt(positives + negatives)
 
 
 def _choices(
-    delta: object, loss: object, method: object, form: object, sampling: object, lipschitz: object
+    failure_probability: object, loss: object, method: object, form: object, sampling: object, lipschitz: object
 ) -> dict[str, Any]:
     chosen = {
-        "delta": validate.probability("delta", delta, remedy="use a small probability such as 0.05"),
+        "failure_probability": validate.probability(
+            "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
+        ),
         "loss": validate.choice("loss", loss, LOSSES, remedy="use 'auto'"),
         "method": validate.choice("method", method, METHODS, remedy="use 'auto'"),
         "form": validate.choice("form", form, FORMS, remedy="use 'sharp'"),
@@ -207,7 +309,7 @@ def _choices(
 
 
 def _method(tally: Tally, method: str) -> str:
-    """The method to use, once it is known to fit what was counted."""
+    """The method to use; refuses one that does not fit what was counted."""
     tally.positive  # noqa: B018 — refuses an empty table and one of one class first
     natural = "noisy" if tally.noise is not None else "lipschitz" if tally.width is not None else "discrete"
     if tally.noise_added is not None:
@@ -215,19 +317,18 @@ def _method(tally: Tally, method: str) -> str:
         natural = "noise added"
     if method == "auto" and natural == "discrete":
         if tally.continuous:
-            raise NoTheoremError(
+            raise ContinuousOutputError(
                 f"a continuous output must be released with noise or have a stated structure, got {tally.symbols} "
-                f"different ones in {sum(tally.rows)} rows, for which every valid limit is 1; release it with "
-                "Gaussian noise and pass noise=, round it before release, or state method='monotone' or 'lipschitz'"
+                f"different values in {sum(tally.rows)} rows, for which every valid limit is 1; {_REMEDY}"
             )
         return "discrete"
-    fits = {natural, "monotone"} if natural == "discrete" and tally.kind in _ORDERED else {natural}
+    fits = {natural} if natural != "discrete" else {"discrete", "continuous", *["monotone"] * (tally.kind in _ORDERED)}
     if method != "auto" and method not in fits:
         raise InputError(
             "method",
             method,
-            requirement=f"must be one of {', '.join(sorted(fits))} for what was counted here",
-            remedy="pass noise= for 'noisy', width= for 'lipschitz', and one column of numbers for 'monotone'",
+            requirement=f"must be one of {', '.join(sorted(fits - {'continuous'}))} for this output",
+            remedy="pass noise for 'noisy', lipschitz for 'lipschitz', and one column of numbers for 'monotone'",
         )
     if method == "auto" and natural == "lipschitz":
         raise InputError(
@@ -239,7 +340,7 @@ def _method(tally: Tally, method: str) -> str:
     return natural if method == "auto" else method
 
 
-def _released(tally: Tally, method: str, output: str) -> str:
+def released(tally: Tally, method: str, output: str) -> str:
     """What the adversary sees, in words."""
     if method == "noisy":
         return f"{output} with Gaussian noise of standard deviation {tally.noise!r} on top of what the table holds"
@@ -251,14 +352,14 @@ def _released(tally: Tally, method: str, output: str) -> str:
 def _caution(tally: Tally, method: str) -> str:
     if method == "noisy" and tally.waves is not None and tally.waves.likely:
         return (
-            f"The table must hold the output before noise. Its numbers look as if noise of {tally.noise!r} were in "
-            "them already: if it is, the certificate is false; give --noise-added (in Python, noise_added) instead."
+            f"The table must hold the output before noise is added. Its numbers look as if they held noise of "
+            f"{tally.noise!r} already: if they do, the certificate is false; pass noise_added instead of noise."
         )
     return ""
 
 
 def _theorem(tally: Tally, method: str, loss: str, form: str, *, exact: bool) -> tuple[str, ...]:
-    """The words for it, and every function that leads from the table to the bounds; `exact` variation is counted."""
+    """The theorem in words, then every function between the table and the bounds, in the order of use."""
     if form == "printed":
         number, function = ("2", "printed_squared_loss") if loss == "squared" else ("3", "printed_log_loss")
         return (
@@ -272,15 +373,15 @@ def _theorem(tally: Tally, method: str, loss: str, form: str, *, exact: bool) ->
         "joint": f"Theorem B, {form} form, and limits for total variation",
     }
     theorem = [words[loss]]
+    if method in ("noisy", "noise added"):
+        counted = tally.columns in STEPS
+        theorem.append("theory.certificates.binning_root" if counted else "theory.confidence.bounded_mean_upper")
     if loss in ("squared", "joint"):
         theorem.append(f"theory.certificates.squared_{form}")
     if loss == "log":
         theorem.append(f"theory.certificates.log_{form}")
     if loss in ("zero-one", "joint"):
         theorem.append(f"theory.certificates.variation_{'exact' if exact else 'upper'}")
-    if method in ("noisy", "noise added"):
-        counted = tally.columns in STEPS
-        theorem.append("theory.certificates.binning_root" if counted else "theory.confidence.bounded_mean_upper")
     if method == "noise added":
         theorem += ["theory.certificates.smoothing_root", "theory.certificates.smoothing_variation"]
     if method == "lipschitz":
@@ -288,9 +389,10 @@ def _theorem(tally: Tally, method: str, loss: str, form: str, *, exact: bool) ->
     return tuple(theorem)
 
 
-def _assumptions(
-    tally: Tally, method: str, sampling: str, lipschitz: float | None, alphabet: int | None
+def assumptions_of(
+    tally: Tally, method: str, sampling: str, lipschitz: float | None = None, alphabet: int | None = None
 ) -> tuple[Assumption, ...]:
+    """What a certificate rests on; what no table can confirm comes first."""
     rows = {
         "by class": "rows are independent, and given the secret the output is drawn from one law for its class",
         "pairs": "rows are independent pairs from one law, and every secret was a fair coin",
@@ -304,19 +406,19 @@ def _assumptions(
         assumed.insert(
             0,
             _caller(
-                "the output is released once a record, with fresh Gaussian noise of standard deviation "
-                f"{tally.noise!r} in each coordinate, rounded so that low bits tell nothing, and never without; the "
-                "table holds it without"
+                "each record's output is released once, with fresh Gaussian noise of standard deviation "
+                f"{tally.noise!r} in each coordinate, rounded so that low bits tell nothing, and never without noise; "
+                "the table holds it without noise"
             ),
         )
     if method == "noise added":
         assumed.insert(
             0,
             _caller(
-                "the table holds the output as it is released, once a record, with fresh Gaussian noise of standard "
-                f"deviation {tally.noise_added!r} in each coordinate, rounded by a rule that is the same for all "
-                "records and looks at the noisy number alone, by at most "
-                f"{plug_in.ROUNDING * float(tally.noise or 0):.2g}: neither low bits nor spelling tell more"
+                "the table holds the output as it is released, once for each record, with fresh Gaussian noise of "
+                f"standard deviation {tally.noise_added!r} in each coordinate; it is rounded by at most "
+                f"{plug_in.ROUNDING * float(tally.noise or 0):.2g}, by one rule for all records that looks at the "
+                "noisy number alone, so that neither low bits nor spelling tell more"
             ),
         )
     if method == "monotone":
@@ -330,7 +432,7 @@ def _assumptions(
             ),
         )
     if alphabet is not None:
-        assumed.append(_caller(f"the output can take {alphabet} values at all"))
+        assumed.append(_caller(f"the output can take no more than {alphabet} values"))
     return tuple(assumed)
 
 

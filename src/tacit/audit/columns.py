@@ -1,4 +1,4 @@
-"""Columns at the door: of one type, with nothing missing, different entries staying different."""
+"""Check columns: one type, nothing missing, and different entries stay different."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..core import validate
 from ..core.errors import InputError
 
 EXACT = 2**53
-"""Up to here float64 holds every whole number."""
+"""The largest size up to which float64 holds every whole number."""
 
 _TYPES = "use whole numbers, floats, booleans or text"
 _AS_TEXT = "pass the column as text"
-_MISSING = "leave these rows out only if missing is unrelated to the secret, else make it a value of its own"
+_MISSING = "make it a value of its own, or leave these rows out if missing is unrelated to the secret"
 
 _Array = NDArray[Any]
 
 
 def column(name: str, value: object) -> _Array:
-    """One column as bool, int64, float64 or text without anything missing, different entries staying different.
+    """A column as bool, int64, float64 or text; refuses missing entries and mixed types.
 
-    Mixed types are refused, but for whole numbers among floats, which are floats: 1 and 1.0 are one value.
+    Whole numbers among floats become floats: 1 and 1.0 are the same value.
     """
     requirement = "must be one column of numbers, booleans or text"
     if isinstance(value, np.ma.MaskedArray):
@@ -39,7 +39,7 @@ def column(name: str, value: object) -> _Array:
         plain = not any(hasattr(value, name) for name in ("dtype", "__array__", "__array_interface__", "to_numpy"))
         found = np.asarray(list(cast("Any", value)), dtype=object) if plain else np.asarray(validate.detached(value))
         if found.dtype.kind == "U" and not isinstance(value, np.ndarray):
-            # On the way to NumPy's own text, NULs at the end are lost.
+            # NumPy's own text would lose NULs at the end.
             found = np.asarray(list(cast("Any", value)), dtype=object)
     except Exception:  # ragged lists and foreign __array__ methods raise what they like
         raise InputError(name, what, requirement=requirement, remedy=_TYPES) from None
@@ -92,7 +92,7 @@ def _of_one_type(name: str, found: _Array) -> _Array:
 
 def _kind(entry: object) -> str:
     if isinstance(entry, str):
-        # Others, such as enumerations, may be written as something else than they are.
+        # Subclasses, such as enumerations, may be written differently from what they hold.
         return "text" if type(entry) in (str, np.str_) else type(entry).__name__
     if isinstance(entry, bool | np.bool_):
         return "boolean"
@@ -108,7 +108,7 @@ def _kind(entry: object) -> str:
 
 
 def spelled_numbers(texts: _Array) -> NDArray[np.float64] | None:
-    """The numbers that all texts of a column spell; None where one spells none."""
+    """The numbers that the texts of a column spell; None where one of them is no number."""
     try:
         found: NDArray[np.float64] = texts.astype(np.float64)
     except ValueError:
@@ -117,7 +117,7 @@ def spelled_numbers(texts: _Array) -> NDArray[np.float64] | None:
 
 
 def output_columns(output: object, *, rows: int) -> list[_Array]:
-    """The columns that the adversary sees, each with as many rows as the secret has."""
+    """The columns that the adversary sees, checked to have as many rows as the secret."""
     named = validate.table("output", output)
     if named is not None:
         columns = [column(f"output {name!r}", value) for name, value in named.items()]
@@ -150,13 +150,13 @@ def multiplicities(weights: object, rows: int) -> NDArray[np.int64]:
             "weights",
             f"{len(found)} {'whole numbers' if whole else 'entries'}",
             requirement=f"must be {rows} whole numbers ≥ 0, each the number of independent rows that a row stands for",
-            remedy="for importance weights keep each row with probability weight/largest and certify what was kept",
+            remedy="with importance weights, keep each row with probability weight/largest, and certify those kept",
         )
     return found.astype(np.int64)
 
 
 def two_labels(before: list[Any], values: list[Any]) -> list[Any]:
-    """The secrets seen before and now, in this order; a third one is refused."""
+    """The secrets seen before and now, in this order; refuses a third one."""
     labels = before + [value for value in values if value not in before]
     if len({isinstance(label, str) for label in labels}) > 1:
         raise InputError("secret", "text and numbers", requirement="must be of one type", remedy="convert the column")

@@ -1,6 +1,8 @@
-"""Which functions of `tacit.theory.leakage` lead from a certified quantity to each reading of a certificate."""
+"""Which functions of `tacit.theory` a reading of a certificate rests on."""
 
 from __future__ import annotations
+
+from ..theory import leakage
 
 _ADVANTAGE = "theory.leakage.advantage_upper"
 _INFORMATION = "theory.leakage.information_upper"
@@ -13,7 +15,7 @@ _FOLLOWS = {
     "zero-one": {"squared": (), "information": (_INFORMATION,), "variation": ()},
     "joint": {"squared": (), "information": (_INFORMATION,), "variation": (_ADVANTAGE,)},
 }
-"""By the loss that was certified, as `limits.confidence_limits` computes them."""
+"""By the loss that was certified: the conversions to each quantity, as `limits.confidence_limits` makes them."""
 
 _READ_FROM = {
     "advantage": ("variation",),
@@ -26,15 +28,48 @@ _READ_FROM = {
 }
 
 
-def conversions(loss: str, method: str, reading: str) -> tuple[str, ...]:
-    """The functions whose values entered a reading, beside those that the certificate's own theorem names."""
+def theorem_of(
+    theorem: tuple[str, ...],
+    reading: str,
+    *,
+    loss: str,
+    method: str,
+    squared: float,
+    information: float,
+    variation: float,
+) -> tuple[str, ...]:
+    """All functions whose values enter a reading of a certificate; the one that gave the number comes last.
+
+    `theorem` names those that lead to the certificate's three bounds.
+    """
+    names = [*theorem, *_conversions(loss, method, reading)]
+    if reading == "auc" or loss == "none":
+        return tuple(names)
+    # Each bound is the least of several limits.
+    quantity = _READ_FROM[reading][0]
+    if quantity == "variation":
+        converted = _ADVANTAGE in names and leakage.advantage_upper(squared) == variation
+        decisive = [_ADVANTAGE if converted else "variation"]
+    elif quantity == "information":
+        converted = _INFORMATION in names and leakage.information_upper(squared) == information
+        decisive = [_INFORMATION if converted else "smoothing_root", "log_"]
+    else:
+        by_variation = ["variation"] * (squared == variation)
+        decisive = ["lipschitz_excess", *by_variation, "smoothing_root", _SQUARED, "squared_"]
+    functions = [name for name in reversed(names) if name.startswith("theory.")]
+    last = next((name for part in decisive for name in functions if part in name), names[-1])
+    return (*(name for name in names if name != last), last)
+
+
+def _conversions(loss: str, method: str, reading: str) -> tuple[str, ...]:
+    """The functions beside those that the certificate's own theorem names."""
     follows = _FOLLOWS.get(loss)
     if follows is None:  # nothing was certified
         return ()
     found: list[str] = []
     for quantity in _READ_FROM[reading]:
         found += follows[quantity]
-        if method == "noise added":  # as `limits.unsmoothed` takes the lesser of several
+        if method == "noise added":  # `limits.unsmoothed` takes the least of several
             found += [*follows["variation"], *follows["squared"]]
             found += {"squared": [], "information": [_INFORMATION], "variation": [_ADVANTAGE]}[quantity]
     return tuple(dict.fromkeys([*found, *[_AUC] * (reading == "auc")]))

@@ -1,11 +1,7 @@
 """Adversaries that learn to tell the secret from the output.
 
-Each learner takes columns and labels to fit to, and returns a score that is larger where the secret looks positive; all
-but the threshold's are guesses of its probability where both classes are equally likely.
-
-LEARNERS     by their names
-fitting      the names of those that fit the output
-roc_counts   hits and false alarms at every threshold of a score
+Each learner takes columns, labels and a seed, and returns a score that is larger where the secret looks positive. All
+scores but the threshold's are guesses of its probability where both classes are equally likely.
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ def fitting(columns: list[NDArray[Any]]) -> tuple[str, ...]:
 
 
 def roc_counts(scores: _Floats, labels: NDArray[np.bool_]) -> tuple[_Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """Thresholds from the top, and how many positives and negatives reach each; ties are never torn apart."""
+    """Thresholds in descending order, and how many positives and negatives reach each; equal scores stay together."""
     values, places = np.unique(scores, return_inverse=True)
     positives = np.bincount(places[labels], minlength=len(values))[::-1]
     negatives = np.bincount(places[~labels], minlength=len(values))[::-1]
@@ -61,7 +57,10 @@ def _threshold(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: in
         best = max(best, (area, place, 1.0), (1 - area, place, -1.0))
     if best[0] < 0:
         raise InputError(
-            "methods", "threshold", requirement="must have a column of numbers", remedy="use 'histogram' for categories"
+            "learners",
+            "threshold",
+            requirement="must come with a column of numbers",
+            remedy="use 'histogram' for categories",
         )
     _, place, sign = best
     return lambda seen: sign * _finite(seen[place])
@@ -89,7 +88,7 @@ def _histogram(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: in
 
 
 def _finite(one: NDArray[Any]) -> _Floats:
-    """As numbers, infinite ones brought within reach of arithmetic."""
+    """As numbers, with infinite ones cut off so that arithmetic works."""
     return np.clip(one.astype(np.float64), -1e150, 1e150)
 
 

@@ -1,4 +1,4 @@
-"""From what a table shows to what holds beyond it: limits for v, mutual information and total variation."""
+"""Confidence limits for v, mutual information and total variation, from their values on a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LN2 = math.log(2)
 
 
 class Bounds(NamedTuple):
-    """At most so large are v, mutual information in nats, and total variation."""
+    """Upper bounds on v, on mutual information in nats, and on total variation."""
 
     squared: float
     information: float
@@ -23,7 +23,7 @@ class Bounds(NamedTuple):
 
 
 TRIVIAL = Bounds(1.0, up(_LN2), 1.0)
-"""What holds of every output."""
+"""What holds for every output."""
 
 
 def from_squared(squared: float) -> Bounds:
@@ -36,10 +36,12 @@ def _from_information(nats: float) -> Bounds:
     return Bounds(squared, nats, leakage.advantage_upper(squared))
 
 
-def confidence_limits(tally: Tally, plug_ins: PlugIns, delta: float, loss: str, form: str, paired: bool) -> Bounds:
+def confidence_limits(
+    tally: Tally, plug_ins: PlugIns, failure_probability: float, loss: str, form: str, paired: bool
+) -> Bounds:
     """All three from confidence limits for one or two of them."""
     sizes: dict[str, Any] = {"positives": tally.positives, "negatives": tally.negatives, "paired": paired}
-    share = delta / 2 if loss == "joint" else delta
+    share = failure_probability / 2 if loss == "joint" else failure_probability
     if loss == "log":
         limit = certificates.log_sharp if form == "sharp" else certificates.log_closed
         return _from_information(limit(min(1.0, plug_ins.information), failure_probability=share, **sizes))
@@ -65,7 +67,7 @@ def countable(tally: Tally, plug_ins: PlugIns, form: str, paired: bool) -> bool:
 
 
 def unsmoothed(bounds: Bounds, tally: Tally) -> Bounds:
-    """Of a column that holds noise, from those of the same with the little noise more that it was counted with."""
+    """Bounds for a column that holds noise, from those for the column with the extra noise it was counted with."""
     smooth: dict[str, Any] = {"noise": tally.noise_added, "dimensions": tally.columns}
     root = certificates.smoothing_root(float(tally.noise or 0.0), **smooth)
     hidden = certificates.smoothing_variation(float(tally.noise or 0.0), **smooth)
@@ -84,9 +86,15 @@ def unsmoothed(bounds: Bounds, tally: Tally) -> Bounds:
 
 
 def printed_limits(
-    tally: Tally, plug_ins: PlugIns, delta: float, loss: str, method: str, paired: bool, alphabet: int | None
+    tally: Tally,
+    plug_ins: PlugIns,
+    failure_probability: float,
+    loss: str,
+    method: str,
+    paired: bool,
+    alphabet: int | None,
 ) -> Bounds:
-    """The same by Theorems 2 and 3 of the paper, as printed."""
+    """All three by Theorems 2 and 3 of the paper, as printed."""
     if not paired or method != "discrete" or loss not in ("squared", "log"):
         raise NoTheoremError(
             "the printed theorems must have sampling='pairs', a discrete output and the squared or log loss, got "
@@ -95,15 +103,15 @@ def printed_limits(
     rows = tally.positives + tally.negatives
     if loss == "squared":
         least = max(0.0, down(1 - plug_ins.squared))
-        bound = certificates.printed_squared_loss(least, count=rows, failure_probability=delta)
+        bound = certificates.printed_squared_loss(least, count=rows, failure_probability=failure_probability)
         return from_squared(min(1.0, up(1 - bound)))
     if alphabet is None or alphabet < tally.symbols:
         raise InputError(
             "alphabet",
             alphabet,
-            requirement=f"must be the number of values that the output can take at all, {tally.symbols} or more",
-            remedy="give it, or use form='sharp', which needs none",
+            requirement=f"must be the number of values that the output can take, {tally.symbols} or more",
+            remedy="pass it, or use form='sharp', which does not need it",
         )
     least = max(0.0, down(_LN2 - plug_ins.information))
-    bound = certificates.printed_log_loss(least, count=rows, alphabet=alphabet, failure_probability=delta)
+    bound = certificates.printed_log_loss(least, count=rows, alphabet=alphabet, failure_probability=failure_probability)
     return _from_information(min(up(_LN2), up(_LN2 - bound)))

@@ -1,4 +1,4 @@
-"""Membership in a training set: the table of a fitted classifier's scores on members and on others."""
+"""Membership in a training set: a table of a classifier's scores on training records and on others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..core import validate
 from ..core.errors import InputError
 
 MOST_LOSS = 50.0
-"""Losses are cut off here: a model that gives no chance at all to a label has an infinite one."""
+"""Losses are cut off here, as a label that the model rules out has an infinite loss."""
 
 _LEAST_CHANCE = 1e-6  # for logits, which shadow models are compared by
 _AT_ONCE = 4096
@@ -26,13 +26,17 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Membership:
-    """A table for `certify`, `attempts` and `audit`: whether a record was trained on, and what the model says of it.
+    """A table for `certify`, `attempts` and `audit`: who was in the training data, and the model's scores.
 
-    loss          −ln of the chance that the model gives to the record's label, at most 50
-    confidence    the chance of the class that it predicts
-    entropy       of all its chances, in nats
-    correct       whether it predicts the label
-    lira          where shadow models were trained: how much likelier the loss is for those that had the record
+    Attributes
+    ----------
+    member
+        Whether the record was trained on.
+    scores
+        Columns by name. "loss": −ln of the probability that the model gives to the record's label, at most 50.
+        "confidence": the probability of the predicted class. "entropy": of all probabilities, in nats. "correct":
+        whether the prediction is right. "lira", where shadow models were trained: the log-likelihood ratio of the
+        model's answer under models that were trained on the record and models that were not.
     """
 
     member: NDArray[np.bool_]
@@ -49,17 +53,39 @@ def membership(
     draws: int | None = None,
     seed: int = 0,
 ) -> Membership:
-    """The table of a fitted classifier: scikit-learn's (`predict_proba`) or a torch module that returns logits.
+    """Score a fitted classifier on the records it was trained on and on others.
 
-    members        (X, y) of records that it was trained on, or a DataLoader of both that does not shuffle
-    non_members    (X, y) of others from where these came from; they alone say what is special about members
-    factory        trains a model of the same kind, factory(X, y); with it `shadows` models are trained, each on a
-                   random half of all records, for the likelihood-ratio attack of Carlini et al. 2022 (LiRA)
-    draws          so many rows of each class, drawn with replacement. Given the model, these are independent, and the
-                   certificate is about a random one of just these records. Without it every record is one row: then it
-                   is an assumption of yours that rows are independent, although one model saw all members together
+    The adversary of a certificate sees the score alone. Whoever computes "lira" also holds the record and the shadow
+    models.
 
-    The adversary of a certificate sees the score alone; who computes "lira" holds the record and shadow models too.
+    Parameters
+    ----------
+    model
+        A fitted classifier of scikit-learn (with `predict_proba`), or a torch module that returns logits.
+    members
+        (X, y) of records that it was trained on, or a DataLoader of both that does not shuffle.
+    non_members
+        (X, y) of other records from the same source.
+    factory
+        A function that trains a model of the same kind, factory(X, y). With it shadow models are trained, each on a
+        random half of all records, for the likelihood-ratio attack (LiRA).
+    shadows
+        How many shadow models.
+    draws
+        How many rows of each class are drawn, with replacement. Given the model these are independent, and the
+        certificate is about a random one of exactly these records. By default every record is one row; then it is an
+        assumption of yours that rows are independent, although one model saw all members together.
+    seed
+        Of draws and shadow models.
+
+    Raises
+    ------
+    InputError
+        Where the model is no classifier, or records and labels do not fit it.
+
+    References
+    ----------
+    Carlini, Chien, Nasr, Song, Terzis and Tramèr 2022, *Membership inference attacks from first principles*.
     """
     validate.whole("seed", seed, at_least=0, remedy="use 0")
     rng = np.random.default_rng(seed)
@@ -98,8 +124,8 @@ def _records(name: str, pair: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _chances(model: Any, inputs: NDArray[Any], labels: NDArray[Any]) -> tuple[_Floats, NDArray[np.int64]]:
-    """The chance of every class for each record, and the place of its label among the classes."""
-    torch = sys.modules.get("torch")  # nobody holds a torch module who has not imported torch
+    """The probability of every class for each record, and the place of its label among the classes."""
+    torch = sys.modules.get("torch")  # whoever holds a torch module has imported torch
     if torch is not None and isinstance(model, torch.nn.Module):
         chances = _softmax(model, inputs)
         classes = np.arange(chances.shape[1])
@@ -111,7 +137,7 @@ def _chances(model: Any, inputs: NDArray[Any], labels: NDArray[Any]) -> tuple[_F
             "model",
             type(model).__name__,
             requirement="must be a fitted classifier with predict_proba, or a torch module that returns logits",
-            remedy="fit it, or wrap it",
+            remedy="fit it, or wrap it in such a class",
         )
     order = np.argsort(classes)
     places = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
@@ -152,7 +178,7 @@ def _lira(
     shadows: int,
     rng: np.random.Generator,
 ) -> _Floats:
-    """ln of the likelihood ratio of the logit under models with the record and without, normal with one variance."""
+    """The log-likelihood ratio of the logit under models with and without the record, normal with one variance each."""
     # Every record is in half of the shadow models.
     had = rng.permuted(np.arange(shadows)[:, None] < np.full(len(labels), shadows // 2), axis=0)
     logits = np.empty((shadows, len(labels)))

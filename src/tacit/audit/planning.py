@@ -5,22 +5,43 @@ from __future__ import annotations
 import math
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.errors import InputError
 from ..theory import certificates
 
 _MOST_HALF = 10**9
 
 
-def rows_needed(advantage: float, *, delta: float, loss: str = "squared", leaked: float = 0.0, values: int = 2) -> int:
-    """Rows, half of each class, with which about every second table certifies `advantage`; a plan, not a promise.
+@renamed(delta="failure_probability")
+def rows_needed(
+    advantage: float, *, failure_probability: float, loss: str = "squared", leaked: float = 0.0, values: int = 2
+) -> int:
+    """Plan how many rows, half of each class, certify a ceiling in about every second table.
 
-    `loss` is "squared", or "zero-one" where the advantage alone is to be certified, which takes fewer rows. `leaked`
-    is the true v, 0 where the output tells nothing. An output with d values adds about (d − 1)/n to the plug-in by
-    chance; with values=1 nothing is added, and fewer rows cannot do (in pairs, of which there may be an odd number,
-    no more than one fewer).
+    Parameters
+    ----------
+    advantage
+        The ceiling.
+    failure_probability
+        The one that the certificate will have.
+    loss
+        "squared", or "zero-one" where only the advantage is to be certified, which takes fewer rows.
+    leaked
+        What the output truly leaks, as v; 0 where it tells nothing.
+    values
+        How many values the output has: d values add about (d − 1)/rows to what is measured, by chance. With 1 nothing
+        is added, and the result is a lower limit: no table with fewer rows certifies the ceiling (with
+        sampling="pairs", where the number may be odd, one row fewer may do).
+
+    Raises
+    ------
+    InputError
+        Where more leaks than the ceiling allows, or the ceiling takes more than 2·10⁹ rows.
     """
     target = validate.number("advantage", advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
-    delta = validate.probability("delta", delta, remedy="use a small probability such as 0.05")
+    failure = validate.probability(
+        "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
+    )
     validate.choice("loss", loss, ("squared", "zero-one"), remedy="use 'squared', which 'log' is close to")
     v = validate.number("leaked", leaked, at_least=0, at_most=1, remedy="use 0 where nothing leaks")
     d = validate.whole("values", values, at_least=1, remedy="count the output's values")
@@ -29,18 +50,18 @@ def rows_needed(advantage: float, *, delta: float, loss: str = "squared", leaked
             "leaked",
             v,
             requirement=f"must be below advantage² = {target**2:g}, what the ceiling allows",
-            remedy="no number of rows certifies less than what leaks",
+            remedy="raise the ceiling: no number of rows certifies less than what leaks",
         )
 
     def enough(half: int) -> bool:
         plug_in = min(1.0, v + (d - 1) / (2 * half))
         if loss == "squared":
-            limit = certificates.squared_sharp(plug_in, positives=half, negatives=half, failure_probability=delta)
+            limit = certificates.squared_sharp(plug_in, positives=half, negatives=half, failure_probability=failure)
             return limit <= target**2
         correct = min(2 * half, math.ceil(half * (1 + math.sqrt(plug_in))))
-        # As pairs: by class the limit is no smaller, and for δ of about ½ it is larger.
+        # As pairs: by class the limit is no smaller, and larger where the failure probability is about ½.
         limit = certificates.variation_exact(
-            correct, positives=half, negatives=half, failure_probability=delta, paired=True
+            correct, positives=half, negatives=half, failure_probability=failure, paired=True
         )
         return limit <= target
 

@@ -1,4 +1,4 @@
-"""The values that v, I and TV take on a table itself, rounded up: of counts, of smoothed outputs, of monotone fits."""
+"""The plug-ins: what v, mutual information and total variation are on the table itself, rounded up."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _MOST_CELLS = 2**25
 _MOST_PAIRS = 4 * 10**8  # of draws and rows, by Monte Carlo: a few seconds
 _MOST_DRAWS, _FEWEST_DRAWS, _AT_ONCE = 40_000, 1_000, 128
 ROUNDING = 1e-4
-"""Of the noise with which a column that holds noise is counted: so far its numbers may be from those released."""
+"""How far a column that holds noise may be rounded, as a share of the noise with which it is counted."""
 
 _ROUNDING = {1: 1e-11, 2: 1e-8, 3: 1e-8}
-"""Absolute, for all sums over smoothed cells, by the number of coordinates; see the proofs."""
+"""Absolute rounding error of all sums over smoothed cells, by the number of coordinates; see the proofs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlugIns:
-    """Upper bounds on the plug-ins of a table, and the correct guesses of its best rule where these are whole."""
+    """Upper bounds on the plug-ins, and the number of right guesses of the best rule where it is a whole number."""
 
     squared: float
     information: float
@@ -40,13 +40,13 @@ class PlugIns:
 
 
 def discrete(tally: Tally, *, paired: bool) -> PlugIns:
-    """Of the counts themselves."""
+    """Plug-ins of the counts themselves."""
     positive, negative = tally.counts()
     return _of_masses(_masses(positive, negative, tally, paired), correct=int(np.maximum(positive, negative).sum()))
 
 
 def monotone(tally: Tally, *, paired: bool) -> PlugIns:
-    """The largest values that a posterior reaches which only grows, or only falls, with the output; ties are one."""
+    """The largest plug-ins of any posterior that only grows, or only falls, with the output."""
     positive, negative = tally.counts()
     rising = _rising(*_masses(positive, negative, tally, paired), positive, negative)
     turned = _masses(positive[::-1], negative[::-1], tally, paired)
@@ -60,10 +60,10 @@ def monotone(tally: Tally, *, paired: bool) -> PlugIns:
 
 
 def smoothed(tally: Tally, *, paired: bool) -> PlugIns:
-    """Of the outputs as they are released, with Gaussian noise; what the grid may hide is added."""
+    """Plug-ins of the outputs as released, with Gaussian noise; the error of the grid is added."""
     per_noise, rounding = STEPS[tally.columns], _ROUNDING[tally.columns]
     rough = [_of_masses(part, correct=None) for part in _smoothed_masses(tally, paired)]
-    # Outputs were first moved by at most 2**−bits of a cell, in every coordinate.
+    # Every coordinate was first moved by at most 2**−bits of a cell.
     moved = 2.0 ** -FRACTION_BITS[tally.columns] / per_noise * math.sqrt(tally.columns)
     root = binning_root(1.0, noise=per_noise, dimensions=tally.columns)
 
@@ -80,7 +80,7 @@ def smoothed(tally: Tally, *, paired: bool) -> PlugIns:
 
 
 def sampled(tally: Tally, *, paired: bool, failure_probability: float, seed: int) -> PlugIns:
-    """The same for more coordinates than a grid has room for, by Monte Carlo with upper confidence limits."""
+    """The same for more coordinates than fit on a grid, by Monte Carlo with upper confidence limits."""
     positive, negative = tally.counts()
     masses = np.stack(_masses(positive, negative, tally, paired), axis=1)
     points = _in_deviations(tally.points(), float(tally.noise or 1.0))
@@ -118,9 +118,9 @@ def sampled(tally: Tally, *, paired: bool, failure_probability: float, seed: int
 
 
 def _in_deviations(points: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
-    """Points in standard deviations of the noise from their mean; what overflows lies at infinity.
+    """Points in standard deviations of the noise from their mean; those that overflow become infinite.
 
-    Differences come first: far from 0, division would round points that differ to one.
+    Differences are taken before dividing: far from 0, division could round different points to the same one.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = (points - points[0]) / noise
@@ -176,7 +176,7 @@ def _of_masses(masses: _Masses, *, correct: int | None) -> PlugIns:
     series = bias**2 * (0.5 + bias**2 / 12) + bias**6 / 29
     logs = (special.xlog1py(1 + bias, bias) + special.xlogy(1 - bias, 1 - bias)) / 2 + 1e-15
     nats = np.where(bias < 1e-3, series, logs)
-    # Masses of one size cancel in the bias, up to a unit in the last place of their sum.
+    # Equal masses cancel in the bias up to a unit in the last place of their sum.
     return PlugIns(
         squared=min(1.0, up(float((total * bias**2).sum()) + 1e-15, relative=1e-12)),
         information=min(up(math.log(2)), up(float((total * nats).sum()) + 1e-15, relative=1e-12)),
@@ -188,7 +188,7 @@ def _of_masses(masses: _Masses, *, correct: int | None) -> PlugIns:
 def _rising(
     one: NDArray[np.float64], zero: NDArray[np.float64], positive: NDArray[np.int64], negative: NDArray[np.int64]
 ) -> PlugIns:
-    """The same for posteriors that grow with the output; each fit's distance from the optimum is bounded and added."""
+    """Plug-ins for posteriors that grow with the output; each fit's distance from the optimum is bounded and added."""
     from scipy import optimize
 
     total = one + zero
@@ -204,7 +204,7 @@ def _rising(
     information = blocks.information + max(0.0, _best_threshold(slope) - float((slope * bias).sum()))
     rounding = 4 * (len(total) + 8) * float(np.finfo(float).eps)
     gain = np.concatenate([[0], np.cumsum(negative - positive)])
-    # Right above the threshold are the positives, below it the negatives.
+    # Above the threshold the guess is positive, below it negative.
     correct = int(positive.sum() + gain.max())
     return PlugIns(
         squared=min(1.0, up(squared + rounding)),
@@ -215,13 +215,13 @@ def _rising(
 
 
 def _best_threshold(gain: NDArray[np.float64]) -> float:
-    """The largest Σ gain·h over rules h that rise from −1 to 1 once, or never."""
+    """The largest Σ gain·h over rules h that jump from −1 to 1 at most once."""
     below = np.concatenate([[0.0], np.cumsum(gain)])
     return float(below[-1] - 2 * below.min())
 
 
 def _smoothed_masses(tally: Tally, paired: bool) -> list[_Masses]:
-    """Both classes' masses after the lattice channel that the release is a garbling of; parts do not overlap."""
+    """Both classes' masses after the lattice channel, from which the release follows; in parts that do not overlap."""
     per_noise = STEPS[tally.columns]
     keys, positive, negative = tally.cells()
     one, zero = _masses(positive, negative, tally, paired)
@@ -246,7 +246,7 @@ def _smoothed_masses(tally: Tally, paired: bool) -> list[_Masses]:
 
 
 def _blurred(dense: NDArray[np.float64], kernel: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The kernel along every axis, by Fourier transform; the margins are as wide as the kernel, so nothing wraps."""
+    """Convolve with the kernel along every axis, by Fourier transform; the margins keep it from wrapping around."""
     from scipy import fft
 
     shape = [fft.next_fast_len(size, real=True) for size in dense.shape]

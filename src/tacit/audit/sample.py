@@ -1,4 +1,4 @@
-"""A random part of a table that is read in batches: as many rows of either class, to attack and to draw."""
+"""A random part of a table that is read in batches, with as many rows of either class, for attacks and pictures."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 
 class Sample:
-    """So many rows of each class, every row with the same chance: those whose random numbers are smallest."""
+    """A uniform sample of rows of each class: those with the smallest random numbers."""
 
     def __init__(self, rows: int, seed: int) -> None:
         self._most, self._rng = rows // 2, np.random.default_rng([seed, rows])
         self._kept: dict[Any, tuple[NDArray[np.float64], list[NDArray[Any]]]] = {}
 
     def add(self, secrets: NDArray[Any], columns: list[NDArray[Any]], counts: NDArray[np.int64] | None) -> None:
-        """Rows of a batch; `counts` says how many each stands for, None that it is one."""
+        """Offer the rows of a batch; `counts` says how many rows each stands for, one by default."""
         if not self._most:
             return
         places = np.arange(len(secrets)) if counts is None else np.repeat(np.arange(len(secrets)), counts)
@@ -52,5 +52,5 @@ class Sample:
 
     @property
     def rows(self) -> int:
-        """Of both classes."""
+        """Rows of both classes together."""
         return sum(len(keys) for keys, _ in self._kept.values())

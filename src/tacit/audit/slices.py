@@ -1,4 +1,4 @@
-"""One certificate for each part of a table, all of them valid together."""
+"""One certificate for each part of a table, all valid together."""
 
 from __future__ import annotations
 
@@ -8,21 +8,39 @@ from typing import Any
 import numpy as np
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.errors import InputError
 from .certificate import Certificate
-from .certifying import certify_tally, ordered
+from .certifying import certify_tally, ordered, uncertified
 from .columns import column, multiplicities, output_columns, two_labels
-from .limits import TRIVIAL
 from .tally import Tally
 
 
+@renamed(delta="failure_probability")
 def certify_slices(
-    secret: object, output: object, slices: object, *, delta: float, **options: Any
+    secret: object, output: object, slices: object, *, failure_probability: float, **options: Any
 ) -> dict[Any, Certificate]:
-    """A certificate for every value of the column `slices`, all valid together except with probability `delta`.
+    """Certify every part of a table, so that all certificates hold together.
 
-    Options are those of `certify`. Each slice gets an equal share of delta. A slice with one class alone has a
-    certificate that bounds nothing, and says so.
+    Parameters
+    ----------
+    secret, output
+        As in `certify`.
+    slices
+        A column; each of its values is a slice.
+    failure_probability
+        The chance that any of the certificates is false; each slice gets an equal share.
+    **options
+        Those of `certify`.
+
+    Returns
+    -------
+    A certificate for each value of `slices`. That of a slice with one class bounds nothing, and says so.
+
+    Raises
+    ------
+    NoTheoremError, InputError
+        As in `certify`.
     """
     parts, secrets = column("slices", slices), column("secret", secret)
     if len(parts) != len(secrets) or not len(parts):
@@ -45,12 +63,36 @@ def certify_slices(
         kept = None if counts is None else counts[rows]
         seen = dict(enumerate(one[rows] for one in columns))
         tallies[value] = Tally(**kind).add(secrets[rows], seen, weights=kept)
-    return certify_tallies(tallies, delta=delta, **options)
+    return certify_tallies(tallies, failure_probability=failure_probability, **options)
 
 
-def certify_tallies(tallies: Mapping[Any, Tally], *, delta: float, **options: Any) -> dict[Any, Certificate]:
-    """`certify_slices` from one tally for each slice; options are those of `certify_tally`."""
-    delta = validate.probability("delta", delta, remedy="use a small probability such as 0.05")
+@renamed(delta="failure_probability")
+def certify_tallies(
+    tallies: Mapping[Any, Tally], *, failure_probability: float, **options: Any
+) -> dict[Any, Certificate]:
+    """Certify slices from their counts, so that all certificates hold together.
+
+    Parameters
+    ----------
+    tallies
+        The counts of each slice.
+    failure_probability
+        The chance that any of the certificates is false; each slice gets an equal share.
+    **options
+        Those of `certify_tally`.
+
+    Returns
+    -------
+    A certificate for each slice, as `certify_slices` returns them.
+
+    Raises
+    ------
+    NoTheoremError, InputError
+        As in `certify`.
+    """
+    failure_probability = validate.probability(
+        "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
+    )
     if not isinstance(tallies, Mapping) or not tallies:
         raise InputError(
             "tallies", tallies, requirement="must be a mapping of slices to tallies", remedy="make one for each slice"
@@ -60,32 +102,18 @@ def certify_tallies(tallies: Mapping[Any, Tally], *, delta: float, **options: An
     for tally in tallies.values():
         labels = two_labels(labels, tally.labels)
     labels = ordered(sorted(labels), options.get("positive"))
-    found = {}
+    share, found = failure_probability / len(tallies), {}
     for value, tally in tallies.items():
         part = f"{name} in slice {value!r}"
         if len(labels) == 2 and not all(tally.rows):
-            found[value] = _nothing(tally, labels, delta / len(tallies), part)
+            found[value] = uncertified(
+                tally,
+                labels,
+                failure_probability=share,
+                output=part,
+                method="none",
+                reason="this slice has rows of one class only, and nothing is bounded",
+            )
         else:
-            found[value] = certify_tally(tally, delta=delta / len(tallies), name=part, **options)
+            found[value] = certify_tally(tally, failure_probability=share, name=part, **options)
     return found
-
-
-def _nothing(tally: Tally, labels: list[Any], delta: float, name: str) -> Certificate:
-    """The certificate of a slice with one class: it bounds nothing."""
-    rows = dict(zip(tally.labels, tally.rows, strict=False))
-    return Certificate(
-        **TRIVIAL._asdict(),
-        plug_in=1.0,
-        delta=delta,
-        loss="none",
-        method="none",
-        form="none",
-        sampling="none",
-        output=name,
-        positive=labels[1],
-        negative=labels[0],
-        positives=rows.get(labels[1], 0),
-        negatives=rows.get(labels[0], 0),
-        theorem=("none: only one class is in this slice, and nothing is bounded",),
-        assumptions=(),
-    )

@@ -1,4 +1,4 @@
-"""What certificates need of a table: how often each output came with each secret. Counts add up over batches."""
+"""The counts that certificates are made of: how often each output came with each secret."""
 
 from __future__ import annotations
 
@@ -20,17 +20,28 @@ _LEAST = 1e-300  # noise or width: what it divides must not overflow
 
 
 class Tally:
-    """Counts of outputs by secret, in memory that grows with the number of different outputs, not with rows.
+    """Counts of outputs by secret, gathered batch by batch.
 
-    Tally()                discrete outputs: whole numbers, booleans, text, floats as symbols, of which −0.0 and 0.0 are
-                           two; several columns jointly
-    Tally(noise=0.1)       numbers that are released with Gaussian noise of this standard deviation in each coordinate;
-                           up to three columns are counted on a grid, more of them by their values
-    Tally(noise_added=0.1, rows=5000)
-                           numbers as they are released, which hold such noise already; about so many rows will come
-    Tally(width=0.2)       numbers, counted in bins of this diameter, fixed before the data is seen
+    Memory grows with the number of different outputs, not with rows. Batches (`add`) and other tallies of the same kind
+    (`merge`) may come in any order. Without parameters outputs are discrete: whole numbers, booleans, text, and floats
+    as symbols (−0.0 and 0.0 are two), several columns jointly.
 
-    `add` takes batches and `merge` other tallies of the same kind, in any order.
+    Parameters
+    ----------
+    noise
+        Outputs are numbers that are released with Gaussian noise of this standard deviation in each coordinate. Up to
+        three columns are counted on a grid, more by their values.
+    width
+        Outputs are numbers, counted in bins of this diameter, which was fixed before the data was seen.
+    noise_added
+        Outputs are numbers as they are released, which hold Gaussian noise of this standard deviation already.
+    rows
+        With `noise_added`: about how many rows will come.
+
+    Raises
+    ------
+    InputError
+        Where these do not go together, or are out of range.
     """
 
     def __init__(
@@ -46,30 +57,50 @@ class Tally:
                 "noise, noise_added and width",
                 "more than one",
                 requirement="must not be given together",
-                remedy="use noise where it comes on top of the column, noise_added where the column holds it",
+                remedy="use noise for noise that is added at release, noise_added for noise that the column holds",
             )
         if (rows is not None) != (noise_added is not None):
             raise InputError(
-                "rows", rows, requirement="must be given with noise_added, and only then", remedy="say how many come"
+                "rows",
+                rows,
+                requirement="must be given with noise_added, and only then",
+                remedy="state how many rows will come",
             )
         self.noise = None if noise is None else _divisor("noise", noise)
         self.width = None if width is None else _divisor("width", width)
         self.noise_added = None if noise_added is None else _divisor("noise_added", noise_added)
-        self.expected = 0 if rows is None else validate.whole("rows", rows, at_least=1, remedy="say how many come")
-        self.waves: waves.Waves | None = None  # of the numbers, where noise is in or on them
+        self.expected = (
+            0 if rows is None else validate.whole("rows", rows, at_least=1, remedy="state how many will come")
+        )
+        self.waves: waves.Waves | None = None  # of the numbers, with noise or noise_added
         self.labels: list[Any] = []  # the two secrets, in the order seen
-        self.rows = [0, 0]  # of each of them
-        self.kind = ""  # of the outputs: numbers where there is noise or width, else of each column
+        self.rows = [0, 0]  # of each secret
+        self.kind = ""  # "numbers" where there is noise or width, else the type of each column
         self.columns = 0
         self._keys: _Array = np.zeros(0)
         self._counts: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._cells: dict[Any, NDArray[np.int64]] = {}
 
     def add(self, secret: object, output: object, *, weights: object = None) -> Self:
-        """Counts a batch of rows.
+        """Count a batch of rows.
 
-        `output` is one column, a mapping of columns or an array with a column each: the adversary sees them all.
-        `weights` are multiplicities, whole numbers: a row with weight 3 stands for three independent rows.
+        Parameters
+        ----------
+        secret
+            A column with at most two values.
+        output
+            A column, a mapping of columns, or a two-dimensional array: the adversary sees all columns.
+        weights
+            Multiplicities, whole numbers: a row with weight 3 stands for three independent rows.
+
+        Returns
+        -------
+        The tally itself.
+
+        Raises
+        ------
+        InputError
+            Where the columns cannot be counted, or differ in type from earlier batches.
         """
         secrets = column("secret", secret)
         columns = output_columns(output, rows=len(secrets))
@@ -89,7 +120,7 @@ class Tally:
                 remedy="read every batch with the same types",
             )
         if self.noise_added is not None:
-            # What is counted is released once more, with a little noise that the theorem takes off again.
+            # A little noise is added to what is counted; the theorem subtracts its effect again.
             self.noise = smoothing(self.noise_added, rows=self.expected, dimensions=len(columns))
         self._room_for(int(counts.sum()), len(columns))
         if self.noise is not None and len(columns) in cells.STEPS:
@@ -119,7 +150,22 @@ class Tally:
         return self
 
     def merge(self, other: Tally) -> Self:
-        """Adds what another tally counted, e.g. in another process."""
+        """Add the counts of another tally, e.g. from another process.
+
+        Parameters
+        ----------
+        other
+            A tally with the same settings.
+
+        Returns
+        -------
+        The tally itself.
+
+        Raises
+        ------
+        InputError
+            Where the two are of different kinds.
+        """
         if not isinstance(other, Tally) or other.settings != self.settings:
             raise InputError(
                 "other", other, requirement="must be a Tally with the same noise and width", remedy="make both alike"
@@ -154,7 +200,7 @@ class Tally:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was made with, to make another like it."""
+        """The parameters that make another tally like this one."""
         if self.noise_added is not None:
             return {"noise_added": self.noise_added, "rows": self.expected}
         return {"noise": self.noise, "width": self.width}
@@ -181,12 +227,12 @@ class Tally:
 
     @property
     def symbols(self) -> int:
-        """How many different outputs, cells or bins were seen."""
+        """How many different outputs, grid cells or bins were seen."""
         return len(self._keys) + len(self._cells)
 
     @property
     def continuous(self) -> bool:
-        """Whether more than half of the rows have an output of their own, and a column of symbols holds fractions."""
+        """Whether more than half of the rows have an output that no other row has, and a column holds fractions."""
         positive, negative = self.counts()
         if 2 * np.count_nonzero(positive + negative == 1) <= sum(self.rows):
             return False
@@ -199,34 +245,33 @@ class Tally:
         return "float" in self.kind
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Counts of the positive and the negative class over all outputs, numbers in ascending order."""
+        """The counts of the positive and of the negative class over all outputs, numbers in ascending order."""
         both = self._counts
         if self._cells:
             both = np.array(list(self._cells.values()), dtype=np.int64)
         return both[:, self.labels.index(self.positive)], both[:, self.labels.index(self.negative)]
 
     def points(self) -> NDArray[np.float64]:
-        """The different outputs of more than three columns of numbers, a row each, in the order of `counts`."""
+        """The different outputs of more than three columns of numbers, one in each row, in the order of `counts`."""
         return np.array(list(self._cells), dtype=np.float64)
 
     def cells(self) -> tuple[_Array, NDArray[np.int64], NDArray[np.int64]]:
-        """Keys of the grid's cells in ascending order, and the two classes' masses in units of 2**−bits."""
+        """The keys of the grid's cells in ascending order, and both classes' masses there in units of 2**−bits."""
         return self._keys, *self.counts()
 
-    def check_noise(self) -> None:
-        """Refuses numbers that cannot hold the noise which `noise_added` says is in them."""
+    def check_noise(self, *, noise: str = "noise") -> None:
+        """Refuse numbers that cannot hold the noise of `noise_added`; `noise` names the other option in the remedy."""
         if self.noise_added is not None and self.waves is not None and self.waves.refuted:
             raise InputError(
                 "output",
-                "too little spread, or few decimals",
-                requirement=f"must hold the Gaussian noise of standard deviation {self.noise_added!r} that noise_added "
-                "(--noise-added) states",
-                remedy="keep more digits if it was rounded; give noise (--noise) only where all noise comes on top of "
-                f"the column (of columns that hold it unrounded, one in {1 / waves.FALSE_ALARM:g} is refused)",
+                "too little spread, or too few decimals",
+                requirement=f"must hold the Gaussian noise of standard deviation {self.noise_added!r} that was stated "
+                f"(a column that does hold it, unrounded, is refused once in {1 / waves.FALSE_ALARM:g} times)",
+                remedy=f"keep more decimals if it was rounded; use {noise} for noise that is added at release",
             )
 
     def _room_for(self, rows: int, columns: int) -> None:
-        """Refuses more rows than can be counted exactly: masses on a grid are counts times a power of 2, in int64."""
+        """Refuse more rows than can be counted exactly: masses on a grid are counts times a power of 2, in int64."""
         most = EXACT
         if self.noise is not None and columns in cells.STEPS:
             most = 2 ** (63 - cells.FRACTION_BITS[columns] * columns) - 1
@@ -240,18 +285,20 @@ class Tally:
 
     def _both(self) -> list[Any]:
         if not sum(self.rows):
-            raise InputError("the table", "no rows", requirement="must have rows", remedy="check the file or the query")
+            raise InputError(
+                "the table", "no rows", requirement="must have rows", remedy="check the file or the query that made it"
+            )
         if len(self.labels) < 2 or not all(self.rows):
             raise InputError(
                 "secret",
                 "one",
                 requirement="must take two values in the table",
-                remedy="add rows of the other class: nothing can be said about telling apart what is not there",
+                remedy="add rows of the other class",
             )
         return self.labels
 
     def _labelled(self, secrets: _Array) -> tuple[list[Any], NDArray[np.int64]]:
-        """The labels seen up to now, and the position of each row's secret among them."""
+        """The labels seen so far, and the position of each row's secret among them."""
         values, places = _factors(secrets)
         labels = two_labels(self.labels, values)
         return labels, np.array([labels.index(value) for value in values], dtype=np.int64)[places]
@@ -267,14 +314,14 @@ class Tally:
                         remedy="leave both out for outputs that are categories",
                     )
             return "numbers"
-        # One of another type would be counted as the symbol that it is equal to: True as 1.
+        # A value of another type would be counted as the symbol that it equals: True as 1.
         return ", ".join({"U": "text", "f": "float", "b": "boolean"}.get(one.dtype.kind, "whole") for one in columns)
 
 
 def smoothing(noise_added: float, *, rows: int, dimensions: int) -> float:
-    """The noise with which a column that holds noise is counted: what it hides and what chance adds are of one size.
+    """The extra noise with which a column that holds noise is counted: it balances what it hides against chance.
 
-    It depends on how many rows there are, and on no outcome.
+    It depends on the number of rows alone, not on any output.
     """
     return noise_added * min(0.5, 0.75 * math.pow(rows, -1 / (4 + dimensions)))
 
@@ -288,7 +335,7 @@ def _factors(values: _Array) -> tuple[list[Any], NDArray[np.int64]]:
     if values.dtype.kind == "b":
         return [False, True], values.astype(np.int64)
     if values.dtype.kind == "U" and len(values):
-        # Two words are told apart far faster than sorted.
+        # Comparing with the first word is far faster than sorting.
         other = values != values[0]
         rest = values[other]
         if not len(rest) or bool((rest == rest[0]).all()):

@@ -1,4 +1,4 @@
-"""Both sides together: the best attack found ≤ what is leaked ≤ the certificate, and whether a ceiling is kept."""
+"""A certificate and attacks together: what is leaked lies between them, and a ceiling is kept or not."""
 
 from __future__ import annotations
 
@@ -7,28 +7,36 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.display import card
 from ..core.errors import InputError
-from ..core.guarantee import Attack, Comparison, chance_text, safe_text
+from ..core.guarantee import Attack, Comparison, Guarantee
+from ..core.wording import chance_text, safe_text
 from .attacks import LEAST_ROWS, attempts
 from .attempt import Attempt
 from .certificate import Certificate
-from .certifying import certify
+from .certifying import ContinuousOutputError, certify
 from .columns import column, multiplicities, output_columns
 from .planning import rows_needed
 from .sample import Sample
 
 ATTACK_ROWS = 100_000
-"""Rows that attacks are fitted to and tested on, drawn at random from larger tables."""
-_ATTACKS_SHARE = 0.1
-"""Of delta, and on top of it, for the attacks' intervals."""
+"""How many rows attacks are fitted to and tested on; they are drawn at random from larger tables."""
+_ATTACKS_SHARE = 0.1  # of the certificate's failure probability, and on top of it, for the attacks' intervals
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """A certificate, attacks on the same output, and a ceiling for the advantage, if one is required.
+    """A certificate, attacks on the same output, and a ceiling for the advantage if one is required.
 
-    The attacks' intervals hold together only as far as their confidences add up: `failure_probability` adds them.
+    Attributes
+    ----------
+    certificate
+        What nobody exceeds.
+    attacks
+        What adversaries reached, measured in the certificate's `quantity("advantage")`.
+    require_advantage
+        The ceiling, or None.
     """
 
     certificate: Certificate
@@ -47,37 +55,44 @@ class Audit:
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """The certificate beside all attacks: one comparison, in a tuple as reports take them."""
+        """`comparison` in a tuple, as reports take it."""
         return (self.comparison,)
 
     @property
     def comparison(self) -> Comparison:
         """The certificate beside all attacks."""
-        return Comparison(guarantee=self.certificate.guarantee, attacks=self.attacks)
+        return Comparison(guarantee=self.guarantee, attacks=self.attacks)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The certificate's main guarantee: nobody's advantage exceeds a bound."""
+        return self.certificate.guarantee
 
     @property
     def low(self) -> float:
-        """What the best attack has shown to leak, as an advantage; 0 without attacks."""
+        """Lower limit of the largest advantage, shown by the best attack; 0 without attacks."""
         return max(0.0, *(attack.low for attack in self.attacks), 0.0)
 
     @property
     def high(self) -> float:
-        """What nobody's advantage exceeds."""
+        """Upper limit of the largest advantage, proven by the certificate."""
         return self.certificate.advantage
 
     @property
     def failure_probability(self) -> float:
-        """With at most this probability the truth lies outside of [low, high]."""
-        return min(1.0, self.certificate.delta + sum(1 - attack.confidence for attack in self.attacks))
+        """The chance that the largest advantage is outside of [low, high]: certificate's and attacks', added."""
+        return min(
+            1.0, self.certificate.failure_probability + sum(attack.failure_probability for attack in self.attacks)
+        )
 
     @property
     def contradicted(self) -> bool:
-        """Whether an attack got where the certificate says nobody gets: then an assumption is wrong."""
+        """Whether an attack exceeded the certificate, so that an assumption must be wrong."""
         return self.comparison.contradicted
 
     @property
     def met(self) -> bool:
-        """Whether the ceiling, if there is one, is proven to be kept, and no attack contradicts the proof."""
+        """Whether the ceiling, if there is one, is proven to be kept, and no attack contradicts the certificate."""
         if self.contradicted:
             return False
         return self.require_advantage is None or self.certificate.meets(advantage=self.require_advantage)
@@ -85,13 +100,13 @@ class Audit:
     def _repr_html_(self) -> str:
         attacks = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
         doubts = (self.certificate.caution,) if self.certificate.caution else ()
-        return card(self.verdict, [("mind", doubts), ("attacks", attacks), *self.certificate.guarantee.facts])
+        return card(self.verdict, [("mind", doubts), ("attacks", attacks), *self.guarantee.facts])
 
     @property
     def verdict(self) -> str:
-        """One sentence: what is leaked, and whether the ceiling is kept, broken, or not yet decided.
+        """One sentence: how much is leaked, and whether the ceiling is met, broken or not proven.
 
-        Where the certificate rests on something that no table can show, the sentence begins with it.
+        Where the certificate rests on an assumption that no table can confirm, the sentence begins with it.
         """
         name, chance = self.certificate.output, chance_text(self.failure_probability)
         low, high = safe_text(self.low, toward="down"), safe_text(self.high, toward="up")
@@ -108,7 +123,7 @@ class Audit:
         ceiling = self.require_advantage
         if ceiling is None:
             return _sentence(condition, f"{leak}.")
-        allowed = f"{float(ceiling)!r} is allowed"
+        allowed = f"the ceiling is {float(ceiling)!r}"
         if self.met:
             return _sentence(condition, f"met: {leak}; {allowed}.")
         if self.low > ceiling:
@@ -116,12 +131,15 @@ class Audit:
             return (
                 f"Broken: the largest advantage of anyone who sees only {name} is {low} or more, {chance}; {allowed}."
             )
+        if self.certificate.method == "continuous":
+            return f"Not proven: {leak}; {allowed}, and no number of rows certifies a continuous output as it is."
         rows = self.certificate.positives + self.certificate.negatives
         loss = "zero-one" if self.certificate.loss in ("zero-one", "joint") else "squared"
-        needed = rows_needed(ceiling, delta=self.certificate.delta, loss=loss, values=1)
+        failure = self.certificate.failure_probability
+        needed = rows_needed(ceiling, failure_probability=failure, loss=loss, values=1)
         needed -= self.certificate.sampling == "pairs"  # an odd number may do
-        more = f"it takes at least {needed} rows even where nothing leaks" if needed > rows else "more rows may decide"
-        return _sentence(condition, f"not proven: {leak}; {allowed}, and {rows} rows do not show it: {more}.")
+        more = f"it takes {needed} rows or more, even where nothing leaks" if needed > rows else "more rows may"
+        return _sentence(condition, f"not proven: {leak}; {allowed}, and {rows} rows do not prove it: {more}.")
 
 
 def _sentence(condition: str, claim: str) -> str:
@@ -129,11 +147,12 @@ def _sentence(condition: str, claim: str) -> str:
     return claim[:1].upper() + claim[1:]
 
 
+@renamed(delta="failure_probability")
 def audit(
     secret: object,
     output: object,
     *,
-    delta: float = 0.05,
+    failure_probability: float = 0.05,
     attacks: Sequence[Attack] | Literal["all"] = "all",
     attack_rows: int = ATTACK_ROWS,
     require_advantage: float | None = None,
@@ -142,29 +161,54 @@ def audit(
     seed: int = 0,
     **options: Any,
 ) -> Audit:
-    """A two-sided interval for what is leaked, and a verdict against a ceiling; options are those of `certify`.
+    """Certify an output, attack it, and compare both with a ceiling.
 
-    "all" runs the attacks of `attempts`, on at most `attack_rows` rows drawn at random, as `tacit audit` does; their
-    intervals fail with a tenth of `delta`, on top of it. Attacks of your own have to be made on rows of their own,
-    name the certificate's output as their adversary and its `quantity("advantage")` as their quantity.
+    Parameters
+    ----------
+    secret, output
+        As in `certify`. A continuous output that cannot be certified is attacked all the same: its certificate then
+        bounds nothing, and says so.
+    failure_probability
+        The certificate's. The intervals of "all" attacks fail with a tenth of it, which comes on top.
+    attacks
+        "all" runs those of `attempts`. Attacks of your own must be measured on rows of their own, and name the
+        certificate's adversary and its `quantity("advantage")`.
+    attack_rows
+        How many rows "all" attacks use at most, drawn at random.
+    require_advantage
+        The ceiling for the advantage.
+    noise, weights, seed, **options
+        Those of `certify`.
+
+    Returns
+    -------
+    The certificate, the attacks (an `Attempt` each where "all" were run) and the verdict.
+
+    Raises
+    ------
+    NoTheoremError, InputError
+        As in `certify`.
     """
     if attacks != "all" and not isinstance(attacks, list | tuple):
         remedy = "use 'all', or [] for none"
         raise InputError("attacks", attacks, requirement="must be 'all' or a list of Attacks", remedy=remedy)
     validate.whole("attack_rows", attack_rows, at_least=0, remedy="use 0 for no attacks")
-    certificate = certify(secret, output, delta=delta, noise=noise, weights=weights, seed=seed, **options)
+    options |= {"failure_probability": failure_probability, "noise": noise, "weights": weights, "seed": seed}
+    try:
+        certificate = certify(secret, output, **options)
+    except ContinuousOutputError:
+        certificate = certify(secret, output, **options | {"method": "continuous"})
     if attacks == "all":
         secrets, sample = column("secret", secret), Sample(attack_rows, seed)
         sample.add(secrets, output_columns(output, rows=len(secrets)), multiplicities(weights, len(secrets)))
-        tried = attacked(certificate, sample, delta=delta, noise=noise, seed=seed)
-        attacks = tuple(attempt.attack for attempt in tried)
+        attacks = attacked(certificate, sample, failure_probability=failure_probability, noise=noise, seed=seed)
     return Audit(certificate=certificate, attacks=tuple(attacks), require_advantage=require_advantage)
 
 
 def attacked(
-    certificate: Certificate, sample: Sample, *, delta: float, noise: float | None, seed: int
+    certificate: Certificate, sample: Sample, *, failure_probability: float, noise: float | None, seed: int
 ) -> tuple[Attempt, ...]:
-    """What attacks reach on a sample of the table; nothing where it has too few rows of a class."""
+    """Attacks on a sample of the table; none where a class has too few rows."""
     if sample.fewest < LEAST_ROWS:
         return ()
     secrets, columns = sample.table()
@@ -173,6 +217,6 @@ def attacked(
         columns,
         certificate=certificate,
         noise=noise,
-        failure_probability=_ATTACKS_SHARE * delta,
+        failure_probability=_ATTACKS_SHARE * failure_probability,
         seed=seed,
     )

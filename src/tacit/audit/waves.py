@@ -1,4 +1,4 @@
-"""Whether numbers can hold Gaussian noise: means of e^(itY), which noise makes small."""
+"""Check whether numbers can hold Gaussian noise: noise makes the means of e^(itY) small."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FREQUENCIES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)  # per stand
 _COARSEST, _FINEST = 2.0, 1e-3  # of the decimal grids looked for, in standard deviations
 _BLOCK = 2**16
 FALSE_ALARM = 1e-6
-"""With at most this probability numbers that hold the noise are refused."""
+"""The chance that numbers which do hold the noise are refused."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +30,7 @@ class Waves:
     def of(
         cls, columns: list[NDArray[Any]], classes: NDArray[np.int64], counts: NDArray[np.int64], noise: float
     ) -> Self:
-        """Of rows that each stand for so many."""
+        """The sums over rows; `counts` says how many rows each stands for."""
         frequencies = cls.frequencies(noise)
         sums = np.zeros((len(columns), len(frequencies), 2), dtype=np.complex128)
         for start in range(0, len(classes), _BLOCK):
@@ -46,17 +46,17 @@ class Waves:
 
     @staticmethod
     def frequencies(noise: float) -> NDArray[np.float64]:
-        """Some about the noise's own, and those at which numbers of few decimals stand out; by the noise alone."""
+        """Frequencies around the noise's own, and those at which rounded numbers stand out, by the noise alone."""
         coarse, fine = (math.log10(noise * reach) for reach in (_COARSEST, _FINEST))
         decimals = [2 * math.pi / 10.0**power for power in range(math.ceil(fine), math.floor(coarse) + 1)]
         return np.array([*(frequency / noise for frequency in _FREQUENCIES), *decimals])
 
     def with_others(self, other: Waves) -> Waves:
-        """Of both."""
+        """The sums over both sets of rows."""
         return Waves(noise=self.noise, sums=self.sums + other.sums, rows=self.rows + other.rows)
 
     def placed(self, place: list[int]) -> Waves:
-        """The same with its classes in other places."""
+        """The same sums with the classes in another order."""
         sums, rows = np.zeros_like(self.sums), np.zeros_like(self.rows)
         sums[..., place], rows[place] = self.sums[..., : len(place)], self.rows[: len(place)]
         return Waves(noise=self.noise, sums=sums, rows=rows)
@@ -74,14 +74,14 @@ class Waves:
 
     @property
     def likely(self) -> bool:
-        """Whether the numbers look as if they held the noise, rounded or not: a rule of thumb, by three deviations."""
+        """Whether the numbers look as if they held the noise: a rule of thumb, within three standard deviations."""
         return not self._beyond(
             len(_FREQUENCIES),
             lambda frequency, rows: math.exp(-((self.noise * frequency) ** 2) / 2) + 3 / math.sqrt(rows),
         )
 
     def _beyond(self, count: int, limit: Any) -> bool:
-        """Whether a mean exceeds its limit at one of the first so many frequencies."""
+        """Whether a mean exceeds its limit at one of the first `count` frequencies."""
         for label in (0, 1):
             rows = int(self.rows[label])
             for place, frequency in enumerate(self.frequencies(self.noise)[:count].tolist()):

@@ -1,4 +1,4 @@
-"""The command line: parse, one library call, print. Progress goes to stderr, data to stdout."""
+"""The command line. Each command parses its options, calls one library function and prints; progress goes to stderr."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .reproductions import reproduce
 
 app = typer.Typer(
     name="tacit",
-    help="What nobody can learn from a machine-learning model: proven, and attacked to show how tight the proof is.",
-    epilog="Exit codes: 0 fine; 1 a guarantee was contradicted, or a requirement not met; 2 bad usage or input; 70 "
-    "Tacit itself failed; 130 interrupted.",
+    help="Prove what nobody can learn from a machine-learning model, and attack it to show how tight the proof is.",
+    epilog="Exit codes: 0 success; 1 a guarantee was contradicted, or a requirement was not met; 2 bad usage or input; "
+    "70 an error inside Tacit; 130 interrupted.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -45,7 +45,13 @@ def _tacit(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit; every expected failure is one line on stderr."""
+    """Run the command line and exit; every expected failure is one line on stderr.
+
+    Parameters
+    ----------
+    arguments
+        The words after `tacit`; by default those of the process.
+    """
     sys.exit(_run(arguments))
 
 
@@ -64,46 +70,46 @@ def _run(arguments: Sequence[str] | None) -> int:
         message = str(error)
     except typer.TyperException as error:
         message = f"{error.format_message().rstrip('.')}; see tacit --help"
-    except BrokenPipeError:  # a reader who has seen enough takes nothing from the verdict
+    except BrokenPipeError:  # the reader closed the pipe, which does not change the verdict
         _discard_output()
         return code
     except OSError as error:
         if error.filename is not None:
-            message = f"a file must be there and yours to use, got {error.strerror} for {shown(str(error.filename))}; "
-            message += "check its name and your rights"
+            message = f"a file must exist and be accessible, got {error.strerror} for {shown(str(error.filename))}; "
+            message += "check its name and your permissions"
         else:
             _discard_output()
             message = f"standard output must be writable, got {error.strerror}; use --quiet and --json"
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except SystemExit as error:
-        if _COMPLETING in os.environ:  # for a shell, which asks what may come next
+        if _COMPLETING in os.environ:  # the shell asks for completions
             raise
-        said, message = BROKEN, _failure(error)  # code that we call must not choose what our exit code says
+        said, message = BROKEN, _failure(error)  # code that we call must not choose our exit code
     except MemoryError:
-        said, message = BROKEN, "the run must fit into memory, got no more of it; use fewer rows, or another machine"
+        said, message = BROKEN, "the run must fit into memory, got too little; use fewer rows, or a larger machine"
     except Exception as error:
         said, message = BROKEN, _failure(error)
-    with contextlib.suppress(OSError):  # nobody hears it
+    with contextlib.suppress(OSError):  # stderr is closed
         say(f"tacit: error: {' '.join(message.split())}", err=True)
     return said
 
 
 def _failure(error: BaseException) -> str:
-    """Where Tacit itself failed; not what the error says, which may quote a record."""
+    """Say where Tacit itself failed, without the error's message, which may quote a record."""
     place = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in place if f"{os.sep}tacit{os.sep}" in frame.filename] or place
     where = f"{os.path.basename(ours[-1].filename)}:{ours[-1].lineno}"
     told = f"Tacit must not fail, got {type(error).__name__} at {where}; please report this line"
     with contextlib.suppress(OSError):
-        return f"{told} and {_written(error)}, which quotes no value: it is a bug"
-    return f"{told}, it is a bug"
+        return f"{told} and {_written(error)}, which quotes no value; it is a bug"
+    return f"{told}; it is a bug"
 
 
 def _written(error: BaseException) -> str:
-    """A file for a report, which its owner alone can read: versions, and the lines of code that led here.
+    """Write a file for a bug report, readable by its owner only, with versions and the traceback.
 
-    Neither what errors say nor what was on the command line is in it: both may quote records.
+    It has neither error messages nor the command line, since both may quote records.
     """
     lines = [f"tacit {__version__}, Python {platform.python_version()}, {platform.platform()}\n"]
     cause: BaseException | None = error
@@ -120,15 +126,15 @@ def _written(error: BaseException) -> str:
 
 
 def _open_streams() -> None:
-    """Let streams that the caller has closed (`>&-`) lead nowhere: the exit code speaks, and files are written.
+    """Connect streams that the caller has closed (`>&-`) to the null device.
 
-    Else the next file that is opened, a ledger perhaps, would take the place of standard output.
+    Otherwise the next file to be opened, perhaps a ledger, would take the place of standard output.
     """
     for place in range(3):
         try:
             os.fstat(place)
         except OSError:
-            found = os.open(os.devnull, os.O_RDWR)  # takes the lowest place that is free
+            found = os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor
             if found != place:
                 os.dup2(found, place)
                 os.close(found)
@@ -139,5 +145,5 @@ def _open_streams() -> None:
 
 
 def _discard_output() -> None:
-    """What is still buffered has nowhere to go, and Python would complain about that at exit."""
+    """Discard buffered output that cannot be written, or Python would complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What a command leaves: files, text on stdout, and the exit code."""
+"""What a command delivers: files, text on stdout, and the exit code."""
 
 from __future__ import annotations
 
@@ -25,21 +25,28 @@ _OURS = {
     "--json": (rb'\s*\{\s*"schema"\s*:\s*\d+\s*,\s*"command"\s*:', "results that were written by --json"),
     "--report": (rb"\s*<!doctype html", "a page"),
 }
-"""How files begin that may be replaced, and what they are: whatever else lies there was not written by a command."""
+"""How a file must begin to be replaced, and what such a file is: anything else was not written by a command."""
 
 
 @contextlib.contextmanager
 def delivery(
-    json: Path | None, page: Path | None, *, quiet: bool, inputs: Iterable[Path | str | None] = ()
+    json: Path | None,
+    page: Path | None,
+    *,
+    quiet: bool,
+    inputs: Iterable[Path | str | None] = (),
+    interrupted: str = "",
 ) -> Iterator[Callable[[Report | Proofs], None]]:
-    """Refuses files that cannot be written before any work is done; then writes, prints and sets the exit code.
+    """Write and print results, and set the exit code; files that cannot be written are refused before any work.
 
-    No file is replaced that is one of the command's `inputs`, or that is no earlier result: it would be lost.
+    The function yielded takes the result. A file is not replaced if it is one of the command's `inputs`, or if it is
+    not an earlier result. A run that is interrupted ends with one line, which says `interrupted` unless the run has
+    more to say.
     """
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise InputError("--report", str(page), requirement="must end in .html", remedy="rename it, or use --json")
     if json is not None and page is not None and one_file(json, page):
-        raise InputError("--json", str(json), requirement="must differ from --report", remedy="give it its own name")
+        raise InputError("--json", str(json), requirement="must differ from --report", remedy="choose another name")
     targets = [(option, path) for option, path in (("--json", json), ("--report", page)) if path is not None]
     named = [Path(found) for found in inputs if found is not None and "://" not in str(found)]
     for option, path in targets:
@@ -48,13 +55,19 @@ def delivery(
                 raise InputError(
                     option,
                     str(path),
-                    requirement="must be none of the files that the command reads or keeps",
-                    remedy="give it a name of its own",
+                    requirement="must not be a file that the command reads or keeps",
+                    remedy="choose another name",
                 )
         _check_writable(option, path)
         _check_replaceable(option, path)
     results: list[Report | Proofs] = []
-    yield results.append
+    try:
+        yield results.append
+    except KeyboardInterrupt as stop:  # in here, as typer tells the caller nothing but its exit code
+        said = str(stop) or interrupted
+        with contextlib.suppress(OSError):
+            say(f"tacit: interrupted{': ' * bool(said)}{said}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     for result in results:
         for option, path in targets:  # once more: the run may have made files of its own
             _check_replaceable(option, path)
@@ -63,7 +76,7 @@ def delivery(
         if page is not None:
             _write(page, result.to_html())
         if not quiet:
-            with contextlib.suppress(BrokenPipeError):  # the reader has seen enough; what was asked for is written
+            with contextlib.suppress(BrokenPipeError):  # the reader closed the pipe; the files are written
                 say(result.to_text())
             for _, path in targets:
                 say(f"written: {path.absolute()}", err=True)
@@ -74,12 +87,12 @@ def delivery(
 def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
-    except (OSError, RuntimeError, ValueError):  # over-long names, circles of links, zero bytes: refused when checked
+    except (OSError, RuntimeError, ValueError):  # over-long names, cyclic links, zero bytes: refused by the checks
         return path
 
 
 def _check_replaceable(option: str, path: Path) -> None:
-    """Refuses a file that holds something else than what the option writes; pipes and devices hold nothing."""
+    """Refuse to replace a file that the option did not write; pipes and devices are never refused."""
     start, kind = _OURS[option]
     target = _resolved(path)
     try:
@@ -94,7 +107,7 @@ def _check_replaceable(option: str, path: Path) -> None:
             option,
             f"{path}, which holds something else",
             requirement=f"must be new, or {kind}",
-            remedy="choose another name, or remove the file if nobody needs it",
+            remedy="choose another name, or remove the file if it is not needed",
         )
 
 
@@ -118,7 +131,7 @@ def _check_writable(option: str, path: Path) -> None:
 
 
 def _write(path: Path, content: str) -> None:
-    """All or nothing for a file; a pipe or a device takes the text as it comes."""
+    """Write a file completely or not at all; write to pipes and devices directly."""
     target = _resolved(path)
     try:
         if target.exists() and not target.is_file():

@@ -1,4 +1,4 @@
-"""What is seen of a run while it lasts."""
+"""Progress on stderr while a command runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator
 from .printing import harmless, say
 
 LINE_EVERY = 20.0
-"""Seconds between lines where there is no terminal to draw a bar on."""
+"""Seconds between lines of progress if stderr is not a terminal."""
 
 
 @contextlib.contextmanager
 def progress(steps: int | None, *, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr that is told what begins; without a number of steps it follows words such as "3 of 40 done".
+    """Show a progress bar on stderr, or a line now and then if stderr is not a terminal.
 
-    In a log or a pipe it is a line now and then.
+    The function yielded is called with a description of each step as it begins. If `steps` is None, the bar follows
+    descriptions such as "3 of 40 done".
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..report import Report
 
 reproduce = typer.Typer(
-    help="Run a published experiment again, with what goes beyond it beside it.", no_args_is_help=True
+    help="Repeat a published experiment, and show Tacit's own results beside it.", no_args_is_help=True
 )
 
 _AUDITS = {
@@ -25,16 +25,19 @@ _AUDITS = {
     "adult": ("data", "records", "resume"),
     "mnist": ("data", "records", "rows", "shadows", "resume"),
 }
-"""Experiments of `tacit reproduce audit`, and the options that each of them takes."""
+"""The experiments of `tacit reproduce audit`, with the options that each one takes."""
 
 DataFolder = Annotated[
-    Path | None, typer.Option("--data", metavar="FOLDER", help="Where the data are; else as TACIT_DATA says.")
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", help="Where the data are; by default the folder in TACIT_DATA."),
 ]
-# Of studies of private learning.
+# For studies of private learning.
 DataSet = Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")]
 VotesFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")]
-Budgets = Annotated[list[float] | None, typer.Option("--epsilon", help="A budget; may be repeated.")]
-TeachersEngine = Annotated[str, typer.Option("--engine", help="local, or tls://… or ray://… for teachers.")]
+Budgets = Annotated[list[float] | None, typer.Option("--epsilon", help="A budget ε; repeatable.")]
+TeachersEngine = Annotated[
+    str, typer.Option("--engine", help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.")
+]
 
 
 @reproduce.command()
@@ -42,26 +45,30 @@ def hcr(
     net: Annotated[
         str, typer.Argument(metavar="NET", help="mnist, cifar10, resnet18, swin-t, squeezenet or resnet50.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where weights, batches and results are kept.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for weights, batches and results.")],
     data: DataFolder = None,
     weights: Annotated[
         Path | None, typer.Option("--weights", metavar="FILE", help="torchvision's weights: .pth or .safetensors.")
     ] = None,
-    images: Annotated[int | None, typer.Option("--images", help="Evaluate so many, drawn at random.")] = None,
+    images: Annotated[
+        int | None, typer.Option("--images", help="The number of images to evaluate, drawn at random.")
+    ] = None,
     search_images: Annotated[
         int | None,
-        typer.Option("--search-images", help="Run the published search on the first so many of them; 0 leaves it out."),
+        typer.Option("--search-images", help="How many of them the published search runs on; 0 skips it."),
     ] = None,
     restarts: Annotated[int, typer.Option("--restarts", help="Random starts of the published search.")] = 25,
-    repetitions: Annotated[int, typer.Option("--repetitions", help="Of its least-squares step.")] = 10,
-    device: Annotated[str | None, typer.Option("--device", help="cuda or cpu; a GPU where there is one.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For training, draws, searches and attacks.")] = 0,
+    repetitions: Annotated[int, typer.Option("--repetitions", help="Repetitions of its least-squares step.")] = 10,
+    device: Annotated[
+        str | None, typer.Option("--device", help="cuda or cpu; by default a GPU if there is one.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of training, draws, searches and attacks.")] = 0,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Reconstruction bounds of arXiv:2404.02866, beside tighter ones, the prior, and attacks."""
+    """Reconstruction bounds of arXiv:2404.02866, with tighter bounds, the prior and attacks."""
     with delivery(json, report, quiet=quiet, inputs=(weights,)) as deliver:
         study = _study("hcr")
         task = study.Task(
@@ -85,10 +92,12 @@ def mapl(
     data_set: DataSet,
     out: VotesFolder,
     data: DataFolder = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Councils of teachers, each on both splits.")] = 5,
+    seeds: Annotated[
+        int, typer.Option("--seeds", help="The number of groups of teachers, each trained on both splits.")
+    ] = 5,
     epsilon: Budgets = None,
     mechanism: Annotated[
-        list[str] | None, typer.Option("--mechanism", help="One of those compared, or several; all unless given.")
+        list[str] | None, typer.Option("--mechanism", help="A mechanism to compare; repeatable; by default all.")
     ] = None,
     engine: TeachersEngine = "local",
     insecure: Insecure = False,
@@ -97,7 +106,7 @@ def mapl(
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Private answers of arXiv:1803.05101 and of its peers on MNIST and Adult, beside published numbers."""
+    """Private answers of arXiv:1803.05101 and related methods on MNIST and Adult, with published numbers."""
     with delivery(json, report, quiet=quiet) as deliver:
         study = _study("mapl")
         task = study.Task(
@@ -118,8 +127,10 @@ def mechanisms(
     data_set: DataSet,
     out: VotesFolder,
     data: DataFolder = None,
-    councils: Annotated[int, typer.Option("--councils", help="Of each size.")] = 3,
-    teachers: Annotated[list[int] | None, typer.Option("--teachers", help="A size; may be repeated.")] = None,
+    councils: Annotated[int, typer.Option("--councils", help="The number of groups of teachers of each size.")] = 3,
+    teachers: Annotated[
+        list[int] | None, typer.Option("--teachers", help="The size of a group of teachers; repeatable.")
+    ] = None,
     epsilon: Budgets = None,
     engine: TeachersEngine = "local",
     insecure: Insecure = False,
@@ -128,7 +139,7 @@ def mechanisms(
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Every mechanism on the same votes and the same budget: queries answered, labels right, students."""
+    """Every mechanism on the same votes and budget: queries answered, correct labels and students."""
     with delivery(json, report, quiet=quiet) as deliver:
         study = _study("mechanisms")
         task = study.Task(
@@ -147,29 +158,32 @@ def mechanisms(
 @reproduce.command("audit")
 def reproduce_audit(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1, adult or mnist.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results and figures are written.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for results and figures.")],
     data: DataFolder = None,
     rows: Annotated[
-        int | None, typer.Option("--rows", help="figure1: of each simulated table; mnist: drawn for each audit.")
+        int | None,
+        typer.Option("--rows", help="figure1: rows of each simulated table; mnist: rows drawn for each audit."),
     ] = None,
-    neurons: Annotated[int | None, typer.Option("--neurons", help="figure1: of the paper's network.")] = None,
+    neurons: Annotated[int | None, typer.Option("--neurons", help="figure1: neurons of the paper's network.")] = None,
     restarts: Annotated[
-        int | None, typer.Option("--restarts", help="figure1: networks, of which the best counts.")
+        int | None, typer.Option("--restarts", help="figure1: networks to train, of which the best counts.")
     ] = None,
-    tables: Annotated[int | None, typer.Option("--tables", help="figure1: certify so many, and take medians.")] = None,
+    tables: Annotated[
+        int | None, typer.Option("--tables", help="figure1: tables to certify; medians are reported.")
+    ] = None,
     records: Annotated[
         int | None, typer.Option("--records", help="adult: people audited; mnist: members, and as many others.")
     ] = None,
-    shadows: Annotated[int | None, typer.Option("--shadows", help="mnist: shadow models of each model.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For draws, training and attacks.")] = 0,
+    shadows: Annotated[int | None, typer.Option("--shadows", help="mnist: shadow models for each model.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of draws, training and attacks.")] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="adult, mnist: go on in a folder that a run left behind.")
+        bool, typer.Option("--resume", help="adult, mnist: continue an earlier run in the same folder.")
     ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Figure 1 of the paper on auditing with finite adversaries; audits of real models, on Adult and MNIST."""
+    """Figure 1 of the paper on auditing with finite adversaries, and audits of real models on Adult and MNIST."""
     with delivery(json, report, quiet=quiet) as deliver:
         options = {
             "data": data,

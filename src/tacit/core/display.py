@@ -1,4 +1,4 @@
-"""What is shown of a result: a headline, and words beside words; HTML in notebooks, lines elsewhere."""
+"""How results are displayed: a headline and rows of name and text, as HTML in notebooks and as lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Rows = Iterable[tuple[str, str | tuple[str, ...]]]
 
 
 class Carded(ABC):
-    """A result too large to be printed number by number: it shows its card instead."""
+    """A result that is displayed as a card, because it holds too many numbers to print them all."""
 
     @abstractmethod
     def _card(self) -> tuple[str, Rows]:
-        """The headline, and words beside words."""
+        """The headline, and rows of name and text."""
 
     def _repr_html_(self) -> str:
         return card(*self._card())
@@ -26,7 +26,7 @@ class Carded(ABC):
 
 
 def card(headline: str, rows: Rows) -> str:
-    """HTML; several words beside one are a list. It has no colours: the notebook's are used."""
+    """HTML without colours, so that the notebook's own are used; a tuple of texts becomes a list."""
     cells = "".join(
         f'<tr><th scope="row" style="text-align:left;vertical-align:top">{escape(name)}</th>'
         f'<td style="text-align:left">{_cell(words)}</td></tr>'

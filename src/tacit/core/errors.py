@@ -1,13 +1,6 @@
-"""Everything Tacit raises on purpose.
+"""The errors that Tacit raises. All are `TacitError`s.
 
-    TacitError                  catch this to catch all of them
-    ├── InputError              a value, an option or a file that cannot be used (also a ValueError)
-    ├── IncomparableError       an attack that says nothing about a guarantee
-    ├── NoTheoremError          no proven statement covers what was asked
-    ├── BudgetSpentError        a release that costs more privacy than is left
-    └── MissingExtraError       an optional dependency is not installed (also an ImportError)
-
-Every message is one line: what it is about, the value found, what is required, what to do about it.
+Every message is one line: what is wrong, the requirement, the value found, and what to do about it.
 """
 
 from __future__ import annotations
@@ -16,7 +9,7 @@ _LONGEST_VALUE = 80
 
 
 def shown(value: object) -> str:
-    """`value` as one short line of printable text, whatever it is."""
+    """Any value as one short line of printable text."""
     try:
         text = repr(value)
     except Exception as failure:  # a foreign __repr__ must not hide the error being reported
@@ -27,11 +20,23 @@ def shown(value: object) -> str:
 
 
 class TacitError(Exception):
-    """The root of the tree above."""
+    """The base class of all errors that Tacit raises: catch this to catch all of them."""
 
 
 class InputError(TacitError, ValueError):
-    """A value, an option or a file that cannot be used."""
+    """A value, an option or a file that cannot be used; also a ValueError.
+
+    Parameters
+    ----------
+    what
+        The name of the parameter, option or file.
+    value
+        The value found.
+    requirement
+        What is required, such as "must be positive".
+    remedy
+        What to do about it.
+    """
 
     def __init__(self, what: str, value: object, *, requirement: str, remedy: str) -> None:
         self.what, self.value, self.requirement, self.remedy = what, value, requirement, remedy
@@ -46,7 +51,7 @@ def _input_error(what: str, value: object, requirement: str, remedy: str) -> Inp
 
 
 class IncomparableError(TacitError):
-    """An attack that says nothing about a guarantee."""
+    """An attack cannot be compared with a guarantee, because it says nothing about it."""
 
 
 class NoTheoremError(TacitError):
@@ -54,8 +59,8 @@ class NoTheoremError(TacitError):
 
 
 class BudgetSpentError(TacitError):
-    """A release that costs more privacy than is left."""
+    """A release costs more privacy than is left."""
 
 
 class MissingExtraError(TacitError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; also an ImportError."""

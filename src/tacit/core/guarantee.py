@@ -1,201 +1,57 @@
-"""The one shape of every result: a guarantee, attacks, and their comparison.
+"""The shape of every result: a guarantee, the attacks on it, and their comparison.
 
-    Guarantee    what is proven about every adversary of a class, under stated assumptions
-    Attack       what one real adversary achieved, with a confidence interval
-    Comparison   a guarantee beside attacks on it, refused where one says nothing about the guarantee
+- `Guarantee`: what is proven about every adversary of a class, under stated assumptions.
+- `Attack`: what one real adversary achieved, with a confidence interval.
+- `Comparison`: a guarantee with attacks on it; attacks that say nothing about the guarantee are refused.
 
-All are frozen, keyword-only, made of plain numbers and text, and travel through JSON unchanged.
-This module needs the standard library alone.
+All are immutable, keyword-only, made of plain numbers and text, and pass through JSON unchanged. This module needs
+only the standard library.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import numbers
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
-from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 from . import validate
+from .deprecation import renamed
 from .display import card
+from .encoding import Encodable, check_derived, checked_entries, decoded, encoded, frozen, require_instance, set_field
 from .errors import IncomparableError, InputError
-
-SCHEMA = 2
-"""What is written; files of schema 1, with one text as theorem and one attack at most, are still read."""
+from .wording import chance_text, safe_text
 
 REFERENCE = re.compile(r"theory\.([a-z]\w*)\.([a-z]\w*)")
 """A function of `tacit.theory`: its module, which is also the name of its page in docs/proofs/, and its name."""
 
 Side = Literal["at_least", "at_most"]
 
-_NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-
-def safe_text(value: float, *, toward: Literal["down", "up", "nearest"], digits: int = 3) -> str:
-    """`value` to a few significant digits, rounded the way that keeps a claim true."""
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    rounding = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}[toward]
-    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
-    magnitude = rounded.adjusted() if rounded else 0
-    text = f"{rounded:f}" if -5 < magnitude < 7 else f"{rounded:e}"
-    return text.replace("-", "−", 1) if text.startswith("-") else text
-
-
-def text_above(value: float) -> str:
-    """`value` to six significant digits: as it was given if it has no more, else rounded up."""
-    text = f"{value:g}"
-    return text if float(text) >= value else safe_text(value, toward="up", digits=6)
-
-
-def chance_text(probability: float) -> str:
-    """The words for a chance of being wrong, to three digits: as it was given if it has no more, else rounded up."""
-    text = f"{probability:.3g}"
-    # 1 − 0.99 is a unit in the last place above 0.01, which is no reason to write 0.0101.
-    if float(text) < probability * (1 - 1e-15):
-        text = safe_text(probability, toward="up")
-    return f"except with probability {text}"
-
-
-def frozen(name: str, value: object) -> Any:
-    """Plain data that nobody can change any more."""
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational):
-        return float(value)
-    if isinstance(value, list | tuple):
-        return tuple(frozen(f"{name}[{index}]", item) for index, item in enumerate(value))
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str) or key.startswith("$"):
-                raise InputError(
-                    f"a key of {name}",
-                    key,
-                    requirement="must be a string that does not begin with '$'",
-                    remedy="rename it",
-                )
-        return MappingProxyType({key: frozen(f"{name}[{key!r}]", item) for key, item in value.items()})
-    raise InputError(
-        name,
-        value,
-        requirement="must be made of text, numbers, booleans, None, lists and dicts",
-        remedy="convert arrays with .tolist()",
-    )
-
-
-def encoded(value: object) -> Any:
-    """`value` in strict JSON types; the non-finite floats become {"$float": "inf"} and the like."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"$float": str(value)}
-    if isinstance(value, _Record):
-        return value.to_dict()
-    if isinstance(value, list | tuple):
-        return [encoded(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: encoded(item) for key, item in value.items()}
-    return value
-
-
-def decoded(value: object) -> Any:
-    """The inverse of `encoded` for plain data."""
-    if isinstance(value, list):
-        return [decoded(item) for item in value]
-    if isinstance(value, dict):
-        if value.keys() == {"$float"} and value["$float"] in _NON_FINITE:
-            return _NON_FINITE[value["$float"]]
-        return {key: decoded(item) for key, item in value.items()}
-    return value
-
 
 @dataclass(frozen=True, kw_only=True)
-class _Record:
-    """To JSON and back, for the five classes below."""
+class Adversary(Encodable):
+    """The class of adversaries that a guarantee is about, or to which an attacker belongs.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, with the schema version; `from_dict` takes it back without loss."""
-        fields = {field.name: encoded(getattr(self, field.name)) for field in dataclasses.fields(self)}
-        return {"schema": SCHEMA, **fields}
+    Use one of these:
 
-    def to_json(self) -> str:
-        """`to_dict` as text."""
-        return json.dumps(self.to_dict(), allow_nan=False, indent=2)
+    - `Adversary.ANY`: anyone, by any method, on the inputs that the quantity names.
+    - `Adversary.UNBIASED`: unbiased estimators only. A decoder with a prior is biased and not in this class.
+    - `Adversary.PRIOR`: anyone, but the error is averaged over a stated prior.
+    - `Adversary.OUTPUT`: anyone who sees the named output and nothing else.
 
-    @classmethod
-    def from_dict(cls, data: object) -> Self:
-        """What `to_dict` wrote; anything else is refused."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        entries = _entries(cls.__name__, data, lambda _: names)
-        return cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
+    `Adversary.PRIOR.scoped("uniform over 500 digits")` states the prior, and `Adversary.OUTPUT.scoped("the score
+    column")` names the output. Without a scope, the quantity has to state it: comparisons then rely on the two
+    quantities being equal.
 
-    @classmethod
-    def _field_from_dict(cls, name: str, value: object) -> Any:  # noqa: ARG003 — for classes with nested records
-        return decoded(value)
-
-    @classmethod
-    def from_json(cls, source: object) -> Self:
-        """What `to_json` wrote; anything else is refused."""
-        try:
-            data = json.loads(source)  # type: ignore[arg-type]  # refused below, in our own words
-        except (TypeError, ValueError, RecursionError):
-            raise InputError(
-                f"the JSON of a {cls.__name__}",
-                source,
-                requirement="must be text that to_json() wrote",
-                remedy="check that the file is whole",
-            ) from None
-        return cls.from_dict(data)
-
-    def __reduce__(self) -> tuple[Callable[[object], object], tuple[dict[str, Any]]]:
-        # Read-only mappings cannot be pickled or deep-copied; their JSON form can.
-        return type(self).from_dict, (self.to_dict(),)
-
-
-def _entries(kind: str, data: object, names_in: Callable[[int], list[str]]) -> dict[str, Any]:
-    """`data`, once it is known to be a dict of a known schema with exactly the entries that it has there."""
-    if not isinstance(data, dict):
-        raise InputError(
-            f"the JSON of a {kind}", data, requirement="must be an object", remedy="pass what to_dict() returned"
-        )
-    schema: Any = data.get("schema")
-    if schema not in range(1, SCHEMA + 1):
-        raise InputError(
-            f"the schema of a {kind}",
-            schema,
-            requirement=f"must be one from 1 to {SCHEMA}",
-            remedy="write the file again with this version of tacit",
-        )
-    names = names_in(int(schema))
-    found = sorted(str(key) for key in data if key != "schema")
-    if found != sorted(names):
-        raise InputError(
-            f"the entries of a {kind}",
-            found,
-            requirement=f"must be {', '.join(names)}",
-            remedy="pass what to_dict() returned",
-        )
-    return data
-
-
-@dataclass(frozen=True, kw_only=True)
-class Adversary(_Record):
-    """Who a guarantee speaks about, or who carried out an attack.
-
-    Adversary.ANY         anyone, by any method, on the inputs that the quantity names
-    Adversary.UNBIASED    unbiased estimators alone; a decoder with a prior is biased and lies outside
-    Adversary.PRIOR       anyone, but the error is averaged over a stated prior
-    Adversary.OUTPUT      anyone who sees the named output and nothing else
-
-    `Adversary.PRIOR.scoped("uniform over 500 digits")` states the prior, and
-    `Adversary.OUTPUT.scoped("the score column")` names the output. Without a scope, the quantity has to say it:
-    comparisons then rest on the two quantities being equal.
+    Attributes
+    ----------
+    kind
+        "any", "unbiased", "prior" or "output".
+    scope
+        The prior or the output, in words; empty for the other two kinds.
     """
 
     kind: str
@@ -219,20 +75,20 @@ class Adversary(_Record):
             )
 
     def scoped(self, scope: str) -> Adversary:
-        """The same class with its prior stated, or its output named."""
+        """Return the same class with its prior stated, or its output named."""
         return Adversary(kind=self.kind, scope=validate.text("scope", scope, remedy="name the prior or the output"))
 
     def covers(self, other: Adversary) -> bool:
-        """Whether a statement about this class is also one about `other`.
+        """Whether a statement about this class also holds for `other`.
 
-        ANY covers adversaries who are restricted (UNBIASED) or see less (OUTPUT). It does not cover PRIOR:
-        an error averaged over a prior may lie below the worst case that a bound on ANY speaks of.
+        ANY covers adversaries who are restricted (UNBIASED) or see less (OUTPUT). It does not cover PRIOR: an error
+        averaged over a prior may be below the worst case that a bound on ANY is about.
         """
         return self == other or (self.kind == "any" and other.kind in ("unbiased", "output"))
 
     @property
     def in_words(self) -> str:
-        """The class as a reader of a report should hear it."""
+        """The class in words, for readers of a report."""
         return {
             "any": "anyone, by any method",
             "unbiased": "unbiased estimators only (right on average for every input, using no prior knowledge)",
@@ -248,10 +104,15 @@ Adversary.OUTPUT = Adversary(kind="output")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assumption(_Record):
-    """What a guarantee rests on, and who has to make sure of it.
+class Assumption(Encodable):
+    """An assumption of a guarantee, and who has to check it.
 
-    "code" means that Tacit refuses to go on where the assumption fails; "caller" means that only you can know.
+    Attributes
+    ----------
+    text
+        What is assumed.
+    checked_by
+        "code" if Tacit refuses to continue when the assumption fails; "caller" if only you can know.
     """
 
     text: str
@@ -265,12 +126,12 @@ class Assumption(_Record):
 
 
 def proof_page(reference: str) -> str:
-    """Where, from the root of the project, the proof of a function of `tacit.theory` stands."""
+    """The page with the proof of a function of `tacit.theory`, relative to the root of the project."""
     return f"docs/proofs/{reference.split('.')[1]}.md"
 
 
 def _theorem(given: object) -> tuple[str, ...]:
-    """The theorem's words and names, each once; one text is as good as a list of one."""
+    """The theorem's words and names without repetitions; a single text counts as a list of one."""
     remedy = "name the functions of tacit.theory that prove the bound, e.g. 'theory.estimation.two_point_success'"
     entries = given if isinstance(given, list | tuple) else (given,)
     if not entries:
@@ -288,16 +149,29 @@ def _theorem(given: object) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee(_Record):
+class Guarantee(Encodable):
     """A proven statement: `quantity` is at least, or at most, `value` for every adversary of the class.
 
-    It may fail to hold with probability `failure_probability` over the randomness of its computation
-    (0 where nothing was sampled). `detail` keeps what the number was computed from.
-
-    `theorem` names every function of `tacit.theory` whose value entered the number, as in
-    `("Neyman–Pearson", "theory.estimation.two_point_success")`: what begins with `theory.` is such a name, whose proof
-    `tacit proof` prints, and anything else is words for readers. One text alone will do; where nothing is proven, it
-    begins with "none:".
+    Attributes
+    ----------
+    quantity
+        What is bounded, with its unit.
+    side
+        "at_least" for a lower bound, "at_most" for an upper bound.
+    value
+        The bound.
+    adversary
+        The class of adversaries that the statement is about.
+    theorem
+        Every function of `tacit.theory` whose value entered the number, and words for readers, as in
+        `("Neyman–Pearson", "theory.estimation.two_point_success")`. Entries that begin with `theory.` are functions,
+        whose proofs `tacit proof` prints. A single text will do; where nothing is proven, it begins with "none:".
+    assumptions
+        What the statement assumes.
+    failure_probability
+        The chance that the statement is false because of random draws in its computation; 0 if nothing was sampled.
+    detail
+        What the number was computed from.
     """
 
     quantity: str
@@ -312,20 +186,20 @@ class Guarantee(_Record):
     def __post_init__(self) -> None:
         validate.text("quantity", self.quantity, remedy="name what is bounded, with its unit")
         validate.choice("side", self.side, ("at_least", "at_most"), remedy="say which way the bound points")
-        _set(self, "value", validate.number("value", self.value, finite=False, remedy="use inf for no bound"))
-        _instance("adversary", self.adversary, Adversary)
-        _set(self, "theorem", _theorem(self.theorem))
+        set_field(self, "value", validate.number("value", self.value, finite=False, remedy="use inf for no bound"))
+        require_instance("adversary", self.adversary, Adversary)
+        set_field(self, "theorem", _theorem(self.theorem))
         if not isinstance(self.assumptions, list | tuple):
-            _instance("assumptions", self.assumptions, tuple)
+            require_instance("assumptions", self.assumptions, tuple)
         for assumption in self.assumptions:
-            _instance("each of assumptions", assumption, Assumption)
-        _set(self, "assumptions", tuple(self.assumptions))
+            require_instance("each of assumptions", assumption, Assumption)
+        set_field(self, "assumptions", tuple(self.assumptions))
         failure = validate.number(
             "failure_probability", self.failure_probability, at_least=0, below=1, remedy="use 0 if nothing was sampled"
         )
-        _set(self, "failure_probability", failure)
-        _instance("detail", self.detail, Mapping)
-        _set(self, "detail", frozen("detail", self.detail))
+        set_field(self, "failure_probability", failure)
+        require_instance("detail", self.detail, Mapping)
+        set_field(self, "detail", frozen("detail", self.detail))
 
     @classmethod
     def _field_from_dict(cls, name: str, value: object) -> Any:
@@ -336,17 +210,17 @@ class Guarantee(_Record):
         return decoded(value)
 
     def to_dict(self) -> dict[str, Any]:
-        """As for the others, with a derived entry: for each function that `theorem` names, where its proof stands."""
+        """Return plain JSON types; the derived entry `proofs` has the page of each function in `theorem`."""
         return {**super().to_dict(), "proofs": self._proofs()}
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """What `to_dict` wrote, in this version or the one before it."""
+        """Read what `to_dict` wrote, in this schema or the previous one."""
         names = [field.name for field in dataclasses.fields(cls)]
-        entries = _entries(cls.__name__, data, lambda schema: [*names, *["proofs"] * (schema > 1)])
+        entries = checked_entries(cls.__name__, data, lambda schema: [*names, *["proofs"] * (schema > 1)])
         made = cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
         if "proofs" in entries:
-            _check_derived(cls.__name__, entries, {"proofs": made._proofs()})
+            check_derived(cls.__name__, entries, {"proofs": made._proofs()})
         return made
 
     def _proofs(self) -> dict[str, str]:
@@ -354,24 +228,24 @@ class Guarantee(_Record):
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The functions of `tacit.theory` that the number rests on, as `theory.module.function`."""
+        """The functions of `tacit.theory` whose values entered the number, as `theory.module.function`."""
         return tuple(entry for entry in self.theorem if REFERENCE.fullmatch(entry))
 
     @property
     def theorem_text(self) -> str:
-        """The theorem in one line: its words, then the functions."""
+        """The theorem in one line: its words, then the functions, all of which enter the number."""
         words = [entry for entry in self.theorem if entry not in self.references]
         return ": ".join(filter(None, ("; ".join(words), ", ".join(self.references))))
 
     @property
     def proof_text(self) -> str:
-        """The command that prints the proofs, empty where no function is named."""
+        """The command that prints the proofs; empty if no function is named."""
         names = [name.rpartition(".")[2] for name in self.references]
         return " ".join(["tacit proof", *names]) if names else ""
 
     @property
     def bound_text(self) -> str:
-        """The side and the bound to three digits, rounded so that it still holds; never a bare infinity."""
+        """The side and the bound to three digits, rounded so that it still holds; an infinity is put in words."""
         if not math.isinf(self.value):
             toward: Literal["down", "up"] = "down" if self.side == "at_least" else "up"
             return f"{self.side.replace('_', ' ')} {safe_text(self.value, toward=toward)}"
@@ -381,11 +255,11 @@ class Guarantee(_Record):
 
     @property
     def chance_text(self) -> str:
-        """The computation's own chance of being wrong, empty where it sampled nothing."""
+        """The chance that the computation is wrong, in words; empty if it sampled nothing."""
         return chance_text(self.failure_probability) if self.failure_probability else ""
 
     def assumed(self, *, checked_by: str) -> tuple[str, ...]:
-        """The texts of the assumptions that the caller, or the code, has to make sure of."""
+        """Return the assumptions that the caller, or the code, has to check."""
         return tuple(assumption.text for assumption in self.assumptions if assumption.checked_by == checked_by)
 
     def _repr_html_(self) -> str:
@@ -393,7 +267,7 @@ class Guarantee(_Record):
 
     @property
     def facts(self) -> list[tuple[str, str | tuple[str, ...]]]:
-        """What is claimed, about whom and on what it rests, words beside words."""
+        """The claim, the adversary, the assumptions and the theorem, as rows of name and text."""
         return [
             ("proven", ", ".join(filter(None, (self.bound_text, self.chance_text)))),
             ("against", self.adversary.in_words),
@@ -402,27 +276,49 @@ class Guarantee(_Record):
             ("proof", self.proof_text),
         ]
 
+    def __call__(self) -> Self:
+        """Return the guarantee: results that had a method `guarantee()` have a property now. It will be removed."""
+        warnings.warn("guarantee() will be removed; use guarantee", DeprecationWarning, stacklevel=2)
+        return self
+
     def __str__(self) -> str:
         claim = f"{self.quantity} is {self.bound_text} for {self.adversary.in_words}"
         return ", ".join(filter(None, (claim, self.chance_text)))
 
 
+@renamed(confidence=("failure_probability", lambda value: 1 - value))
 @dataclass(frozen=True, kw_only=True)
-class Attack(_Record):
-    """What a real adversary achieved: `value`, inside [`low`, `high`] with the stated confidence."""
+class Attack(Encodable):
+    """What a real adversary achieved.
+
+    Attributes
+    ----------
+    quantity
+        What was measured, with its unit, in the words of the guarantee it is compared with.
+    value
+        What the adversary achieved.
+    low, high
+        The ends of an interval around it.
+    failure_probability
+        The chance that the interval misses the true value; 0 if the value is exact.
+    adversary
+        Who attacked.
+    method
+        How the attack works.
+    """
 
     quantity: str
     value: float
     low: float
     high: float
-    confidence: float
+    failure_probability: float
     adversary: Adversary
     method: str
 
     def __post_init__(self) -> None:
         validate.text("quantity", self.quantity, remedy="name what was measured, with its unit")
         for name in ("value", "low", "high"):
-            _set(self, name, validate.number(name, getattr(self, name), finite=False, remedy="measure it again"))
+            set_field(self, name, validate.number(name, getattr(self, name), finite=False, remedy="measure it again"))
         if not self.low <= self.value <= self.high:
             raise InputError(
                 "value",
@@ -430,12 +326,29 @@ class Attack(_Record):
                 requirement=f"must lie between low = {self.low:g} and high = {self.high:g}",
                 remedy="pass the interval that belongs to the value",
             )
-        confidence = validate.number(
-            "confidence", self.confidence, above=0, at_most=1, remedy="use 0.99, or 1 for an exact value"
+        failure = validate.number(
+            "failure_probability",
+            self.failure_probability,
+            at_least=0,
+            below=1,
+            remedy="use 0.01, or 0 for an exact value",
         )
-        _set(self, "confidence", confidence)
-        _instance("adversary", self.adversary, Adversary)
+        set_field(self, "failure_probability", failure)
+        require_instance("adversary", self.adversary, Adversary)
         validate.text("method", self.method, remedy="say how the attack works")
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """Read what `to_dict` wrote, in this schema or in schema 1, which held the confidence."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        old = ["confidence" if name == "failure_probability" else name for name in names]
+        entries = checked_entries(cls.__name__, data, lambda schema: old if schema == 1 else names)
+        if "confidence" in entries:
+            confidence = validate.number(
+                "confidence", decoded(entries["confidence"]), above=0, at_most=1, remedy="write the file again"
+            )
+            entries = {**entries, "failure_probability": 1 - confidence}
+        return cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
 
     @classmethod
     def _field_from_dict(cls, name: str, value: object) -> Any:
@@ -443,12 +356,12 @@ class Attack(_Record):
 
     @property
     def value_text(self) -> str:
-        """The value and its interval; the interval's ends are rounded outward."""
+        """The value and its interval; the ends of the interval are rounded outward."""
         interval = f"{safe_text(self.low, toward='down')} to {safe_text(self.high, toward='up')}"
         if self.low == self.high:
             return f"{safe_text(self.value, toward='nearest')} (exact)"
-        confidence = safe_text(100 * self.confidence, toward="down", digits=6).rstrip("0").rstrip(".")
-        return f"{safe_text(self.value, toward='nearest')} ({interval} with {confidence} % confidence)"
+        chance = f", {chance_text(self.failure_probability)}" if self.failure_probability else ""
+        return f"{safe_text(self.value, toward='nearest')} ({interval}{chance})"
 
     def _repr_html_(self) -> str:
         return card(self.quantity, [("reached", self.value_text), ("by", self.method)])
@@ -458,11 +371,24 @@ class Attack(_Record):
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
-class Comparison(_Record):
-    """A guarantee beside the attacks on it, of which there may be none.
+class Comparison(Encodable):
+    """A guarantee and the attacks on it, if there are any.
 
-    Refused where an attack says nothing about the guarantee: another quantity, or an adversary outside
-    the guarantee's class. A constant guess has no variance and "beats" any bound on unbiased estimators.
+    Parameters
+    ----------
+    guarantee
+        The guarantee.
+    attacks
+        The attacks on it.
+    attack
+        The old name of `attacks`, for a single one.
+
+    Raises
+    ------
+    IncomparableError
+        If an attack says nothing about the guarantee, because it is about another quantity or by an adversary outside
+        the guarantee's class. For example, a constant guess has no variance and "beats" any bound on unbiased
+        estimators.
     """
 
     guarantee: Guarantee
@@ -474,45 +400,45 @@ class Comparison(_Record):
             if attacks:
                 raise InputError("attack", attack, requirement="must not stand beside attacks", remedy="give attacks")
             attacks = (attack,)
-        _instance("guarantee", guarantee, Guarantee)
+        require_instance("guarantee", guarantee, Guarantee)
         if not isinstance(attacks, list | tuple):
-            _instance("attacks", attacks, tuple)
+            require_instance("attacks", attacks, tuple)
         for one in attacks:
-            _instance("each of attacks", one, Attack)
+            require_instance("each of attacks", one, Attack)
             _check_comparable(guarantee, one)
-        _set(self, "guarantee", guarantee)
-        _set(self, "attacks", tuple(attacks))
+        set_field(self, "guarantee", guarantee)
+        set_field(self, "attacks", tuple(_plain(one) for one in attacks))
 
     @property
     def attack(self) -> Attack | None:
-        """`nearest`, under the name it had when there was one attack at most; it will go."""
+        """The old name of `nearest`; it will be removed."""
         _warn_of_one("Comparison.attack", "use nearest, or attacks")
         return self.nearest
 
     @property
     def nearest(self) -> Attack | None:
-        """The attack that came nearest to the bound, or went farthest beyond it; None where none was run."""
+        """The attack that came nearest to the bound, or went farthest beyond it; None if there is none."""
         return min(self.attacks, key=self.gap_of, default=None)
 
     @property
     def contradicted(self) -> bool:
-        """Whether the whole confidence interval of any attack lies where the guarantee says nobody gets."""
+        """Whether the whole confidence interval of some attack is beyond the bound."""
         return bool(self.contradicting)
 
     @property
     def contradicting(self) -> tuple[Attack, ...]:
-        """The attacks that did what the guarantee rules out."""
+        """The attacks that achieved what the guarantee rules out."""
         if self.guarantee.side == "at_least":
             return tuple(attack for attack in self.attacks if attack.high < self.guarantee.value)
         return tuple(attack for attack in self.attacks if attack.low > self.guarantee.value)
 
     @property
     def gap(self) -> float | None:
-        """How far the nearest attack stayed from the bound, in the quantity's unit; negative is beyond it."""
+        """How far the nearest attack stayed from the bound, in the quantity's unit; negative if beyond it."""
         return None if self.nearest is None else self.gap_of(self.nearest)
 
     def gap_of(self, attack: Attack) -> float:
-        """The same for any attack."""
+        """Return how far the attack stayed from the bound."""
         bound, achieved = self.guarantee.value, attack.value
         if bound == achieved:
             return 0.0
@@ -520,8 +446,8 @@ class Comparison(_Record):
 
     @property
     def false_alarm_probability(self) -> float:
-        """With at most this probability `contradicted` is true although the guarantee's theorem holds."""
-        unsure = math.fsum(1.0 - attack.confidence for attack in self.attacks)
+        """An upper bound on the chance that `contradicted` is true although theorem and assumptions hold."""
+        unsure = math.fsum(attack.failure_probability for attack in self.attacks)
         return min(1.0, self.guarantee.failure_probability + unsure)
 
     def _repr_html_(self) -> str:
@@ -535,7 +461,7 @@ class Comparison(_Record):
         return card(self.guarantee.quantity, [*attacked, *self.guarantee.facts])
 
     def to_dict(self) -> dict[str, Any]:
-        """As for the others, with the two derived entries that readers of the JSON look for."""
+        """Return plain JSON types; `contradicted` and `gap` are derived entries."""
         return {**super().to_dict(), **self._derived()}
 
     def _derived(self) -> dict[str, Any]:
@@ -543,56 +469,44 @@ class Comparison(_Record):
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """What `to_dict` wrote, in this version or the one before it, which had one attack at most."""
-        entries = _entries(
+        """Read what `to_dict` wrote, in this schema or the previous one, which had at most one attack."""
+        entries = checked_entries(
             cls.__name__,
             data,
             lambda schema: ["guarantee", "attack" if schema == 1 else "attacks", "contradicted", "gap"],
         )
         attacks = entries["attacks"] if "attacks" in entries else [entries["attack"]] * (entries["attack"] is not None)
-        _instance("attacks in the JSON of a Comparison", attacks, list)
+        require_instance("attacks in the JSON of a Comparison", attacks, list)
         comparison = cls(
             guarantee=Guarantee.from_dict(entries["guarantee"]),
             attacks=tuple(Attack.from_dict(attack) for attack in attacks),
         )
-        _check_derived(cls.__name__, entries, comparison._derived())
+        check_derived(cls.__name__, entries, comparison._derived())
         return comparison
+
+
+def _plain(attack: Attack) -> Attack:
+    """The attack without what a subclass adds, so that a comparison goes through JSON unchanged."""
+    if type(attack) is Attack:
+        return attack
+    return Attack(**{field.name: getattr(attack, field.name) for field in dataclasses.fields(Attack)})
 
 
 def _check_comparable(guarantee: Guarantee, attack: Attack) -> None:
     if guarantee.quantity != attack.quantity:
         raise IncomparableError(
             f"the guarantee is about {guarantee.quantity!r}, the attack about {attack.quantity!r}; "
-            "a comparison needs one quantity; measure the attack in the guarantee's"
+            "a comparison needs one quantity; measure the attack in the guarantee's quantity"
         )
     if not guarantee.adversary.covers(attack.adversary):
         raise IncomparableError(
-            f"the guarantee speaks of {guarantee.adversary.in_words}, the attack was made by "
+            f"the guarantee is about {guarantee.adversary.in_words}, the attack was made by "
             f"{attack.adversary.in_words}; a comparison needs an attack inside the guarantee's class; "
             "use a guarantee that covers this adversary"
         )
 
 
 def _warn_of_one(old: str, new: str) -> None:
-    warnings.warn(f"{old} will go: a guarantee may face several attacks; {new}", DeprecationWarning, stacklevel=3)
-
-
-def _check_derived(kind: str, entries: Mapping[str, Any], derived: Mapping[str, Any]) -> None:
-    """Refuses entries for readers of the JSON that do not follow from the others."""
-    for name, value in derived.items():
-        if entries[name] != value:
-            raise InputError(
-                f"{name} in the JSON of a {kind}",
-                entries[name],
-                requirement=f"must follow from the other entries ({value})",
-                remedy="do not edit results by hand",
-            )
-
-
-def _instance(name: str, value: object, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise InputError(name, value, requirement=f"must be a {kind.__name__}", remedy=f"build a {kind.__name__} first")
-
-
-def _set(record: object, name: str, value: object) -> None:
-    object.__setattr__(record, name, value)  # frozen dataclasses normalise their fields this way
+    warnings.warn(
+        f"{old} will be removed, since a guarantee may face several attacks; {new}", DeprecationWarning, stacklevel=3
+    )

@@ -1,4 +1,4 @@
-"""Numbers that stay on the safe side: outward rounding, and the only root finder that guarantees may use."""
+"""Rounding to the safe side, and the only root finder that guarantees may use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .errors import NoTheoremError, shown
 
 LIBRARY = 1e-14
-"""Relative error granted to one call of exp, expm1, log, sqrt and their like in float64."""
+"""Relative error granted to one call of exp, expm1, log, sqrt and the like in float64."""
 
 LOG_NDTR = 1e-12
 """Relative error granted to SciPy's log_ndtr."""
@@ -21,7 +21,7 @@ LOG_NDTR = 1e-12
 SPECIAL = 1e-10
 """Relative error granted to SciPy's erf and incomplete beta function.
 
-All are far above what these functions show; tests/test_numerics.py measures them against 50 digits.
+All three are far above the errors observed; tests/core/test_rounding.py measures them against 50 digits.
 """
 
 _Array = NDArray[np.float64]
@@ -32,9 +32,14 @@ def up(value: float, *, relative: float = 0.0) -> float: ...
 @overload
 def up(value: _Array, *, relative: float = 0.0) -> _Array: ...
 def up(value: float | _Array, *, relative: float = 0.0) -> float | _Array:
-    """A float no less than the real number that `value` approximates within the relative error given.
+    """A float no less than the real number that `value` approximates.
 
-    With `relative` = 0, `value` must be the result of one correctly rounded operation (+ − × ÷ √).
+    Parameters
+    ----------
+    value
+        The approximation.
+    relative
+        Its relative error. With 0, `value` must be the result of one correctly rounded operation (+ − × ÷ √).
     """
     if isinstance(value, np.ndarray):
         return np.nextafter(value * np.where(value > 0, 1 + relative, 1 - relative), np.inf)
@@ -46,19 +51,40 @@ def down(value: float, *, relative: float = 0.0) -> float: ...
 @overload
 def down(value: _Array, *, relative: float = 0.0) -> _Array: ...
 def down(value: float | _Array, *, relative: float = 0.0) -> float | _Array:
-    """A float no greater than the real number that `value` approximates; `up` mirrored.
+    """A float no greater than the real number that `value` approximates; the mirror image of `up`.
 
-    An overflow to inf comes down to the largest float, which the real number has passed.
+    An overflow to inf becomes the largest float, which is below the real number.
+
+    Parameters
+    ----------
+    value
+        The approximation.
+    relative
+        Its relative error, as for `up`.
     """
     return -up(-value, relative=relative)
 
 
 def last_true(claim: Callable[[float], bool], *, holds: float, fails: float) -> float:
-    """The point nearest to `fails` at which bisection saw `claim` hold.
+    """Find the point nearest to `fails` at which bisection saw `claim` hold.
 
-    The result was itself put to `claim`, so a bound read off it holds whatever the shape of the claim; if
-    the claim changes its value once, the result is the last float at which it holds. Bisection runs over
-    the float64 numbers themselves, at most 66 evaluations at any scale, and needs no tolerance.
+    The result was itself checked with `claim`, so a bound taken from it holds whatever the shape of the claim. If the
+    claim changes once between the two ends, the result is the last float at which it holds. Bisection runs over the
+    float64 numbers themselves, with at most 66 evaluations at any scale, and needs no tolerance.
+
+    Parameters
+    ----------
+    claim
+        What is to hold.
+    holds
+        A point at which the claim holds.
+    fails
+        A point at which it need not hold; returned if it does.
+
+    Raises
+    ------
+    NoTheoremError
+        If the claim fails at `holds`.
     """
     if not claim(holds):
         raise NoTheoremError(
@@ -92,12 +118,12 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def at_least(function: _Function) -> _Function:
-    """Marks a theorem whose result is a lower bound: rounded down, and too optimistic when larger."""
+    """Mark a theorem whose result is a lower bound: rounded down, and too optimistic if larger."""
     function.__dict__["side"] = "at_least"
     return function
 
 
 def at_most(function: _Function) -> _Function:
-    """Marks a theorem whose result is an upper bound: rounded up, and too optimistic when smaller."""
+    """Mark a theorem whose result is an upper bound: rounded up, and too optimistic if smaller."""
     function.__dict__["side"] = "at_most"
     return function

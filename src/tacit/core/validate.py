@@ -1,6 +1,6 @@
-"""The door: values are checked here once, and nothing further inside checks them again.
+"""Checks of what callers pass in. Values are checked here once, and nothing further inside checks them again.
 
-Each function returns its value in the type the inside expects, or raises `InputError`.
+Each function returns its value in the type that the library expects, or raises `InputError`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LONGEST_TEXT = 200
-"""In characters, of an entry of a column."""
+"""The most characters that an entry of a column may have."""
 
 
 def number(
@@ -33,7 +33,7 @@ def number(
     finite: bool = True,
     remedy: str,
 ) -> float:
-    """A real number within the limits given; nan never is."""
+    """Check a real number within the given limits; nan is refused."""
     limits = {">": above, "≥": at_least, "<": below, "≤": at_most}
     wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits.items() if limit is not None)
     kind = "a finite number" if finite else "a number (not nan)"
@@ -66,9 +66,9 @@ def budget(
     at_most: float | None = None,
     remedy: str,
 ) -> float:
-    """An ε or a δ that may be spent: a float, whatever type of number was given, and never more than that.
+    """Check an ε or a δ that may be spent; the float returned is never larger than the number given.
 
-    Shares of it are computed from the float. In a narrower type they would add up to more than the whole.
+    Shares of the budget are computed from this float: in a narrower type they could add up to more than the whole.
     """
     near: object = value
     if isinstance(value, Decimal):
@@ -85,19 +85,19 @@ def budget(
 
 
 def probability(name: str, value: object, *, remedy: str) -> float:
-    """A probability strictly between 0 and 1."""
+    """Check a probability strictly between 0 and 1."""
     return number(name, value, above=0, below=1, remedy=remedy)
 
 
 def whole(name: str, value: object, *, at_least: int, remedy: str) -> int:
-    """A whole number that float64 can hold, as an int."""
+    """Check a whole number that float64 can represent."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not at_least <= int(value) <= 2**53:
         raise InputError(name, value, requirement=f"must be a whole number ≥ {at_least} and ≤ 2**53", remedy=remedy)
     return int(value)
 
 
 def place(name: str, value: object, shape: tuple[int, ...], *, remedy: str) -> tuple[int, ...]:
-    """Where in an array of this shape: a number for each axis, counted from 0; of one axis also the number itself."""
+    """Check an index into an array of this shape: one number per axis, from 0; for one axis also the bare number."""
     axes = value if isinstance(value, tuple) else (value,)
     fits = len(axes) == len(shape) and all(
         isinstance(number, numbers.Integral) and not isinstance(number, bool) and 0 <= int(number) < length
@@ -110,14 +110,14 @@ def place(name: str, value: object, shape: tuple[int, ...], *, remedy: str) -> t
 
 
 def text(name: str, value: object, *, remedy: str) -> str:
-    """A string with something to read in it."""
+    """Check a string that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise InputError(name, value, requirement="must be a non-empty string", remedy=remedy)
     return str(value)
 
 
 def texts(name: str, values: Sequence[str]) -> Sequence[str]:
-    """Texts of a column that NumPy keeps apart, and has room for: it takes the longest one's room for each."""
+    """Check the texts of a column: NumPy drops a final NUL, and gives every text the room of the longest."""
     longest = max(map(len, values), default=0)
     if longest > LONGEST_TEXT:
         raise InputError(
@@ -137,7 +137,7 @@ def texts(name: str, values: Sequence[str]) -> Sequence[str]:
 
 
 def choice(name: str, value: object, options: Sequence[str], *, remedy: str) -> str:
-    """One of a few words."""
+    """Check that the value is one of the options."""
     if not isinstance(value, str) or value not in options:
         wanted = ", ".join(repr(option) for option in options)
         raise InputError(name, value, requirement=f"must be one of {wanted}", remedy=remedy)
@@ -154,9 +154,9 @@ def array(
     finite: bool = True,
     remedy: str,
 ) -> NDArray[np.float64]:
-    """A non-empty float64 array of numbers within the limits, row after row in memory; nan never is.
+    """Check a non-empty array of numbers within the limits, returned as float64 in row-major order; nan is refused.
 
-    It is copied only if it must be, such as the columns of a data frame: sums in another order round differently.
+    It is copied only if necessary, such as for columns of a data frame: sums in another order round differently.
     """
     import numpy as np
 
@@ -176,7 +176,7 @@ def array(
         raise InputError(name, value, requirement=requirement, remedy=remedy) from None
     if found.dtype.kind not in "iuf":
         raise InputError(name, value, requirement=requirement, remedy=remedy)
-    with np.errstate(all="ignore"):  # signalling nans and overflows; what comes of them is looked at below
+    with np.errstate(all="ignore"):  # signalling nans and overflows; their results are checked below
         result = found.astype(np.float64, order="C", copy=False)
     if result.size == 0 or (dimensions is not None and result.ndim != dimensions):
         raise InputError(f"{name}, of shape {result.shape},", value, requirement=requirement, remedy=remedy)
@@ -188,9 +188,9 @@ def array(
 
 
 def detached(value: Any) -> Any:
-    """A torch tensor as NumPy can read it: without its gradient, on the host, in a type that both have.
+    """A torch tensor in a form that NumPy can read: without its gradient, on the host, in a type that both have.
 
-    Anything else as it is: arrays, columns of pandas, Polars and Arrow, lists.
+    Anything else is returned unchanged: arrays, columns of pandas, Polars and Arrow, lists.
     """
     if not (hasattr(value, "detach") and hasattr(value, "cpu")):
         return value
@@ -199,30 +199,30 @@ def detached(value: Any) -> Any:
 
 
 def table(name: str, value: Any) -> Mapping[Any, Any] | None:
-    """The columns of a mapping or a data frame (pandas, Polars, Arrow) by their names; None for anything else."""
+    """The columns of a mapping or a data frame (pandas, Polars, Arrow) by name; None for anything else."""
     if isinstance(value, Mapping):
         return value
     if hasattr(value, "collect"):  # a lazy frame has no columns to take
         raise InputError(name, type(value).__name__, requirement="must be a table", remedy="collect it first")
-    names = getattr(value, "column_names", None)  # Arrow's; its `columns` are the columns themselves
+    names = getattr(value, "column_names", None)  # Arrow, whose `columns` are the columns themselves
     names = getattr(value, "columns", None) if names is None else names
     if names is None:
         return None
     listed = list(names)
     if len(set(listed)) < len(listed):
-        raise InputError(f"the columns of {name}", listed, requirement="must have names of their own", remedy="rename")
+        raise InputError(f"the columns of {name}", listed, requirement="must have different names", remedy="rename one")
     return {column: value[column] for column in listed}
 
 
 def is_loader(value: object) -> bool:
-    """Whether this is a torch DataLoader, or does what one does."""
+    """Whether this is a torch DataLoader, or behaves like one."""
     return all(hasattr(value, name) for name in ("dataset", "sampler", "batch_size", "__iter__"))
 
 
 def gathered(name: str, loader: Any) -> tuple[NDArray[Any], ...]:
-    """All batches of a DataLoader put together: one array, or one for each part of a batch, such as inputs and labels.
+    """Join all batches of a DataLoader: one array for each part of a batch, such as inputs and labels.
 
-    One that shuffles is refused: the next reading would give another order.
+    A DataLoader that shuffles is refused, since reading it again would give another order.
     """
     import numpy as np
 

@@ -1,7 +1,6 @@
 """The demo: three releases of handwritten digits, what nobody can learn from them, and what attackers got.
 
-Runs on scikit-learn's bundled digits with the library's public functions. Nothing here is used by the rest of the
-library.
+It uses scikit-learn's bundled digits and the library's public functions. The rest of the library does not use it.
 """
 
 from .story import STEPS, demo

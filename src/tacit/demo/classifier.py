@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import learning
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import chance_text, safe_text
 from ..report import Chapter, Figure, Table, figures
 from ..theory.confidence import binomial_lower, binomial_upper
 from .digits import PRIVATE, UNLABELLED, Digits
@@ -17,7 +18,7 @@ from .wording import percent
 EPSILON, DELTA = 2.0, 1e-6
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 TEACHERS, QUERIES = 150, 20
-GAMES = 5000  # of the attack on the answers, with a record and without it
+GAMES = 5000  # of the attack on the answers, with and without a record
 
 
 def _mechanism(epsilon: float) -> learning.GNMax:
@@ -25,7 +26,7 @@ def _mechanism(epsilon: float) -> learning.GNMax:
 
 
 def _private_classifier(epsilon: float) -> learning.PrivateClassifier:
-    """Teachers and student are nearest neighbours: any learner will do, differentiable or not."""
+    """Teachers and student are nearest-neighbour classifiers: any learner works, differentiable or not."""
     from sklearn.neighbors import KNeighborsClassifier
 
     return learning.PrivateClassifier(
@@ -40,7 +41,7 @@ def _private_classifier(epsilon: float) -> learning.PrivateClassifier:
 
 
 def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, dict[str, Any]]:
-    """The chapter, the classifier that is published, and the chapter's numbers."""
+    """Return the chapter, the published classifier, and the chapter's numbers."""
     from sklearn.neighbors import KNeighborsClassifier
 
     advance("part 2, classifier: teachers vote, a student learns")
@@ -52,7 +53,7 @@ def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, 
     low, high = (limit(right, trials=trials, failure_probability=0.025) for limit in (binomial_lower, binomial_upper))
     plain = float(KNeighborsClassifier(5).fit(*digits.private).score(*digits.test))
     advance("part 2, classifier: an attack on the answers")
-    half = 10 * TEACHERS  # far from where a count could fall below 0
+    half = 10 * TEACHERS  # large enough that no count falls below 0
     game = learning.Game(
         name="winners that differ",
         left=[(half + 1, half)] * QUERIES,
@@ -83,26 +84,26 @@ def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, 
         f"released with exact discrete Gaussian noise of {sigma:.1f} votes, and the classifier learned from them and "
         f"from {UNLABELLED} unlabelled public images. It reads {percent(right / trials)} of the test digits "
         f"({percent(low)} to {percent(high)} with 95 % confidence; {percent(plain)} without privacy).",
-        nobody="Whether a given digit was among the private ones: every conclusion that anyone draws has at "
-        f"most {factor} times the probability that it would have otherwise (ε = {EPSILON:g}), plus δ = {DELTA:g}, "
-        "whatever they know and however often they use the classifier.",
+        nobody="Whether a given digit was among the private ones: any conclusion has at most "
+        f"{factor} times the probability that it would have without this digit (ε = {EPSILON:g}), plus "
+        f"δ = {DELTA:g}, whatever someone knows and however often they use the classifier.",
         attacker=f"An attacker who knows all records but one, and all votes, and plays {QUERIES} queries "
-        f"{2 * GAMES} times, shows a privacy loss of {attack.value:.2g}, with 99 % confidence at least "
-        f"{safe_text(attack.low, toward='down')}. The rest of ε lies in events too rare to be seen in so few games.",
-        change="Get more records: ten times as many make ten times as many teachers, among whom the same noise counts "
-        "a tenth. A larger ε buys accuracy and sells the promise; choose it before you look at the records, with "
-        "tacit plan.",
+        f"{2 * GAMES} times, shows a privacy loss of {attack.value:.2g}, and "
+        f"at least {safe_text(attack.low, toward='down')} {chance_text(attack.failure_probability)}. The rest of ε "
+        "lies in events too rare to show up in these games.",
+        change="Get more records: with ten times as many records and teachers, the same noise matters a tenth as much. "
+        "A larger ε buys accuracy with weaker privacy; choose it with tacit plan before you look at the records.",
         comparisons=(Comparison(guarantee=model.guarantee_, attacks=(attack,)),),
         tables=(
             Table(
-                title="The budget, and what it bought",
+                title="The budget and what it bought",
                 columns=("what", "value"),
                 rows=(
                     ("privacy loss ε of everything released", f"{EPSILON:g}"),
-                    ("δ that belongs to it", f"{DELTA:g}"),
-                    ("answers, all paid from it together", f"{len(model.answered_)}"),
+                    ("its δ", f"{DELTA:g}"),
+                    ("answers, all covered by it", f"{len(model.answered_)}"),
                     ("noise in every count", f"{sigma:.1f} votes of {TEACHERS}"),
-                    ("left for another release", "none"),
+                    ("left for another release", "nothing"),
                 ),
                 note="Another run on the same records would be another release, with a cost of its own.",
             ),
@@ -110,7 +111,7 @@ def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, 
         figures=(
             Figure(
                 title="Margins, before and after the noise",
-                caption="By how much the winning digit led, as a share of all teachers, on each query. Leads beyond "
+                caption="The lead of the winning digit on each query, as a share of all teachers. Leads larger than "
                 "the noise (dashed) survive it. True votes are shown only because these digits are public.",
                 alternative=f"Two histograms of leads, with noise of {percent(sigma / TEACHERS)} of the votes marked: "
                 + ", ".join(f"{name} have a median of {percent(float(np.median(x)))}" for name, x in leads.items()),
@@ -118,8 +119,8 @@ def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, 
             ),
             Figure(
                 title="Accuracy against budget",
-                caption="Each dot is a release of its own, with fresh noise, and would cost its own ε on private "
-                "records. Repeat the demo, and the dots move: so much do 20 noisy answers vary.",
+                caption="Each dot is a separate release with fresh noise, which would cost its own ε on private "
+                "records. The dots move when the demo is repeated, because 20 noisy answers vary that much.",
                 alternative="Accuracy on test digits: "
                 + "; ".join(f"{percent(score)} at ε = {e:g}" for e, score in zip(EPSILONS, scores, strict=True)),
                 svg=figures.curves(

@@ -1,4 +1,4 @@
-"""The digits: private ones, public ones, and public ones to test on."""
+"""The digits: private ones, public ones, and public ones for testing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ PRIVATE, UNLABELLED = 1200, 300
 
 @dataclass(frozen=True, kw_only=True)
 class Digits:
-    """Private digits with their labels, public ones, and public ones to test on; images are rows from 0 to 1."""
+    """Digits as pairs of images and labels; images are rows of numbers from 0 to 1.
+
+    Attributes
+    ----------
+    private
+        What is released in some form.
+    public
+        Public digits.
+    test
+        Public digits for testing.
+    """
 
     private: tuple[_Array, NDArray[np.int64]]
     public: tuple[_Array, NDArray[np.int64]]
@@ -22,13 +32,13 @@ class Digits:
 
     @property
     def others(self) -> tuple[_Array, NDArray[np.int64]]:
-        """All that is not private."""
+        """All digits that are not private."""
         images, labels = (np.concatenate(pair) for pair in zip(self.public, self.test, strict=True))
         return images, labels
 
 
 def drawn(seed: int) -> Digits:
-    """All 1797, in parts drawn at random."""
+    """All 1797 digits, split at random."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import safe_text
 from ..reconstruction import median_bounds
 from ..report import Chapter, Figure, Slider, Step, figures
 from .digits import Digits
@@ -19,12 +20,12 @@ _Array = NDArray[np.float64]
 CANDIDATES = 500
 SHOWN = 6
 BOUNDED = 24  # images whose modes are bounded one by one
-SIZES = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0, 2.83, 4.0)  # of the noise, in units of the features
-ACCURACY = 0.8  # that the noise has to leave
+SIZES = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0, 2.83, 4.0)  # of the noise, relative to the features
+ACCURACY = 0.8  # the noise must leave at least this
 
 
 def trained_network(digits: Digits, seed: int) -> tuple[Any, Any]:
-    """A layer whose output is released, and the one that reads the digit from it; trained on public digits."""
+    """A layer whose output is released, and a layer that reads the digit from it, trained on public digits."""
     import torch
     from torch import nn
 
@@ -42,7 +43,7 @@ def trained_network(digits: Digits, seed: int) -> tuple[Any, Any]:
 
 
 def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Chapter, dict[str, Any]]:
-    """The chapter, and its numbers."""
+    """Return the chapter and its numbers."""
     import torch
 
     from .. import reconstruction as recon
@@ -77,7 +78,7 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
     unbiased = recon.multipoint_bounds(network, squares, chosen.noise)
     anyone = recon.two_point_bounds(network, squares, chosen.noise, box=(0.0, 1.0))
     twins = recon.twins(network, squares[:SHOWN], chosen.noise, box=(0.0, 1.0), seed=seed)
-    told = max(twins.guarantee(index).value for index in range(SHOWN))
+    told = max(twins.guarantee_of(index).value for index in range(SHOWN))
     bounds = {"unbiased estimates": unbiased.std, "anyone, on the worse of two": anyone.rmse}
     spread = median_bounds.prior_std(images)
     medians = [
@@ -94,24 +95,24 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
     chapter = Chapter(
         title="Noisy features of an image",
         released=f"{clean.shape[1]} numbers that a small network computes from each image, with fresh Gaussian noise "
-        f"of standard deviation {chosen.noise.sigma:.3g}, {SIZES[here]:g} times the numbers' own size. The rest of the "
+        f"of standard deviation {chosen.noise.sigma:.3g}, {SIZES[here]:g} times their size. The rest of the "
         f"network still reads {percent(reads[here])} of the digits ({percent(unnoisy)} without noise).",
         nobody=f"Nobody who holds {CANDIDATES} candidates names the right image more often than "
-        f"{percent_up(limits[here])} of the time, and nobody's rebuilt images have less than "
-        f"{percent_down(chosen.remaining.value)} of the images' own variance as their mean squared error.",
+        f"{percent_up(limits[here])} of the time, and nobody rebuilds the images with a mean squared error below "
+        f"{percent_down(chosen.remaining.value)} of their variance.",
         attacker=f"The nearest candidate is the right one {percent(named[here].value)} of the time, almost as often "
-        "as the proof allows. A network trained on public digits rebuilds images with "
-        f"{percent(rebuilding.value)} of the variance as its error; move the slider to see them.",
+        "as the proof allows. A network trained on public digits rebuilds images with an error of "
+        f"{percent(rebuilding.value)} of the variance; move the slider to see them.",
         change=_more_noise(reads, limits),
         comparisons=(naming, remaining, *medians),
         sliders=(_noise_slider(images[:SHOWN], reads, limits, chosen.remaining_lower.tolist(), named, rebuilt, here),),
         figures=(
             Figure(
                 title="An image, what the bound allows, and a twin",
-                caption="Second row: every mode moved, by the toss of a coin, as far as an unbiased estimate of it "
-                "must scatter: nothing is left, and that says little, as attackers are biased. Third row: other valid "
-                f"images whose features are almost the same. Nobody tells an image from its twin more than "
-                f"{percent_up(told)} of the time.",
+                caption="Second row: every mode moved up or down at random by the least standard deviation of an "
+                "unbiased estimate. Nothing is left of the digit, but this says little, since attackers are biased. "
+                "Third row: other valid images with almost the same features. Nobody tells an image from its twin in "
+                f"more than {percent_up(told)} of the cases.",
                 alternative="Three rows of small images: digits, pure noise, and speckled images that hardly look "
                 "like digits.",
                 svg=figures.image_rows(
@@ -128,14 +129,14 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
             ),
             Figure(
                 title="Bounds on every mode",
-                caption=f"Of {BOUNDED} images, 64 cosine modes each. Right: the standard deviation of unbiased "
-                "estimates. Left: the root mean squared error of anyone, on the worse of two images. An estimate with "
-                "the images' own spread (dashed) as its error has learned nothing.",
+                caption=f"For {BOUNDED} images with 64 cosine modes each. Right: the standard deviation of unbiased "
+                "estimates. Left: the root mean squared error of anyone, on the worse of two images. An estimate whose "
+                "error is the spread of the images (dashed) has learned nothing.",
                 alternative="; ".join(
                     f"{name}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
                     for name, values in bounds.items()
                 )
-                + f"; the images' own spread is {spread:.2g}",
+                + f"; the spread of the images is {spread:.2g}",
                 svg=figures.histogram(bounds, marked=(spread, "spread of the images"), x_label="bound, per mode"),
             ),
         ),
@@ -156,12 +157,12 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
 
 
 def _more_noise(reads: list[float], limits: list[float]) -> str:
-    """Where naming becomes rare, and what is left of the accuracy there."""
+    """Say which noise makes naming rare, and what accuracy is left then."""
     rare = next((place for place, limit in enumerate(limits) if limit <= 0.1), len(limits) - 1)
     return (
         f"Noise of {SIZES[rare]:g} times the features keeps everyone below {percent_up(limits[rare])}, but then only "
         f"{percent(reads[rare])} of the digits are read. This network cannot have both: release fewer numbers, or "
-        "nothing but the digit that was read."
+        "only the digit that was read."
     )
 
 
@@ -185,7 +186,7 @@ def _noise_slider(
             f"With noise of {size:g} times the features, {percent(reads[place])} of the digits are read. Nobody names "
             f"the image more often than {percent_up(limits[place])} of the time; the attack did "
             f"{percent(named[place].value)} of the time. At least {percent_down(remaining[place])} of the images' "
-            "variance stays hidden, whoever rebuilds them."
+            "variance stays hidden from everyone."
         )
         curve = figures.curves(
             SIZES, lines, x_label="noise ÷ size of the features", y_label="share of releases", marked=(size, "here")
@@ -210,9 +211,9 @@ def _noise_slider(
             )
         )
     return Slider(
-        title="What more noise buys, and costs",
-        caption="Noise in units of the features' root mean square. Read: digits that the network still reads. Nobody "
-        "names, hidden: proven, all rows together except with probability 0.001. Attack names: measured.",
+        title="What more noise buys and costs",
+        caption="Noise relative to the root mean square of the features. Read: digits that the network still reads. "
+        "Nobody names, hidden: proven for all rows together, except with probability 0.001. Attack names: measured.",
         columns=("noise", "read", "nobody names", "attack names", "hidden"),
         steps=tuple(steps),
         chosen=here,

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import audit
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import chance_text, safe_text
 from ..report import Chapter, Figure, Table, figures
 from .digits import PRIVATE, Digits
 from .wording import percent, up
@@ -18,12 +19,12 @@ from .wording import percent, up
 _Array = NDArray[np.float64]
 
 ROWS = 20_000  # draws of members, and of others
-CERTIFIED = 0.05  # probability with which a certificate may fail
+CERTIFIED = 0.05  # the chance that a certificate fails
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Audited:
-    """What an audit of one model's confidence found; the best attack comes first."""
+    """An audit of one model's confidence; the best attack comes first."""
 
     secret: NDArray[Any]
     output: _Array
@@ -32,22 +33,22 @@ class _Audited:
 
     @property
     def comparison(self) -> Comparison:
-        return Comparison(guarantee=self.certificate.guarantee, attacks=tuple(one.attack for one in self.tried))
+        return Comparison(guarantee=self.certificate.guarantee, attacks=self.tried)
 
 
 def _audited(model: Any, name: str, digits: Digits, seed: int) -> _Audited:
     table = audit.membership(model, digits.private, digits.others, draws=ROWS, seed=seed)
-    output = np.round(table.scores["confidence"], 1)  # what is released, and few values to certify
+    output = np.round(table.scores["confidence"], 1)  # what is released; few values are easy to certify
     secret = np.where(table.member, "training record", "another record")
-    certificate = audit.certify(secret, output, delta=CERTIFIED, loss="joint", name=name)
+    certificate = audit.certify(secret, output, failure_probability=CERTIFIED, loss="joint", name=name)
     tried = audit.attempts(
-        secret, output, certificate=certificate, methods=("threshold", "histogram", "boosting"), seed=seed
+        secret, output, certificate=certificate, learners=("threshold", "histogram", "boosting"), seed=seed
     )
     return _Audited(secret=secret, output=output, certificate=certificate, tried=tried)
 
 
 def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]) -> tuple[Chapter, dict[str, Any]]:
-    """The chapter, and its numbers; `student` is the classifier of part 2."""
+    """Return the chapter and its numbers; `student` is the classifier of part 2."""
     from sklearn.ensemble import RandomForestClassifier
 
     advance("part 3, scores: training a forest that knows its records by heart")
@@ -59,30 +60,30 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
     advance("part 3, scores: certificates from fewer rows")
     points, least = _growth(tight, seed)
     accuracy = float(forest.score(*digits.others))
-    low = safe_text(leaky.tried[0].attack.low, toward="down")
+    low = safe_text(leaky.tried[0].low, toward="down")
     chapter = Chapter(
         title="The confidence scores of an over-fitted model",
-        released=f"How sure a random forest is of its answer, to one digit, for any image that is sent to it. The "
+        released=f"The confidence of a random forest in its answer, to one digit, for any image sent to it. The "
         f"forest learned the {PRIVATE} private digits by heart, and reads {percent(accuracy)} of the others.",
-        nobody=f"Nobody who sees the score tells the digits that it was trained on from others with an advantage (true "
-        f"minus false positives) above {up(leaky.certificate.advantage)}, where 0 is guessing and 1 is certainty. "
-        "That is a limit, and a bad one.",
-        attacker=f"A {leaky.tried[0].method} on the score reached {leaky.tried[0].attack.value:.2f}, with "
-        f"{100 * leaky.tried[0].attack.confidence:.1f} % confidence at least {low}. The forest gives its records "
-        "away, and no cleverer attack on this score gets much further.",
+        nobody=f"Nobody who sees the score tells the training digits from others with an advantage (true minus false "
+        f"positive rate) above {up(leaky.certificate.advantage)}, where 0 is guessing and 1 is certainty. "
+        "This is a weak limit.",
+        attacker=f"A {leaky.tried[0].learner} on the score reached {leaky.tried[0].value:.2f}, and "
+        f"at least {low} {chance_text(leaky.tried[0].failure_probability)}. The forest gives away its "
+        "records, and no attack on this score can do much better.",
         change=f"Publish the classifier of part 2 instead: nobody's advantage by its score exceeds "
-        f"{up(tight.certificate.advantage)}, and the best attack reached {tight.tried[0].attack.value:.2f}. It reads "
-        f"{percent(float(student.score(*digits.test)))} of the test digits. To keep a forest, let no leaf "
-        "hold fewer than some dozen records, and audit it again.",
+        f"{up(tight.certificate.advantage)}, and the best attack reached {tight.tried[0].value:.2f}. It reads "
+        f"{percent(float(student.score(*digits.test)))} of the test digits. To keep a forest, require "
+        "a few dozen records in every leaf, and audit it again.",
         comparisons=(leaky.comparison, tight.comparison),
         figures=(
-            _roc(leaky, "Where every attack on the forest has to stay"),
+            _roc(leaky, "What attacks on the forest can reach"),
             _roc(tight, "The same for the private classifier"),
             Figure(
                 title="The certificate against the number of rows",
-                caption="For the private classifier. Dots: certificates from so many rows, each valid alone. Line: "
-                "what as many rows certify where nothing differs. Dots stay above the line because any two sets of "
-                "digits differ a little, even for a model that saw neither: the proof is about these very digits.",
+                caption="For the private classifier. Dots: certificates from that many rows, each valid by itself. "
+                "Line: what that many rows certify if nothing leaks. The dots stay above the line because any two "
+                "sets of digits differ a little, even for a model that saw neither; the proof is about these digits.",
                 alternative=f"The certified advantage falls from {points[0][1]:.2f} with {points[0][0]} rows to "
                 f"{points[-1][1]:.3f} with {points[-1][0]}.",
                 svg=figures.growth(points, least, levels={}, marked={}),
@@ -99,7 +100,7 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
                 "balanced_accuracy_upper": found.certificate.balanced_accuracy,
                 "auc_upper": found.certificate.auc,
                 "bits_upper": found.certificate.bits,
-                "attacks": {attempt.method: list(attempt.rates.advantage) for attempt in found.tried},
+                "attacks": {attempt.learner: list(attempt.rates.advantage) for attempt in found.tried},
             }
             for name, found in (("forest", leaky), ("private_classifier", tight))
         },
@@ -108,9 +109,9 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
 
 
 def _growth(found: _Audited, seed: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
-    """Certificates from parts of the table, and from as many rows that tell nothing."""
+    """Certificates from parts of the table, and from as many rows that leak nothing."""
     order = np.random.default_rng([seed, 2]).permutation(ROWS)
-    options: dict[str, Any] = {"delta": CERTIFIED, "loss": "joint"}
+    options: dict[str, Any] = {"failure_probability": CERTIFIED, "loss": "joint"}
     points, least = [], []
     for half in (100, 200, 500, 1000, 2000, 5000, 10_000, ROWS):
         rows = np.concatenate([order[:half], ROWS + order[:half]])
@@ -125,9 +126,9 @@ def _roc(found: _Audited, title: str) -> Figure:
     return Figure(
         title=title,
         caption="Nobody who sees only this score leaves the shaded region, whatever the method. Lines: the attacks, "
-        "on rows of their own, which may stray by chance. The diagonal is guessing.",
+        "on separate rows, so that they may leave it by chance. The diagonal is guessing.",
         alternative=f"True against false positive rate: the region reaches {up(found.certificate.advantage)} above "
-        f"the diagonal, the best attack {found.tried[0].attack.value:.2f}.",
+        f"the diagonal, the best attack {found.tried[0].value:.2f}.",
         svg=found.certificate.plot(found.tried).svg,
     )
 
@@ -142,11 +143,11 @@ def _audit_table(leaky: _Audited, tight: _Audited) -> Table:
             ("bits about membership, at most", "bits"),
         )
     ]
-    reached = tuple(f"{found.tried[0].attack.value:.4f}" for found in (leaky, tight))
+    reached = tuple(f"{found.tried[0].value:.4f}" for found in (leaky, tight))
     return Table(
         title="What nobody exceeds",
         columns=("reading", "forest", "private classifier"),
         rows=(*rows, ("advantage of the best attack", *reached)),
-        note=f"Proven from {2 * ROWS} draws of these very digits, half members and half others, for the average one of "
-        f"them; each column except with probability {CERTIFIED:g}. Guessing: 0 advantage, 0.5 right, area 0.5, 0 bits.",
+        note=f"Proven from {2 * ROWS} draws of these digits, half members and half others, for the average digit; each "
+        f"column except with probability {CERTIFIED:g}. Guessing: 0 advantage, 0.5 right, area 0.5, 0 bits.",
     )

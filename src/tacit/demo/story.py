@@ -1,4 +1,4 @@
-"""The story: three parts, one report."""
+"""The three parts in one report."""
 
 from __future__ import annotations
 
@@ -15,16 +15,26 @@ STEPS = 11
 
 
 def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> Report:
-    """Three releases: bound each, attack it, compare. `advance` hears the name of each of the STEPS as it begins.
+    """Make three releases; bound each, attack it and compare.
 
-    The noise of the second part takes no seed, so its numbers differ from run to run.
+    Parameters
+    ----------
+    seed
+        The seed of all draws but the noise of the second part, which takes none: its numbers differ between runs.
+    advance
+        Called with the name of each of the `STEPS` as it begins.
+
+    Returns
+    -------
+    Report
+        One chapter per release.
     """
     from threadpoolctl import threadpool_limits
 
     seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
     _require_extras()
     digits = drawn(seed)
-    with threadpool_limits(1):  # everything is small: more threads would only wait for one another
+    with threadpool_limits(1):  # the arrays are small: more threads would only wait for each other
         first, first_detail = features.part(digits, seed, advance)
         second, student, second_detail = classifier.part(digits, advance)
         third, third_detail = scores.part(digits, student, seed, advance)
@@ -32,9 +42,9 @@ def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> R
         command="demo",
         title="Three releases of handwritten digits: what nobody can learn, and what attackers got",
         summary=(
-            f"1797 small pictures of digits stand for your data: {PRIVATE} are private, the others are public.",
-            "They are released in three ways. Each part says what nobody can learn, what attackers got, what helps.",
-            "The first and the third release are weak on purpose, as real ones often are before somebody looks.",
+            f"1797 small pictures of digits take the place of your data: {PRIVATE} are private, the others are public.",
+            "They are released in three ways. Each part says what nobody can learn, what attackers got and what helps.",
+            "The first and the third release are weak on purpose, as many real ones are until somebody checks.",
         ),
         chapters=(first, second, third),
         detail={

@@ -1,8 +1,8 @@
-"""Numbers in sentences: shares in percent, limits rounded to the side on which the sentence stays true."""
+"""Numbers in sentences: shares in percent, and limits rounded so that the sentence stays true."""
 
 from __future__ import annotations
 
-from ..core.guarantee import safe_text
+from ..core.wording import safe_text
 
 
 def up(value: float) -> str:
@@ -11,7 +11,7 @@ def up(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share that was measured."""
+    """A measured share."""
     return f"{100 * share:.0f} %"
 
 
@@ -21,5 +21,5 @@ def percent_up(share: float) -> str:
 
 
 def percent_down(share: float) -> str:
-    """A share that nobody falls below."""
+    """A share that nobody gets below."""
     return f"{safe_text(100 * share, toward='down', digits=2)} %"

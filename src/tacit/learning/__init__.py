@@ -1,7 +1,7 @@
 """Private answers from teachers' votes, and classifiers made of them: what they prove, and the attacks on them."""
 
 from .attack import Game, distinguishing_attack, games
-from .classifier import PrivateClassifier, PublishedClassifier
+from .classifier import PrivateClassifier
 from .columns import Columns
 from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
 from .held_out import ErrorEstimate, private_count, private_error
@@ -19,6 +19,7 @@ from .mechanisms import (
 from .membership import membership_attack
 from .moments import MomentClassifier
 from .planning import Plan, plan
+from .published import PublishedClassifier
 from .queries import medoids
 from .students import KernelRidgeClassifier, NetworkClassifier, OrientedGradients, Propagated, VoteRegression
 from .study import learn_files

@@ -1,4 +1,4 @@
-"""Public records put to a mechanism: each answer is noted before anything depends on it, and none is drawn twice."""
+"""Ask a mechanism about public records: each answer is noted before anything depends on it, and none is drawn twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .students import fitting
 from .teachers import Teachers
 
 _BLOCK = 500
-"""Answers to a note of the ledger: a note takes a disk some milliseconds."""
+"""Answers in one note of the ledger, as writing a note to the disk takes some milliseconds."""
 
 
 def answers(
@@ -29,9 +29,9 @@ def answers(
     engine: str,
     advance: Callable[[str], None],
 ) -> Answers:
-    """Every point that was asked about, of these places among the public ones, and its answer.
+    """Ask about the public records at the places `asked`, and return each with its answer.
 
-    Those that `notes` hold come first; a session that has stopped leaves the others unasked.
+    Answers that `notes` hold come first. Once the session has stopped, the remaining records are not asked about.
     """
     session, done = mechanism.session(), notes.answers
     confirms, before = isinstance(session, ConfirmSession), [point for point, _ in done]

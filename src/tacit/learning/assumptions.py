@@ -1,4 +1,4 @@
-"""What who fits a classifier vouches for, beyond what its mechanism takes for granted."""
+"""Assumptions of a fit that only the caller can check, beyond those of the mechanism."""
 
 from ..core.guarantee import Assumption
 
@@ -16,23 +16,23 @@ EACH_ALONE = Assumption(
     checked_by="caller",
 )
 PROPOSER_PUBLIC = Assumption(
-    text="the model that may propose the first labels (proposer=… or --proposer) owes nothing to the private records",
+    text="the model that may propose the first labels (proposer=… or --proposer) was made without the private records",
     checked_by="caller",
 )
 
 
 def comparing(compared: str) -> Assumption:
-    """That the guarantee is about such neighbours, which stands before everything else."""
+    """The assumption that such neighbours are what matters. It comes before all others."""
     return Assumption(text=f"it is enough to compare data that differ by {compared}", checked_by="caller")
 
 
 def neighbours(
     *, label_private: bool, ids: bool, label_column: str | None = None, ids_column: str | None = None
 ) -> str:
-    """In what data differ that the guarantee compares: the one notion of a run, of its report and its entry.
+    """In what the two data sets differ that the guarantee compares; the report and the ledger's entry say the same.
 
-    Columns are named where they are known: what one label column costs says nothing about another, which the same run
-    may publish, and people by one column are not those by another.
+    Columns are named if they are known. The cost of one label column says nothing about another, which the same run may
+    publish, and the people of one id column are not those of another.
     """
     if label_private:
         found = "all labels of one person changed" if ids else "one label changed"

@@ -1,8 +1,9 @@
-"""A distinguishing attack on a mechanism: votes that differ in one teacher, many runs, a lower limit on ε.
+"""A distinguishing attack on a mechanism: votes that differ in one teacher, many runs, and a lower limit on ε.
 
-(ε, δ)-DP says P(E) ≤ exp(ε) Q(E) + δ for every event E. The attack plays games, each a sequence of queries with their
-counts under two neighbouring data sets; it looks for the game and the event that tell the two apart best, then runs
-that game afresh and bounds P(E) below and Q(E) above (Clopper–Pearson). So ε ≥ ln((P − δ)/Q), whatever was searched.
+(ε, δ)-DP says P(E) ≤ exp(ε) Q(E) + δ for every event E. The attack plays games. A game is a sequence of queries with
+their counts under two neighbouring data sets. The attack searches for the game and the event that tell the two apart
+best, then runs that game afresh and bounds P(E) from below and Q(E) from above (Clopper–Pearson). So ε ≥ ln((P − δ)/Q),
+whatever was searched.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Row = tuple[int, ...]
 
 
 class StoredNoise:
-    """The noise of `SystemNoise` in blocks: an attack needs millions. Not for releases, where forks would repeat it."""
+    """`SystemNoise` drawn in blocks, as an attack needs millions of draws. Not for releases: a fork would repeat it."""
 
     def __init__(self) -> None:
         self._laplace: dict[float, list[int]] = {}
@@ -54,7 +55,7 @@ class StoredNoise:
         return [stock.pop() for _ in range(size)]
 
     def coin(self, chance: int) -> bool:
-        """True with a chance of so many times 2⁻⁶³, used once."""
+        """True with probability chance · 2⁻⁶³, used once."""
         stock = self._coins.setdefault(chance, [])
         if not stock:
             stock.extend(entropy.bernoulli(Fraction(chance, 2**63), size=_BLOCK).tolist())
@@ -63,9 +64,17 @@ class StoredNoise:
 
 @dataclass(frozen=True, kw_only=True)
 class Game:
-    """A sequence of queries: their counts before and after one teacher changed its mind on each of them.
+    """A sequence of queries, with their counts under two neighbouring data sets.
 
-    It begins afresh after every refusal, and ends when all its queries were answered in a row or the mechanism stops.
+    A game starts again after every refusal. It ends when all its queries were answered in a row, or the mechanism
+    stops.
+
+    Attributes
+    ----------
+    name
+        What the game tries.
+    left, right
+        The counts of each query under either data set, which differ in at most one vote.
     """
 
     name: str
@@ -92,7 +101,21 @@ class Game:
 
 
 def games(mechanism: Mechanism, *, length: int, seed: int) -> list[Game]:
-    """Games of at most `length` queries between refusals: known worst cases, and one at random."""
+    """Games to attack a mechanism with: known worst cases, and a random one.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    length
+        The most queries between refusals.
+    seed
+        The seed of the random game.
+
+    Returns
+    -------
+    The games.
+    """
     length = validate.whole("length", length, at_least=2, remedy="say how many queries a game may ask in a row")
     validate.whole("seed", seed, at_least=0, remedy="use any whole number")
     top, second = mechanism.undecided
@@ -157,11 +180,31 @@ def distinguishing_attack(
     tried: Sequence[Game] | None = None,
     noise: Noise | None = None,
 ) -> Attack:
-    """The privacy loss that the best game shows, with a confidence interval, in the unit of the guarantee.
+    """Attack a mechanism: the privacy loss that the best game shows, in the unit of the guarantee.
 
-    A tenth of the runs searches each game in both directions, all runs measure the one that was found. `noise` is for
-    tests; attacks on what will be released leave it out. Against tables of chances the worst adversary that their
-    certificates know is played as well (`worst_case`), and what shows more is returned.
+    Against tables of probabilities (`Gate`, `Confirm`) the worst adversary of their certificate is played as well
+    (`worst_case`), and the attack that shows more is returned.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    runs
+        The number of runs on either side that measure the best game. A tenth of it searches each game.
+    length
+        The most queries of a game between refusals.
+    failure_probability
+        The probability with which the interval may miss the truth.
+    seed
+        The seed of the random game.
+    tried
+        The games to try; those of `games` unless given.
+    noise
+        A source of noise for tests. Leave it out to attack what will be released.
+
+    Returns
+    -------
+    The attack, with its confidence interval.
     """
     runs = validate.whole("runs", runs, at_least=100, remedy="run at least a few thousand")
     alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
@@ -193,11 +236,11 @@ def distinguishing_attack(
     if worst is not None and worst.low > low:
         return worst
     return Attack(
-        quantity=mechanism.guarantee().quantity,
+        quantity=mechanism.guarantee.quantity,
         value=value,
         low=low,
         high=high,
-        confidence=1 - alpha,
+        failure_probability=alpha,
         adversary=Adversary.ANY,
         method=f"distinguishing attack ({game.name}; {runs} runs on either side)",
     )
@@ -206,7 +249,7 @@ def distinguishing_attack(
 def shown_loss(
     hits: int, misses: int, *, runs: int, delta: float, failure_probability: float
 ) -> tuple[float, float, float]:
-    """ε as an event shows it that came up `hits` times on one side and `misses` times on the other, with its limits."""
+    """The ε that an event shows, and its limits, from how often it occurred on the likely and on the unlikely side."""
     alpha = failure_probability / 4
     (likely_low, likely_high), (unlikely_low, unlikely_high) = (
         (
@@ -223,9 +266,9 @@ def shown_loss(
 
 
 def _outcomes(mechanism: Mechanism, game: Game, rows: Sequence[Row], runs: int, noise: Noise) -> Counter[Hashable]:
-    """How often each summary of a transcript came up: for every kind of query, how often each answer was given.
+    """How often each summary of a transcript occurred. A summary counts the answers for every kind of query.
 
-    Of noisy counts the summary is their sum along the votes that moved, which says all that they say.
+    For noisy counts it is their sum along the votes that moved, which loses no information.
     """
     kinds = list(zip(game.left, game.right, strict=True))
     index = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
@@ -252,7 +295,7 @@ def _outcomes(mechanism: Mechanism, game: Game, rows: Sequence[Row], runs: int, 
 def _best_event(
     likely: Counter[Hashable], unlikely: Counter[Hashable], delta: float, alpha: float
 ) -> tuple[float, frozenset[Hashable]]:
-    """The event, among those made of the summaries with the largest ratios, whose limit is best on these runs."""
+    """The event with the best limit on these runs, among those made of the summaries with the largest ratios."""
     runs = likely.total()
     keys = sorted(likely, key=lambda key: (likely[key] + 0.5) / (unlikely[key] + 0.5), reverse=True)
     hits = np.cumsum([likely[key] for key in keys])

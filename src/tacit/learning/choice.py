@@ -1,9 +1,9 @@
-"""Which mechanism, how many queries and how many refusals: chosen by votes that are public or made up.
+"""The choice of a mechanism, the number of queries and of refusals, by votes that are public or made up.
 
-Nothing here sees a private vote. What is compared is the number of answers to be expected that name the teachers'
-winner, less four for every other one; where that leaves nothing, the share of right ones among them. Where the
-teachers' winner itself is wrong, no mechanism is to blame. Of confirmations, what the proposals alone would be worth by
-the same measure is taken off: it was known before.
+Nothing here sees a private vote. Candidates are compared by a score: the expected number of answers that name the
+class with the most votes, minus four for every expected answer that names another class. If no score is positive, the
+share of the former among all answers decides. A class that wins the vote and is wrong counts against no mechanism. For
+confirmations, the score of the proposals alone is subtracted, as they were known before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,19 @@ Margins = tuple[float, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A mechanism with its constants, the number of queries to ask, why, and how many answers name the winner then."""
+    """A mechanism with its constants, the number of queries to ask, and the reason for both.
+
+    Attributes
+    ----------
+    mechanism
+        The mechanism.
+    queries
+        The number of queries to ask.
+    expected_answers, expected_right
+        The expected number of answers, and of those that name the class with the most votes.
+    reason
+        Why this was chosen, in words.
+    """
 
     mechanism: Mechanism
     queries: int
@@ -37,10 +49,13 @@ class Choice:
 
 
 def margins(expected: object) -> Margins:
-    """The lead of the teachers' winner over the next class, in shares of all votes, that is expected on the queries.
+    """The expected leads of the winning class over the next one, as shares of all votes.
 
-    From a number, the share of teachers expected to be right on average, by the vote model of `expectations`. Or from
-    counts of public or made-up votes, one row a query.
+    Parameters
+    ----------
+    expected
+        The share of teachers expected to be right on average, from which the model of votes in `expectations` gives the
+        leads; or counts of public or made-up votes, a row for each query.
     """
     if np.ndim(expected) == 2:  # type: ignore[arg-type]  # whatever it is, it is checked next
         counts = checked_counts(expected)  # type: ignore[arg-type]
@@ -66,9 +81,10 @@ def choice(
     counts: bool = False,
     proposer_error: float | None = None,
 ) -> Choice:
-    """The best candidate of this name, or of all that are compared for "auto"; `queries` and `refusals` may be fixed.
+    """The best candidate of this name, or of all kinds that "auto" compares.
 
-    Confirmations are compared where `proposer_error`, the share of wrong proposals expected, says that there are any.
+    `queries` and `refusals` may be fixed. Confirmations are compared only if `proposer_error`, the expected share of
+    wrong proposals, is given.
     """
     proposals = proposer_error is not None
     if name == "auto":
@@ -99,14 +115,14 @@ def choice(
         queries=best.queries,
         expected_answers=best.expected[0],
         expected_right=best.expected[1],
-        reason=f"{chosen}, queries = {best.queries}{', ' * bool(shown)}{shown}: with expected votes of {teachers} "
-        f"teachers on {points} public records, answers that name their winner less four for another are {worths}; no "
-        "private vote was looked at",
+        reason=f"{chosen}, queries = {best.queries}{', ' * bool(shown)}{shown}, for {teachers} teachers and {points} "
+        f"public records. Scores: {worths} (expected answers that name the class with the most votes, minus four for "
+        "each that names another). No private vote was used for this",
     )
 
 
 def callers_choice(mechanism: Mechanism, *, queries: int) -> Choice:
-    """What the caller has chosen, for so many queries, or as many as it was made for."""
+    """The mechanism that the caller has made, for this many queries, or as many as it was made for."""
     planned = getattr(mechanism, "queries", None)
     return Choice(
         mechanism=mechanism,

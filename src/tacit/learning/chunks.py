@@ -1,4 +1,4 @@
-"""Which chunk a record falls into: a keyed hash of its id, or of itself, decides, and no other record has a say."""
+"""Chunks of records. A keyed hash of a record's id, or of the record itself, decides its chunk, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A classifier that may be published: teachers vote on public records, a mechanism answers, a student learns from that.
+"""A private classifier: teachers vote on public records, a mechanism answers, and a student learns from the answers.
 
-The paper's Algorithm 3, with any of the mechanisms, as a scikit-learn classifier.
+It is the paper's Algorithm 3, with any of the mechanisms, as a scikit-learn classifier.
 """
 
 from __future__ import annotations
@@ -23,92 +23,118 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ..core import validate
 from ..core.errors import InputError
-from ..core.guarantee import Guarantee, text_above
+from ..core.guarantee import Guarantee
 from ..core.rounding import down
 from ..ledger import Ledger
 from ..runtime import private_files, run_folder
-from ..theory.accounting import replacement_delta
 from . import interrupted
 from .asking import answers, labels_and_counts
-from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing, neighbours
+from .assumptions import neighbours
 from .choice import Choice, callers_choice, choice, margins
-from .chunks import checked_key
+from .drawn import Draws
 from .dry_run import fit_student, made_up_answers
-from .held_out import ErrorEstimate, private_count, private_error
-from .labels import FOUND_BY, UNNAMED, column, distinct, named, numbered, typed
-from .mechanisms import Confirm, Mechanism
+from .fit_options import check_options
+from .held_out import ErrorEstimate, private_error
+from .labels import UNNAMED, column, distinct, named, numbered, typed
+from .mechanisms import Mechanism
 from .mechanisms.gate import Tabled
 from .mechanisms.registry import KINDS
-from .overlap import ALLOWED, REMEDY, require_other_rows
-from .owners import digest, order, owners, parts
+from .overlap import REMEDY, require_other_rows
+from .owners import order, owners, parts
 from .proposals import Proposer
+from .published import PublishedClassifier
 from .queries import medoids
+from .release import Release
 from .shares import ANSWERS, CLASSES, COUNT, Shares
 from .students import fitting
 from .teachers import Teachers
 
 _HELD_OUT = 5
-"""One record of so many is set aside for the error estimate."""
+"""One record in this many is set aside for the error estimate."""
 _FAILURE = 0.05
-"""The β for which Theorem 3.2 turns that estimate into refusals."""
+"""The failure probability for which Theorem 3.2 turns that estimate into refusals."""
 _EXPECTED_ERROR = 0.2
-"""What stands in for that estimate until it is paid for."""
+"""The error that is assumed in rehearsals, until the estimate is paid for."""
 _FEW = 200
-"""Public records with which a student is tried on a class that is answered once."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Release:
-    """What a guarantee says of one fit beyond its mechanism."""
-
-    shares: Shares
-    compared: str
-    label_private: bool
-    overlapping: bool
-    proposed: bool
-    named: bool
+"""The number of public records on which a student is tried with a class that is answered once."""
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """A scikit-learn classifier whose every output is (ε, δ)-differentially private for its training records.
+    """A scikit-learn classifier that is (ε, δ)-differentially private for its training records.
 
-    `fit(X, y, X_public)` trains teachers on disjoint chunks of the private records, answers queries about public ones
-    by a mechanism, and fits a student to those and the answers. The guarantee compares data with and without one
-    record, or one person's records where `fit` is told `ids`. Without `X_public` it is *label-private*: the records are
-    put in order and split by keyed hashes of their features, half of them lose their labels and become the public
-    records, and the guarantee compares data that differ in one label, or in the labels of one person.
+    `fit(X, y, X_public)` trains teachers on disjoint chunks of the private records, asks a mechanism about public
+    records, and fits a student to the answers. The guarantee compares data with and without one record, or one person's
+    records if `fit` gets `ids`. Without `X_public` only labels are protected: records are put in order and split by
+    keyed hashes of their features, half of them lose their labels and become the public records, and the guarantee
+    compares data that differ in one label, or in the labels of one person.
 
-    estimator     what teachers are clones of; logistic regression unless given
-    epsilon       the whole cost of one `fit`; fitting again costs again, whether or not there is a ledger
-    delta         about 1/n²
-    n_teachers    "auto" takes the root of the number of records, or of people where there are ids. That number is
-                  private, so it is read with noise, for a hundredth of ε; where labels alone are, it costs nothing
-    mechanism     "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", one of `mechanisms` or
-                  `gate`, or "auto", which chooses by expected votes and says why in `choice_`
-    student       any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer,
-                  others only points with one; one whose `fit` takes `counts` (`students.Propagated`) gets noisy counts
-                  from GNMax at the same cost
-    features      a transformer, fitted to the public records alone, in whose space teachers learn and queries are
-                  chosen; the student gets the points as they are
-    queries       "all" public records, or so many of them, medoids of clusters; None leaves it to the choice
-    expected      for the choice: the share of teachers expected to be right, or counts of public or made-up votes
-    refusals      the T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate
-    error_share   the share of ε for the paper's Remark 1: a private estimate of the teachers' error, on a fifth of the
-                  records, sets T
-    ledger        a `tacit.ledger.Ledger`: the cost is spent there before the first answer is computed, and answers are
-                  noted there before they leave
-    classes       all labels that may occur, from public knowledge. None takes the proposer's, if there is one; else the
-                  labels that enough records hold are found with noise, for a twentieth of ε and a tenth of δ, and
-                  records with other labels are left out
-    key           32 bytes for the hash, fresh unless given
-    engine        where teachers are trained, as for `Teachers`
-    random_state  of the clusters; privacy noise takes no seed
+    Parameters
+    ----------
+    estimator
+        The classifier that teachers are clones of; logistic regression unless given.
+    epsilon
+        The whole cost of one `fit`. Fitting again costs again, with or without a ledger.
+    delta
+        About 1/n².
+    n_teachers
+        The number of teachers. "auto" takes the square root of the number of records, or of people if there are ids.
+        That number is private, so it is read with noise, for a hundredth of ε; if only labels are private, it is free.
+    mechanism
+        "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
+        "auto", which chooses by expected votes and says why in `choice_`.
+    student
+        Any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer, others
+        only points with one. One whose `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax at the
+        same cost.
+    features
+        A transformer, fitted to the public records alone, in whose space teachers learn and queries are chosen. The
+        student gets the points as they are.
+    queries
+        "all" public records, or a number of them, medoids of clusters; None leaves it to the choice.
+    expected
+        What the choice expects: the share of teachers that are right, or counts of public or made-up votes.
+    refusals
+        The T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate.
+    error_share
+        The share of ε for the paper's Remark 1: a private estimate of the teachers' error, on a fifth of the records,
+        sets T.
+    ledger
+        A `tacit.ledger.Ledger`. The cost is spent there before the first answer is computed, and answers are noted
+        there before they are released.
+    classes
+        All labels that may occur, from public knowledge. None takes the proposer's, if there is one; else the labels
+        that enough records hold are found with noise, for a twentieth of ε and a tenth of δ, and records with other
+        labels are left out.
+    key
+        32 bytes for the hash, fresh unless given.
+    engine
+        Where teachers are trained, as for `Teachers`.
+    random_state
+        The seed of the clusters. Privacy noise takes no seed.
 
-    After `fit`: `guarantee_`; `labels_`, for each public record the number of its class in `classes_`, −1 where refused
-    or not asked; `answered_` and `refused_`, the places of those points; `noisy_counts_`, if released; `student_`;
-    `choice_`; `error_`, the estimate; without `X_public`, `public_`, the places in `X` of the records that became
-    public, in the order of `labels_`. `teachers_` is private and must not be published, and neither must `public_`, as
-    the order of `X` may tell labels: pickles and copies leave both out, and `published()` returns what may leave.
+    Attributes
+    ----------
+    guarantee_
+        What is proven about everything that may be published.
+    classes_
+        The classes.
+    labels_
+        For each public record the number of its class in `classes_`, −1 if it was refused or not asked about.
+    answered_, refused_
+        The places of the public records that were answered and refused.
+    noisy_counts_
+        The noisy counts, if they were released.
+    student_
+        The fitted student.
+    choice_
+        Why the mechanism was chosen.
+    error_
+        The estimate of the teachers' error, if one was paid for.
+    public_
+        Without `X_public`: the places in `X` of the records that became public, in the order of `labels_`. Private, as
+        the order of `X` may tell labels; pickles and copies leave it out.
+    teachers_
+        The teachers. Private; pickles and copies leave them out. `published()` returns what may be published.
     """
 
     def __init__(
@@ -164,26 +190,48 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         rehearse: Callable[[PrivateClassifier], object] = lambda _: None,
         advance: Callable[[str], None] = lambda _: None,
     ) -> PrivateClassifier:
-        """Spend the budget once. With ids of people, a "record" of the guarantee is all that has one id.
+        """Train teachers, spend the budget, ask about public records, and fit the student.
 
-        `label_column` and `ids_column` name the columns that `y` and `ids` are of. The guarantee and the ledger's entry
-        repeat what of that matters: costs for different columns add up to no promise, and a ledger does not mix them.
+        Before anything is paid for, the student learns from made-up answers, among them a class that is answered once.
 
-        `proposer` is a fitted classifier that owes nothing to these records. "confirm" needs it, "auto" then considers
-        it: it proposes labels of public records, the surest first, and students of what was confirmed go on.
+        Parameters
+        ----------
+        X, y
+            The private records and their labels.
+        X_public
+            The public records. If rows are equal to private ones beyond chance, they are refused. Without them, only
+            labels are protected.
+        ids
+            Whose each record is. A "record" of the guarantee is then all records of one id.
+        label_column, ids_column
+            The names of the columns of `y` and `ids`. The guarantee and the ledger's entry repeat them where they
+            matter: costs for different columns add up to no promise, and a ledger does not mix them.
+        proposer
+            A fitted classifier that was made without these records. "confirm" needs it, and "auto" then considers it.
+            It proposes labels of public records, the surest first; later proposals come from students of what was
+            confirmed.
+        folder
+            A folder that must be as private as the records. Teachers are stored there, and a later call for the same
+            task goes on where another stopped. With a ledger it is then the same release: nothing is paid twice, and
+            answers that were noted are read back. Without a ledger each call is a release of its own.
+        trusted
+            Types that stored teachers may hold, as for `Teachers`.
+        allow_overlap
+            Accept public records that are private ones. Such records are not protected.
+        rehearse
+            Called with a stand-in that was fitted to made-up answers, before anything is paid for, to try on it what
+            will be done with the classifier.
+        advance
+            Called with a line about the progress.
 
-        With a folder, which must be as private as the records, teachers are stored as `Teachers` does it (`trusted`),
-        and a later call for the same task goes on where another stopped. With a ledger too it is then the same
-        release: what was paid is not paid again, and answers that were noted are read back, not drawn again. Without a
-        ledger nothing remembers answers, and each call is a release of its own. `advance` hears of progress.
+        Returns
+        -------
+        This classifier, fitted.
 
-        Public records that are private ones are refused where it cannot be chance that they are equal.
-        `allow_overlap=True` takes them, and such records are not protected.
-
-        Before anything is paid for, the student learns from made-up answers, a class that is answered once among them.
-        `rehearse` is given that stand-in, to try on it what is to be done with the classifier.
-
-        What this raises may depend on private records: do not publish it.
+        Raises
+        ------
+        InputError
+            The message may depend on private records: do not publish it.
         """
         self._forget()
         label_private = X_public is None
@@ -196,7 +244,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             finding=classes is None,
             mechanism=None if isinstance(self.mechanism, str) else self.mechanism,
         )
-        self._checked_options(proposer, shares)
+        check_options(self.get_params(deep=False), proposer=proposer, shares=shares)
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
         present, _ = distinct("y", y)  # before anything is paid: all labels can be kept, and published
         if classes is not None:
@@ -235,24 +283,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 interrupted.require(ledger, run.release, list(costs.values()))
             everyone = len(X) if ids is None else len(set(whose))
             student = clone(self._student())
-            release = _Release(
+            release = Release(
                 shares=shares,
                 compared=compared,
                 label_private=label_private,
                 overlapping=allow_overlap,
                 proposed=proposer is not None,
                 named=classes is not None,
+                transformed=self.features is not None,
             )
             shown = typed(present) if classes is None else self.classes_
             teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
             rehearse(self._stand_in(release, shown, teachers, public, student, proposer, advance))
             people = None if ids is None else whose
+            draws = Draws(records=X, people=people, run=run, folder=place, ledger=ledger)
             if classes is None:
-                self.classes_ = self._found(X, y, people, release, costs[CLASSES], run, place, ledger)
+                self.classes_ = draws.classes(y, shares.search(label_private=label_private), costs[CLASSES])
             numbers = numbered(y, self.classes_)
             taught &= numbers != UNNAMED
             if shares.counting:
-                teachers = math.isqrt(self._count(X, people, costs[COUNT], run, place, ledger))
+                teachers = math.isqrt(draws.count(costs[COUNT]))
             first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
             chosen = None if self.error_share else self._expected_choice(shares, teachers, len(public), student, first)
             if chosen is not None:
@@ -284,7 +334,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     self._seen(X[held_out]), numbers[held_out], tested, teachers, notes, cost=self._error_cost(shares)
                 )
                 chosen = self._informed_choice(shares, teachers, len(public), student, self.error_)
-                chosen.mechanism.guarantee()
+                _prove(chosen, advance)
                 asked = self._asked(chosen, seen, key)
             self.choice_ = chosen.reason
             found = answers(
@@ -298,7 +348,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 advance=advance,
             )
             labels, counts = labels_and_counts(found, points=len(public))
-            self.guarantee_ = self._guarantee(chosen.mechanism, teachers, release, resumed=notes.resumed)
+            self.guarantee_ = release.guarantee_of(
+                chosen.mechanism, teachers=teachers, error=self.error_, resumed=notes.resumed
+            )
             self._answered(labels, counts, [point for point, _ in found])
             if not len(self.answered_):
                 raise InputError(
@@ -313,19 +365,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The student's classes."""
+        """Predict a class for each row of `X`, by the student."""
         check_is_fitted(self, "student_")
         classes: NDArray[Any] = self.classes_[self.student_.predict(self._checked(X, reset=False))]
         return classes
 
     @available_if(lambda self: hasattr(getattr(self, "student_", self._student()), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The student's chances, a column for each of `classes_`."""
+        """The student's probabilities, a column for each of `classes_`."""
         check_is_fitted(self, "student_")
         return fitting.spread_chances(self.student_, self._checked(X, reset=False), classes=len(self.classes_))
 
     def published(self) -> PublishedClassifier:
-        """What may leave: the student, the classes and the guarantee; `skops.io.dump` stores it."""
+        """The part that may be published: the student, the classes and the guarantee. `skops.io.dump` stores it."""
         check_is_fitted(self, "student_")
         return PublishedClassifier(
             student=self.student_, classes=self.classes_, guarantee_json=self.guarantee_.to_json()
@@ -362,76 +414,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _student(self) -> Any:
         return self._estimator() if self.student is None else self.student
 
-    def _checked_options(self, proposer: Any, shares: Shares) -> None:
-        """Before anything is paid for."""
-        most = shares.left[0] / shares.epsilon
-        share = validate.budget(
-            "error_share", self.error_share, at_least=0, below=most, remedy="use 0.1, or 0 for none"
-        )
-        margins(self.expected)
-        kind = None
-        if isinstance(self.mechanism, str):
-            kind = KINDS.get(validate.choice("mechanism", self.mechanism, ("auto", *KINDS), remedy="use 'auto'"))
-        if self.queries not in (None, "all"):
-            validate.whole("queries", self.queries, at_least=1, remedy="use 'all', a number, or None")
-        if self.refusals is not None:
-            validate.whole("refusals", self.refusals, at_least=1, remedy="leave it out to have it chosen")
-        if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InputError(
-                "ledger", self.ledger, requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
-            )
-        checked_key(self.key)
-        if share and (kind is None or not kind.informed or self.refusals is not None):
-            informed = " or ".join(repr(name) for name, known in KINDS.items() if known.informed)
-            raise InputError(
-                "error_share",
-                self.error_share,
-                requirement=f"must be 0 unless mechanism is {informed} and refusals is None",
-                remedy="leave it out: the estimate has nothing to set",
-            )
-        confirms = isinstance(self.mechanism, Confirm) if kind is None else kind.proposed
-        if confirms != (proposer is not None) and self.mechanism != "auto":
-            raise InputError(
-                "proposer",
-                None if proposer is None else type(proposer).__name__,
-                requirement="must be given for mechanism='confirm', and for no other but 'auto'",
-                remedy="pass a classifier that was fitted to other records, or choose 'gate'",
-            )
-        if not isinstance(self.mechanism, str):
-            for name in ("epsilon", "delta"):
-                cost = getattr(self.mechanism, name, None)
-                if not isinstance(cost, int | float) or cost > getattr(shares, name):
-                    raise InputError(
-                        f"mechanism.{name}",
-                        cost,
-                        requirement=f"must be a number ≤ {name} = {getattr(shares, name):.10g}",
-                        remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
-                    )
-            epsilon, delta = shares.left
-            if shares.finding and (self.mechanism.epsilon > epsilon or self.mechanism.delta > delta):
-                raise InputError(
-                    "classes",
-                    self.classes,
-                    requirement="must be named, as this mechanism leaves too little of the budget to find them",
-                    remedy="list them, from public knowledge, or pass a larger epsilon and delta to the classifier",
-                )
-            if shares.counting and self.mechanism.epsilon > epsilon:
-                raise InputError(
-                    "n_teachers",
-                    self.n_teachers,
-                    requirement="must be a number, as this mechanism leaves nothing of epsilon for counting records",
-                    remedy="say how many, from public knowledge, or pass a larger epsilon to the classifier",
-                )
-
     def _teachers(self, private: int, everyone: int, *, counting: bool) -> int:
-        """How many there are, or would be if the number of records were no secret."""
+        """The number of teachers, or what it would be if the number of records were no secret."""
         if self.n_teachers == "auto":
             return max(1, math.isqrt(everyone if counting else private))
         remedy = "use 'auto' for about the root of the number of records"
         return validate.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
 
     def _wanted(self, points: int) -> int | None:
-        """How many of the public records to ask about; None leaves it to the choice."""
+        """The number of public records to ask about; None leaves it to the choice."""
         if self.queries is None:
             return None
         return points if self.queries == "all" else min(points, int(self.queries))
@@ -467,7 +458,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _expected_choice(
         self, shares: Shares, teachers: int, points: int, student: Any, proposer: Proposer | None
     ) -> Choice:
-        """By expected votes."""
+        """The choice by expected votes."""
         wrong = None if proposer is None else proposer.error
         lead = margins(self.expected)
         return self._choice(points, teachers, student, lead, budget=shares.left, proposer_error=wrong)
@@ -514,16 +505,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return found
 
     def _mark(
-        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], release: _Release
+        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], release: Release
     ) -> dict[str, object]:
-        """What a folder belongs to: all that decides which answers are drawn, but for the records and the teachers."""
+        """The task of a folder: all that decides which answers are drawn, except the records and the teachers."""
         epsilon, delta = release.shares.whole
         return {
             "task": "private classifier",
             "epsilon": epsilon,
             "delta": delta,
             "mechanism": str(self.mechanism) if chosen is None else repr(chosen.mechanism),
-            "constants": "" if chosen is None else repr(chosen.mechanism.guarantee().detail),
+            "constants": "" if chosen is None else repr(chosen.mechanism.guarantee.detail),
             "queries": repr(self.queries if self.queries in (None, "all") else int(str(self.queries)))
             if chosen is None
             else chosen.queries,
@@ -541,62 +532,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return medoids(seen, clusters=chosen.queries, random_state=self._seed(key))
 
     def _seed(self, key: bytes) -> Any:
-        """Of the clusters: as given, else one that a run which goes on with the same key comes to again."""
+        """The seed of the clusters: as given, else from the key, so that a run that goes on uses the same."""
         if self.random_state is not None:
             return self.random_state
         return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
 
-    def _count(
-        self,
-        records: NDArray[np.float64],
-        people: list[bytes] | None,
-        cost: interrupted.Cost,
-        run: interrupted.Run,
-        folder: Path | None,
-        ledger: Ledger | None,
-    ) -> int:
-        """How many records or people there are, with noise: paid for first, and drawn once for each folder."""
-        count = len(records) if people is None else len(set(people))
-        found = interrupted.drawn_once(
-            "count",
-            lambda: private_count(count, epsilon=float(cost.epsilon)),
-            cost=cost,
-            task=COUNT,
-            release=run.release,
-            ledger=ledger,
-            folder=folder,
-            mark=_promise(records, people, cost, run),
-        )
-        return validate.whole("the count in folder", found, at_least=1, remedy="choose another folder")
-
-    def _found(
-        self,
-        records: NDArray[np.float64],
-        y: NDArray[Any],
-        people: list[bytes] | None,
-        release: _Release,
-        cost: interrupted.Cost,
-        run: interrupted.Run,
-        folder: Path | None,
-        ledger: Ledger | None,
-    ) -> NDArray[Any]:
-        """The classes, where nobody named them: paid for first, and found once for each folder."""
-        search = release.shares.search(label_private=release.label_private)
-        found = interrupted.drawn_once(
-            "classes",
-            lambda: search.labels(y, people),
-            cost=cost,
-            task=CLASSES,
-            release=run.release,
-            ledger=ledger,
-            folder=folder,
-            mark=_promise(records, people, cost, run),
-        )
-        return search.classes(list(found) if isinstance(found, tuple) else found)
-
     def _stand_in(
         self,
-        release: _Release,
+        release: Release,
         classes: NDArray[Any],
         teachers: int,
         public: NDArray[np.float64],
@@ -604,7 +547,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         proposer: Any,
         advance: Callable[[str], None],
     ) -> PrivateClassifier:
-        """This classifier as if made-up answers had been paid for: what would fail then fails now, for nothing."""
+        """This classifier fitted to made-up answers, so that what would fail later fails before anything is paid."""
         made = type(self)(**self.get_params(deep=False))
         made.classes_, made.error_ = classes, None
         for name in ("n_features_in_", "feature_names_in_", "public_"):
@@ -619,7 +562,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             chosen = made._expected_choice(release.shares, teachers, len(public), student, first)
         _prove(chosen, advance)
         made.choice_ = chosen.reason
-        made.guarantee_ = made._guarantee(chosen.mechanism, teachers, release, resumed=True)
+        made.guarantee_ = release.guarantee_of(chosen.mechanism, teachers=teachers, error=made.error_, resumed=True)
         counting = bool(getattr(chosen.mechanism, "counts", False))
         labels, counts = made_up_answers(len(public), asked=chosen.queries, classes=len(classes), counts=counting)
         made._answered(labels, counts, range(chosen.queries))
@@ -631,7 +574,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return made
 
     def _answered(self, labels: NDArray[np.int64], counts: NDArray[np.int64] | None, asked: Sequence[int]) -> None:
-        """What was released, by the places of the public records."""
+        """Set the attributes about what was released."""
         self.labels_ = labels
         self.answered_ = np.flatnonzero(labels != fitting.UNLABELLED)
         self.refused_ = np.setdiff1d(asked, self.answered_).astype(np.int64)
@@ -640,7 +583,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _spent(
         self, release: str, mark: dict[str, object], cost: interrupted.Cost, ledger: Ledger | None
     ) -> interrupted.Notes:
-        """The cost of the answers in the ledger, once for each release; then the notes of its entry."""
+        """Pay for the answers in the ledger, once for each release, and return the notes of the entry."""
         if ledger is None:
             return interrupted.Notes()
         task = run_folder.digest(json.dumps(mark, sort_keys=True).encode())
@@ -650,110 +593,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         }
         return interrupted.paid(ledger, release, cost, task=task, detail=detail)
 
-    def _guarantee(
-        self,
-        mechanism: Mechanism,
-        teachers: int,
-        release: _Release,
-        *,
-        resumed: bool,
-    ) -> Guarantee:
-        proven, shares = mechanism.guarantee(), release.shares
-        epsilon, delta = shares.whole
-        first = [comparing(release.compared), *[LABELS_ALONE] * release.label_private]
-        first += [ALLOWED] * release.overlapping
-        first += [CLASSES_PUBLIC] * release.named
-        first += [EACH_ALONE] * (self.features is not None)
-        first += [PROPOSER_PUBLIC] * release.proposed  # also where it only had a say in the choice
-        first += [interrupted.UNSEEN] * resumed
-        detail = {
-            "neighbours": release.compared,
-            **proven.detail,
-            "epsilon_mechanism": mechanism.epsilon,
-            "spread": float(mechanism.spread),
-            "n_teachers": teachers,
-        }
-        theorem = list(proven.theorem)
-        if not release.label_private:
-            detail["replaced"] = {"epsilon": 2 * epsilon, "delta": replacement_delta(epsilon, delta)}
-            theorem.append("theory.accounting.replacement_delta")
-        if shares.counting:
-            detail["epsilon_count"] = shares.count
-            theorem.append("theory.accounting.laplace_scale")
-        if shares.finding:
-            theorem += FOUND_BY
-            search = shares.search(label_private=release.label_private)
-            detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
-        if self.error_ is not None:
-            detail |= {"epsilon_error": self.error_.epsilon, "error": self.error_.value}
-            theorem.append("theory.accounting.laplace_scale")
-        what = "privacy loss ε of one label" if release.label_private else "privacy loss ε"
-        return dataclasses.replace(
-            proven,
-            quantity=f"{what} at δ = {text_above(delta)}",
-            value=epsilon,
-            theorem=tuple(theorem),
-            assumptions=(*first, *proven.assumptions),
-            detail=detail,
-        )
-
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)
 
 
-def _prove(chosen: Choice, advance: Callable[[str], None]) -> None:
-    """What no theorem covers is refused."""
+def _prove(chosen: Choice, advance: Callable[[str], None]) -> Guarantee:
+    """What the mechanism proves; raises where no theorem covers it."""
     if isinstance(chosen.mechanism, Tabled):
-        chosen.mechanism.prove(advance)  # which may take a minute
-    chosen.mechanism.guarantee()
-
-
-class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What may leave of a `PrivateClassifier`: no teacher and no count of votes is in it, and it cannot be fitted."""
-
-    def __init__(self, student: Any = None, classes: Any = None, guarantee_json: str = "") -> None:
-        self.student = student
-        self.classes = classes
-        self.guarantee_json = guarantee_json
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """All classes, in the order of the chances."""
-        return np.asarray(self.classes)
-
-    @property
-    def guarantee_(self) -> Guarantee:
-        """What is proven about it."""
-        return Guarantee.from_json(self.guarantee_json)
-
-    def fit(self, X: Any, y: Any) -> PublishedClassifier:  # noqa: ARG002, N803
-        """Refused: this would be a new release."""
-        raise InputError(
-            "a published classifier", "fit", requirement="must stay as it was released", remedy="use PrivateClassifier"
-        )
-
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The student's classes."""
-        classes: NDArray[Any] = self.classes_[self.student.predict(np.asarray(X, dtype=np.float64))]
-        return classes
-
-    @available_if(lambda self: hasattr(self.student, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The student's chances, a column for each of `classes_`."""
-        return fitting.spread_chances(self.student, np.asarray(X, dtype=np.float64), classes=len(self.classes_))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.student is not None
-
-
-def _promise(
-    records: NDArray[np.float64], people: list[bytes] | None, cost: interrupted.Cost, run: interrupted.Run
-) -> dict[str, object]:
-    """What a number was drawn for: with another ε, or other people, it would break the promise of a later run."""
-    return {
-        "epsilon": float(cost.epsilon),
-        "delta": float(cost.delta),
-        "neighbours": cost.neighbours,
-        "ids": None if people is None else digest(records, people, run.key),
-    }
+        return chosen.mechanism.prove(advance)  # which may take a minute
+    return chosen.mechanism.guarantee

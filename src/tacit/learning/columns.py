@@ -1,4 +1,4 @@
-"""Numbers from the columns of a table, by a rule that is read off public records alone."""
+"""Turn the columns of a table into numbers, by a rule that depends on public records alone."""
 
 from __future__ import annotations
 
@@ -22,22 +22,35 @@ _LARGEST_SQUARED = 1e100
 
 
 class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """Columns of numbers centred and scaled, columns of text as one column of 0 and 1 for each category.
+    """Center and scale columns of numbers, and turn columns of text into a column of 0 and 1 for each category.
 
-    `fit` takes *public* records. A column is one of numbers if all that it holds there are numbers. Each record is then
-    turned into numbers on its own, so that a private record changes nothing but its own row: a number is centred and
-    scaled by the public mean and deviation, one that is missing or no number is taken to be the public median; a text
-    that public records do not have, or not among the `most` frequent of its column, is all zeros, as is one that is
-    missing.
+    `fit` takes *public* records. A column is numeric if all its public values are numbers. Each record is then
+    transformed on its own, so a private record changes nothing but its own row. A number is centred and scaled by the
+    public mean and deviation; if it is missing or not a number, it is replaced by the public median. A text that is
+    missing, or not among the `most` frequent public values of its column, becomes all zeros.
 
     A table is a mapping of names to columns, such as a dict of arrays, or a data frame of pandas, Polars or Arrow.
+
+    Parameters
+    ----------
+    most
+        The most categories of a column of text.
+
+    Attributes
+    ----------
+    numeric_
+        The median, mean and deviation of each numeric column.
+    categories_
+        The categories of each column of text.
+    names_
+        The names of all columns.
     """
 
     def __init__(self, most: int = 100) -> None:
         self.most = most
 
     def fit(self, table: Any, y: object = None) -> Columns:  # noqa: ARG002 — scikit-learn's contract
-        """Read the rule off public records."""
+        """Find the rule from public records."""
         self.numeric_: dict[str, tuple[float, float, float]] = {}
         self.categories_: dict[str, list[str]] = {}
         columns = _columns(table)
@@ -76,7 +89,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return found
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:  # noqa: ARG002
-        """The names of the columns of numbers: age, colour=red …"""
+        """The names of the resulting columns: age, colour=red …"""
         check_is_fitted(self)
         parts = [
             [f"{name}={word}" for word in self.categories_[name]] if name in self.categories_ else [name]
@@ -94,7 +107,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return {name: float(shares[name]) for name in self.names_}
 
     def before(self, classifier: Any) -> Pipeline:
-        """A classifier of tables: this rule, then one that was fitted to what it gives."""
+        """A classifier of tables: this rule, followed by a classifier that was fitted to its results."""
         return Pipeline([("columns", self), ("classifier", classifier)])
 
     def _part(self, name: str, column: NDArray[Any]) -> NDArray[np.float64]:
@@ -120,9 +133,11 @@ def _columns(table: Any) -> Mapping[str, Any]:
 
 
 def _values(column: Any) -> NDArray[Any]:
-    """The entries of a column. Of lists, and of Arrow's, Polars' and pandas' own types, each as it is: NumPy would make
-    floats of all whole numbers where one entry is missing, and text of all numbers where one is text; what a record
-    becomes must not depend on another.
+    """The entries of a column, each as it is.
+
+    NumPy would turn all whole numbers into floats where one entry is missing, and all numbers into text where one is
+    text. What a record becomes must not depend on another, so lists and columns of Arrow, Polars and pandas are
+    converted entry by entry.
     """
     if isinstance(column, list | tuple):
         listed = list(column)

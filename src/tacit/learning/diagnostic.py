@@ -1,8 +1,8 @@
-"""Data-dependent privacy loss: a number for the owner's eyes, and for nothing else.
+"""The data-dependent privacy loss, a number for the owner only.
 
 PATE reports the ε that its own votes happened to cost. That figure is computed from private votes, so it is itself
 private: publishing it, choosing by it or stopping on it would void the guarantee. Here it is an object that can be
-looked at and that refuses everything else.
+looked at and refuses every other use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ _ORDERS = np.concatenate([np.arange(1.5, 12, 0.5), np.arange(12.0, 64), 2.0 ** n
 
 
 class DataDependentEpsilon:
-    """What GNMax's answers cost on these very votes. Refuses to be compared, computed with, saved or sent."""
+    """The data-dependent ε of GNMax's answers. It refuses to be compared, computed with, saved or sent.
+
+    Parameters
+    ----------
+    loss
+        The figure, computed from private votes.
+    """
 
     __slots__ = ("__loss",)
     __hash__ = None  # type: ignore[assignment]
@@ -31,7 +37,7 @@ class DataDependentEpsilon:
         self.__loss = loss
 
     def seen_by_owner(self) -> str:
-        """The figure as a sentence, to be read by whoever may see the private votes."""
+        """The figure in a sentence, for whoever may see the private votes."""
         return f"data-dependent ε ≈ {self.__loss:.3g}: computed from private votes, not for publication"
 
     def __repr__(self) -> str:
@@ -40,7 +46,7 @@ class DataDependentEpsilon:
     def _refusal(self, *_: object) -> NoReturn:
         raise NoTheoremError(
             "a data-dependent ε must be looked at only, got a use of its value; it is computed from private votes: "
-            "compare, publish or stop by the mechanism's guarantee()"
+            "compare, publish or stop by the guarantee of the mechanism"
         )
 
     __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __float__ = __int__ = __index__ = _refusal
@@ -59,9 +65,27 @@ class DataDependentEpsilon:
 
 
 def data_dependent_epsilon(counts: ArrayLike, *, sigma: float, delta: float) -> DataDependentEpsilon:
-    """The data-dependent cost of answering these queries by GNMax, after Papernot et al. 2018 (arXiv:1802.08908v1).
+    """The data-dependent cost of answering queries by GNMax.
 
-    Their Theorem 6 with their Proposition 7 and the orders they suggest, for continuous noise, in plain floating point.
+    Computed by Theorem 6 and Proposition 7 of the reference, with the orders that it suggests, for continuous noise, in
+    plain floating point.
+
+    Parameters
+    ----------
+    counts
+        Private counts of votes, a row for each query.
+    sigma
+        The standard deviation of the noise.
+    delta
+        The δ.
+
+    Returns
+    -------
+    The figure, for the owner only.
+
+    References
+    ----------
+    Papernot et al. 2018, arXiv:1802.08908v1.
     """
     found = checked_counts(counts)
     sigma = validate.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")

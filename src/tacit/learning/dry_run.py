@@ -1,4 +1,4 @@
-"""Learners tried on made-up records, and students on made-up answers, before any budget is spent on real ones."""
+"""Try learners on made-up records, and students on made-up answers, before any budget is spent."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from . import stored
 from .students import fitting
 
 _EACH = 50
-"""Made-up records of a class."""
+"""The number of made-up records of each class."""
 _PLAIN = frozenset({"collections.OrderedDict"})
 """Containers that skops does not trust by itself, though they do nothing; LightGBM's classifiers hold one."""
 
 
 def try_estimator(name: str, estimator: Any, *, width: int, classes: int) -> tuple[str, ...]:
-    """Make sure that it learns, names classes and can be stored; returns what skops does not trust of it by itself.
+    """Check that an estimator learns, names classes and can be stored; return the types that skops does not trust.
 
-    What it raises speaks of made-up records, so its words may be passed on.
+    Its errors are about made-up records, so their messages may be shown.
     """
     labels = np.arange(_EACH * classes) % classes
     records = np.random.default_rng(0).normal(size=(len(labels), width)) + labels[:, None]
@@ -58,9 +58,9 @@ def try_estimator(name: str, estimator: Any, *, width: int, classes: int) -> tup
 
 
 def trusted_types(name: str, estimator: Any, held: tuple[str, ...]) -> tuple[str, ...]:
-    """The types that it holds, if all come from where it or its parts come from, or from scikit-learn.
+    """The types that an estimator holds, if all come from its packages or from scikit-learn.
 
-    Who names a learner trusts its packages, but not what else a stored file of it may hold.
+    Somebody who names a learner trusts its packages, but not whatever else a stored file may hold.
     """
     parts = (estimator, *estimator.get_params(deep=True).values())
     packages = {"sklearn"} | {type(part).__module__.partition(".")[0] for part in parts} - {"builtins"}
@@ -78,9 +78,9 @@ def trusted_types(name: str, estimator: Any, held: tuple[str, ...]) -> tuple[str
 def made_up_answers(
     points: int, *, asked: int, classes: int, counts: bool, rare: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """A class number for each of the first public records that were asked about, in turn, and −1 for all others.
+    """Made-up labels: class numbers in turn for the first public records, and −1 for all others.
 
-    Where `rare` is set, all name the first class but for one, which names the last.
+    With `rare`, all name the first class except one, which names the last.
     """
     answers = np.arange(asked) % classes
     if rare:
@@ -95,7 +95,7 @@ def made_up_answers(
 
 
 def fit_student(student: Any, public: NDArray[Any], labels: NDArray[np.int64], counts: NDArray[np.int64] | None) -> Any:
-    """A copy of the student that has learned from these answers, and names classes."""
+    """A copy of the student, fitted to these answers; raises if it cannot learn or predict."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of made-up answers
         try:

@@ -1,8 +1,9 @@
-"""A fit that may be interrupted: what its folder and its ledger remember, so that going on costs nothing twice.
+"""What the folder and the ledger of a fit remember, so that an interrupted fit can go on and pays for nothing twice.
 
-The folder holds the key of the chunks and a name for the release; the ledger's entry bears that name. An answer is
-released once it is noted there. What was drawn and not noted was seen by nobody: its query is asked again, with fresh
-noise. What was noted is read back, never drawn again (docs/proofs/accounting.md, "Interrupted sessions").
+The folder holds the key of the chunks and a name for the release, which the ledger's entry bears, too. An answer counts
+as released once it is noted in the ledger. An answer that was drawn and not noted was seen by nobody: its query is
+asked again, with fresh noise. An answer that was noted is read back and never drawn again (docs/proofs/accounting.md,
+"Interrupted sessions").
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .chunks import KEY_BYTES
 from .mechanisms import Answer, Session
 
 Answers = list[tuple[int, Answer]]
-"""Public records that were asked about, by their places, and their answers, in order."""
+"""Pairs of the place of a public record and its answer, in the order in which they were asked about."""
 
 UNSEEN = Assumption(
     text="the run was interrupted at a moment that does not depend on answers that were not yet noted in the ledger",
@@ -40,7 +41,7 @@ class Run:
 
 
 def run(folder: Path | None, key: bytes | None) -> Run:
-    """What the folder remembers, or a new beginning; a key that is given must be the folder's."""
+    """The run that the folder remembers, or a new one. A key that is given must be that of the folder."""
     fresh = Run(key or secrets.token_bytes(KEY_BYTES), secrets.token_hex(16))
     if folder is None:
         return fresh
@@ -63,9 +64,9 @@ def run(folder: Path | None, key: bytes | None) -> Run:
 
 
 def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
-    """The ledger, once it holds what the folder remembers of it, and remembered there from now on.
+    """The ledger with an anchor in the folder, after checking that it holds what the anchor remembers.
 
-    Who brings back an earlier ledger and goes on would draw published answers again, with fresh noise.
+    Otherwise somebody could bring back an earlier ledger, go on, and draw published answers again with fresh noise.
     """
     if ledger is None or folder is None:
         return ledger
@@ -75,7 +76,7 @@ def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
         raise InputError(
             "folder",
             f"no {path.name} in {folder}",
-            requirement="must remember the ledger's last record once a run has paid",
+            requirement="must remember the ledger's last link once a run has paid",
             remedy="bring the file back, or choose another folder, and pay for it",
         )
     return ledger.anchored(path, new=not claimed)
@@ -83,45 +84,45 @@ def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
 
 @dataclass
 class Notes:
-    """The notes of one entry: numbered, so that of two runs that go on at once only one can release."""
+    """The notes of one entry. They are numbered, so that of two runs that go on at once only one can release."""
 
     ledger: Ledger | None = None
     entry: Entry | None = None
     earlier: bool = False
-    """Whether an earlier run has paid, and so may have drawn what it did not note."""
+    """Whether an earlier run has paid, which may have drawn answers that it did not note."""
     found: list[Mapping[str, Any]] = field(default_factory=list)
 
     @classmethod
     def left(cls, ledger: Ledger, entry: Entry) -> Notes:
-        """Those that an earlier run left, and room for more."""
+        """The notes that an earlier run left."""
         return cls(ledger, entry, earlier=True, found=[note.detail for note in ledger.notes(entry)])
 
     def add(self, detail: Mapping[str, Any]) -> None:
-        """On the disk once this returns; refused where another run was faster."""
+        """Add a note, which is on the disk once this returns. Raises if another run took the number first."""
         if self.ledger is not None and self.entry is not None:
             self.ledger.note(self.entry, detail, number=len(self.found) + 1)
             self.found.append(detail)
 
     @property
     def answers(self) -> Answers:
-        """All that were noted."""
+        """All answers that were noted."""
         pairs = [zip(note["points"], note["answers"], strict=True) for note in self.found if "points" in note]
         return [pair for pairs_of_note in pairs for pair in pairs_of_note]
 
     def value(self, name: str) -> Any:
-        """What one of the notes says under this name, or None."""
+        """The value of this name in the first note that has it, or None."""
         return next((note[name] for note in self.found if name in note), None)
 
     @property
     def resumed(self) -> bool:
-        """Whether answers may stem from more than one run."""
+        """Whether answers may come from more than one run."""
         return self.value("resumed") is not None
 
     def resume(self, session: Session) -> None:
-        """Bring a new session to where the answers end. If it has more to say, note that it goes on, and its charge.
+        """Bring a new session to where the noted answers end; if it goes on, note that and what it is charged.
 
-        The noise that a session keeps between queries is lost with it. An epoch that was open is closed by this, as a
-        refusal would close it; a mechanism that keeps none says so by `keeps_noise`.
+        The noise that a session keeps between queries is lost with it. So an interruption is charged as a refusal,
+        which would have drawn that noise afresh, too. Mechanisms that keep no noise (`keeps_noise`) are not charged.
         """
         if not self.earlier:
             return
@@ -137,7 +138,7 @@ class Notes:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What an entry of the ledger pays for, and how much, when data differ in what `neighbours` says."""
+    """What an entry of the ledger pays for, and how much, for these neighbours."""
 
     what: str
     epsilon: Decimal
@@ -146,9 +147,9 @@ class Cost:
 
 
 def require(ledger: Ledger, release: str, costs: Sequence[Cost]) -> None:
-    """Raise what `paid` would now, but for costs that an earlier run has paid for this release.
+    """Raise if the ledger cannot pay these costs, except those that an earlier run has paid for this release.
 
-    All entries of a ledger must mean the same by ε: costs for other neighbours do not add up to anything.
+    All entries of a ledger must compare the same neighbours: other costs would not add up to a guarantee.
     """
     paid_before = [_entry(ledger, release, cost) is not None for cost in costs]
     left = [cost for cost, settled in zip(costs, paid_before, strict=True) if not settled]
@@ -168,7 +169,7 @@ def require(ledger: Ledger, release: str, costs: Sequence[Cost]) -> None:
 
 
 def paid(ledger: Ledger, release: str, cost: Cost, *, task: str, detail: Mapping[str, object]) -> Notes:
-    """The notes of the release's entry for this: one that is spent now, or that an earlier run spent on the task."""
+    """Pay the cost, unless an earlier run has paid it for this release and task; then return the notes of its entry."""
     earlier = _entry(ledger, release, cost)
     if earlier is None:
         detail = {"release": release, "task": task, "neighbours": cost.neighbours, **detail}
@@ -189,11 +190,11 @@ def drawn_once(
     folder: Path | None,
     mark: Mapping[str, object],
 ) -> Any:
-    """What is read off private records with noise: paid for first, and drawn once for each payment.
+    """Draw something from private records with noise: pay for it first, and draw it once for each payment.
 
-    It stands in a file of the folder, beside what it was drawn for, and in a note of the ledger's entry, which counts:
-    who removes the file does not have it drawn again. Whose records those of one person are, the note must not tell,
-    as ledgers may be read by others; so where there are ids, the file must be there.
+    The result is kept in a file of the folder, beside what it was drawn for, and in a note of the ledger's entry. The
+    note counts: removing the file does not make it drawn again. The note must not tell whose records belong together,
+    as others may read the ledger, so where there are ids the file must exist.
     """
     notes = Notes() if ledger is None else paid(ledger, release, cost, task=task, detail={})
     noted = notes.value(name)
@@ -217,7 +218,7 @@ def drawn_once(
 
 
 def _entry(ledger: Ledger, release: str, cost: Cost) -> Entry | None:
-    """That under which a run has paid for this part of the release; one that has paid another price is refused."""
+    """The entry with which a run has paid for this part of the release; raises if it has paid another price."""
     for entry in ledger.entries():
         if entry.detail.get("release") == release and entry.what == cost.what:
             if (entry.epsilon, entry.delta, entry.neighbours) != (

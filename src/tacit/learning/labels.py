@@ -1,7 +1,7 @@
-"""Private labels as numbers of their classes, and classes that nobody named, found at a cost.
+"""Private labels as class numbers, and the search for classes that nobody named.
 
-Each label is taken on its own. NumPy's one type for all of a list is decided by every record: one that reads "none"
-would turn the whole numbers of all others into text, and what is published with them.
+Each label is read on its own. NumPy would choose one type for a whole list, so that a single record with the label
+"none" would turn the whole numbers of all others into text, and with them what is published.
 """
 
 from __future__ import annotations
@@ -147,7 +147,10 @@ FOUND_BY = ("theory.accounting.laplace_scale", "theory.accounting.label_threshol
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A search for the labels that enough records hold, (ε, δ)-DP; a record or person changes so many counts by 1."""
+    """An (ε, δ)-DP search for the labels that enough records hold.
+
+    One record or person changes `changed` counts by 1.
+    """
 
     epsilon: float
     delta: float
@@ -155,16 +158,16 @@ class Search:
 
     @property
     def scale(self) -> float:
-        """Of the noise on each count."""
+        """The scale of the noise on each count."""
         return laplace_scale(self.epsilon, sensitivity=self.changed)
 
     @property
     def threshold(self) -> int:
-        """What a noisy count has to reach."""
+        """The number that a noisy count has to reach."""
         return label_threshold(self.delta, scale=self.scale, changed=self.changed)
 
     def labels(self, y: NDArray[Any], people: list[bytes] | None = None, noise: Noise | None = None) -> list[Label]:
-        """Those found, in order; each person counts once, for the label that most of their records hold."""
+        """The labels found, in order. Each person counts once, for the label that most of their records hold."""
         source = SystemNoise() if noise is None else noise
         held, numbers = distinct("y", y)
         counts = np.bincount(numbers if people is None else _usual(numbers, people), minlength=len(held))
@@ -176,7 +179,7 @@ class Search:
         ]
 
     def classes(self, found: object) -> NDArray[Any]:
-        """The classes that these labels are, if there are enough; of a type that no other label has a say in."""
+        """The labels found as classes, of a type that depends on them alone; raises if there are fewer than two."""
         if not isinstance(found, list) or len(found) < 2:
             raise InputError(
                 "the number of classes found among private labels",

@@ -1,4 +1,4 @@
-"""Canaries: records planted in the training set or left out, and a guess from the published student which it was."""
+"""A membership attack with canaries: records that are planted in the training set or left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .classifier import PrivateClassifier
 from .labels import column, listed_classes
 
 _NOTHING_SHOWN = -1.0
-"""The score where the mechanism answered nothing, so that there is no student."""
+"""The score if the mechanism answered nothing, so that there is no student."""
 
 
 def membership_attack(
@@ -27,12 +27,31 @@ def membership_attack(
     failure_probability: float = 1e-2,
     seed: int = 0,
 ) -> Attack:
-    """The privacy loss that a student shows about random canaries, with a confidence interval.
+    """Attack a classifier: the privacy loss that the published student shows about random canaries.
 
-    A canary is a public record, which the student may be asked about, with a random label. Each of `runs` either side
-    fits a clone of the classifier, with a canary among the records or without it, and scores the chance that the
-    student gives to the canary's label. Half of the runs choose the threshold and the direction, the others measure.
-    Every fit spends the budget of the guarantee afresh: attack records that may be spent, never with a ledger.
+    A canary is a public record with a random label. Each run fits a clone of the classifier, with a canary among the
+    records or without it, and scores the probability that the student gives to the canary's label. Half of the runs
+    choose the threshold and the direction, the others measure. Every fit spends the budget of the guarantee afresh:
+    attack only records whose privacy may be spent, and never with a ledger.
+
+    Parameters
+    ----------
+    classifier
+        The classifier, without a ledger and with `classes`.
+    X, y
+        Records and labels to train on.
+    X_public
+        Public records.
+    runs
+        The number of fits with a canary, and of fits without.
+    failure_probability
+        The probability with which the interval may miss the truth.
+    seed
+        The seed of the canaries.
+
+    Returns
+    -------
+    The attack, with its confidence interval.
     """
     runs = validate.whole("runs", runs, at_least=20, remedy="run about a hundred")
     alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.01")
@@ -71,7 +90,7 @@ def membership_attack(
         value=value,
         low=low,
         high=high,
-        confidence=1 - alpha,
+        failure_probability=alpha,
         adversary=Adversary.ANY,
         method=f"canaries ({runs} fits with one and {runs} without, half of them to choose the threshold)",
     )

@@ -1,7 +1,7 @@
-"""One noisy release instead of teachers: sums of features by class, solved with the covariance of public records.
+"""A classifier from one noisy release, without teachers: sums of features by class, and the public covariance.
 
-Not model-agnostic: the classifier is linear in public features. Where these are good it needs far less privacy than
-answers of teachers do.
+It is not model-agnostic: the classifier is linear in public features. Where these are good, it needs a far smaller ε
+than answers of teachers do.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import validate
-from ..core.guarantee import Adversary, Assumption, Guarantee, text_above
+from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import up
+from ..core.wording import text_above
 from ..runtime import entropy, private_files
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
@@ -46,13 +47,26 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     `fit(X, y, X_public)` scales every record's features to a length of at most 1, rounds them to whole numbers, adds
     them up by class, and adds discrete Gaussian noise to each sum. The rest is computed from public records.
 
-    epsilon, delta  the whole cost of one `fit`; fitting again costs again
-    features        a transformer, fitted to the public records alone; the points as they are unless given
-    ridge           added to the covariance of the public features, as a multiple of its mean eigenvalue
-    classes         all labels that may occur, from public knowledge; None finds those that enough records hold, as for
-                    `PrivateClassifier`
+    Parameters
+    ----------
+    epsilon, delta
+        The whole cost of one `fit`. Fitting again costs again.
+    features
+        A transformer, fitted to the public records alone; the points as they are unless given.
+    ridge
+        Added to the covariance of the public features, as a multiple of its mean eigenvalue.
+    classes
+        All labels that may occur, from public knowledge; None finds those that enough records hold, as for
+        `PrivateClassifier`.
 
-    After `fit`: `guarantee_`, `classes_`, `weights_`.
+    Attributes
+    ----------
+    guarantee_
+        What is proven.
+    classes_
+        The classes.
+    weights_
+        The weights of the features for each class.
     """
 
     def __init__(
@@ -71,7 +85,21 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.classes = classes
 
     def fit(self, X: Any, y: Any, X_public: Any, *, allow_overlap: bool = False) -> MomentClassifier:  # noqa: N803 — scikit-learn's name
-        """Spend the budget once; private records among public ones as for `PrivateClassifier`."""
+        """Spend the budget once.
+
+        Parameters
+        ----------
+        X, y
+            The private records and their labels.
+        X_public
+            The public records.
+        allow_overlap
+            Accept public records that are private ones. Such records are not protected.
+
+        Returns
+        -------
+        This classifier, fitted.
+        """
         ridge = validate.number("ridge", self.ridge, above=0, remedy="use about 0.1")
         finding = self.classes is None
         shares = Shares(epsilon=self.epsilon, delta=self.delta, finding=finding, least=_LEAST_EPSILON)

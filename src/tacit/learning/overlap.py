@@ -1,12 +1,11 @@
-"""Private records in a table that is taken for public: found by what rows hold, and told from chance by pairs of rows.
+"""Find private records in a table that is taken for public, and tell them from rows that are equal by chance.
 
-Honest tables may share rows, as values are few or round. But were both drawn from one crowd, equal rows would lie in
-one table or in both as chance has it: k of them, of n + m rows in all, lie in both with probability
+Honest tables may share rows, as values may be few or rounded. If both were drawn from one population, chance would
+decide whether equal rows are in one table or in both: k of them, of n + m rows in all, lie in both with probability
 1 − (C(n, k) + C(m, k)) / C(n + m, k). So groups of k equal rows are counted for every k, and where far more lie in both
 than chance puts there, one table holds rows of the other. Tables that hold no row twice may have been rid of those: of
-them, less than a hundredth of the rows of each may be shared, or any number where columns hold so few values that most
-rows that are possible occur. What is found depends on private records: it is for
-their owner, in an error, and goes nowhere else.
+them, less than a hundredth of the rows of each may be shared, or any number if columns hold so few values that most
+possible rows occur. What is found depends on private records: it is shown to their owner in an error, and nowhere else.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ from ..core.guarantee import Assumption
 from .columns import numbers, texts
 
 _CHANCE = 1e-4
-"""Tables drawn from one crowd are refused with at most this probability by each of three comparisons."""
+"""Tables drawn from one population are refused with at most this probability by each of three comparisons."""
 _SHARE = 0.01
-"""Of tables without a row that occurs twice: these may have been rid of such rows, which says nothing about chance."""
+"""The share of common rows allowed in tables without repeated rows, from which these may have been removed."""
 _CELLS = 10
-"""Where columns allow fewer different rows than so many times those there are, tables without a row that occurs twice
-share some as a matter of course."""
+"""If columns allow fewer different rows than this many times the rows there are, tables without repeated rows share
+some rows by chance."""
 _Numbers = NDArray[np.uint64]
 
 REMEDY = "set some aside; allow_overlap=True takes them, and private records among them lose protection"
-"""Of a function that takes public records."""
+"""The remedy in functions that take public records."""
 
 ALLOWED = Assumption(
-    text="private records that also stand among public records, in a test or with a proposer are not protected: such "
+    text="private records that are also among public records, in a test or with a proposer are not protected: such "
     "records were allowed, and nothing was done to find them (allow_overlap=True or --allow-overlap)",
     checked_by="caller",
 )
 
 
 def require_other_rows(name: str, rows: Any, private: Any, *, called: str, remedy: str) -> None:
-    """`InputError` where rows of `private` stand among `rows` beyond chance; both are arrays, or tables of columns.
+    """Raise `InputError` if more rows of `private` are in `rows` than chance allows; both are arrays, or tables.
 
     Columns of tables are matched by their names and, in case these were exchanged, by their values alone; then each
     column is left out in turn, as one may number the rows or name the file. Numbers are compared as 32-bit floats, so

@@ -1,4 +1,4 @@
-"""Whose each record is, into which part all of one owner's records fall, and in which order: keyed hashes decide."""
+"""Owners of records, and the parts and order of records, which keyed hashes decide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .chunks import packed_id
 
 
 def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[bytes]:
-    """A record's id, else its features. Never its label, so that changing a label moves no record."""
+    """The owner of each record: its id, else its features. Never its label, so that changing one moves no record."""
     if ids is None:
         return [row.tobytes() for row in np.ascontiguousarray(records + 0.0)]  # −0.0 becomes 0.0
     given = list(ids)
@@ -28,22 +28,22 @@ def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[b
 
 
 def parts(owners: list[bytes], key: bytes, purpose: bytes, n_parts: int) -> NDArray[np.int64]:
-    """The part of each owner's records; for another purpose the parts are others."""
+    """The part that each owner's records fall into; parts differ from purpose to purpose."""
     digests = (hashlib.blake2b(owner, digest_size=16, key=key, person=purpose).digest() for owner in owners)
     return np.array([int.from_bytes(digest) % n_parts for digest in digests], dtype=np.int64)
 
 
 def digest(records: NDArray[np.float64], owners: list[bytes], key: bytes) -> str:
-    """What tells whose each record is from any other way to share them out, in whatever order they come."""
+    """A digest of whose each record is, whatever their order."""
     pairs = zip(np.ascontiguousarray(records + 0.0), owners, strict=True)
     hashes = sorted(hashlib.blake2b(row.tobytes() + owner, digest_size=16, key=key).digest() for row, owner in pairs)
     return hashlib.blake2b(b"".join(hashes), digest_size=16, key=key, person=b"tacit owners").hexdigest()
 
 
 def order(records: NDArray[np.float64], key: bytes) -> NDArray[np.int64]:
-    """The places of the records in an order that their features and the key decide; equal records stay as they were.
+    """The places of the records in an order that depends on their features and the key; equal records keep theirs.
 
-    Where a label is all that is private, the order in which records were given may tell it.
+    If only labels are private, the order in which records were given may tell them.
     """
     rows = np.ascontiguousarray(records)
     hashes = [hashlib.blake2b(row.tobytes(), digest_size=16, key=key, person=b"tacit order").digest() for row in rows]

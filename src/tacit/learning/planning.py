@@ -1,12 +1,12 @@
-"""What a budget buys before any private record is touched: teachers, refusals, noise, and what may be expected.
+"""What a privacy budget buys, before any private record is touched: teachers, refusals, noise and answers.
 
-`plan` sets the paper's theorems, with constants that are proven (`theory.learnability`), beside each mechanism's exact
-accounting. It looks at no private data: it is told the learner's error, or the VC dimension of its class.
+`plan` combines the paper's theorems, with constants that are proven (`theory.learnability`), with the exact accounting
+of each mechanism. It reads no private data: the caller states the learner's error, or the VC dimension of its class.
 
-A row promises, with probability 1 − β: whenever no more than a tolerated number of teachers is wrong on a query, the
-mechanism answers it, and rightly. The other queries, the hard ones, are counted as lost. What stands under *expected*
-is no promise but the reading of the one model of votes that `expectations` states. The gate and confirmations promise
-where a table is stored for the budget; elsewhere a table has to be searched for, and a row estimates what it will need.
+A row promises, except with the failure probability: whenever no more than a tolerated number of teachers is wrong on a
+query, the mechanism answers it, and rightly. All other queries, the hard ones, count as lost. Numbers called *expected*
+are no promise: they come from the model of votes in `expectations`. The gate and confirmations promise something where
+a table is stored for the budget. Elsewhere a table has to be searched for, and their rows are estimates.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.display import card
+from ..core.encoding import SCHEMA, encoded
 from ..core.errors import InputError
-from ..core.guarantee import SCHEMA, encoded
 from ..theory import learnability
 from .mechanisms.kind import Kind
 from .mechanisms.registry import KINDS
@@ -40,10 +41,33 @@ _EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # that are drawn
 class Row:
     """What one mechanism does with the budget.
 
-    `*_upper` and `answers_lower` are proven, except with the plan's β, under the error given; `expected_*` are the
-    vote model's reading (None where no error was given). Misclassified is a query answered wrongly or not at all. An
-    `estimated` row might promise with a table that has yet to be searched for: its numbers are about right, and nothing
-    is proven. `delta_spent` of a table is proven when it is run, not by a plan: None.
+    Attributes
+    ----------
+    mechanism
+        Its name.
+    feasible
+        Whether something about its answers is proven.
+    estimated
+        Whether the row is an estimate, for a table that has yet to be searched for. Nothing is proven then.
+    verdict
+        The row in one sentence.
+    teachers, teachers_needed
+        The number of teachers in this row, and the smallest for which something is proven, None if there is none.
+    records_per_teacher, error
+        The records of each teacher, and the error that teachers are taken to have.
+    refusals, noise, threshold
+        The constants of the mechanism, None where it has none.
+    votes_to_flip
+        The votes to flip from which a query is answered rightly.
+    delta_spent
+        The δ that the constants spend. None for a table: that is proven when it is run.
+    answers_lower, misclassified_upper
+        Proven, except with the plan's failure probability: the number of right answers, and the share of queries that
+        are answered wrongly or not at all.
+    student_error_upper
+        Proven in the same way: the error of a student, if a VC dimension was given.
+    expected_answers, expected_misclassified
+        What the model of votes expects; None if no error was given.
     """
 
     mechanism: str
@@ -71,15 +95,26 @@ class Row:
         return KINDS[self.mechanism].title
 
 
+@renamed(beta="failure_probability")
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The inputs of `plan`, and one row a mechanism."""
+    """The result of `plan`: its inputs, and a row for each mechanism.
+
+    Attributes
+    ----------
+    records, queries, epsilon, delta, failure_probability
+        The inputs of `plan`.
+    error, vc_dimension, best_error, classes, teachers, proposer_error
+        The inputs of `plan`.
+    rows
+        A row for each mechanism.
+    """
 
     records: int
     queries: int
     epsilon: float
     delta: float
-    beta: float
+    failure_probability: float
     error: float | Mapping[int, float] | None
     vc_dimension: int | None
     best_error: float
@@ -90,35 +125,59 @@ class Plan:
 
     @property
     def feasible(self) -> bool:
-        """Whether anything is promised at all."""
+        """Whether any row promises something."""
         return any(row.feasible for row in self.rows)
 
     @property
     def best(self) -> Row | None:
-        """The row that promises the most, None if all are hopeless."""
+        """The row that promises the most right answers; None if no row promises any."""
         promised = [row for row in self.rows if row.feasible]
         return min(promised, key=lambda row: (row.misclassified_upper, row.teachers), default=None)
 
     def row(self, mechanism: str) -> Row:
-        """The row of a mechanism by its name."""
+        """The row of a mechanism, by its name."""
         names = [row.mechanism for row in self.rows]
         return self.rows[names.index(_named(mechanism, names, remedy="confirm needs proposer_error").name)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Schema 1: the inputs, and the rows as a list of objects."""
+        """The plan in plain JSON types: the inputs, and the rows as a list of objects."""
         inputs = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rows"}
         if isinstance(self.error, Mapping):
             inputs["error"] = {str(size): error for size, error in self.error.items()}
         return {"schema": SCHEMA, **encoded(inputs), "rows": [encoded(asdict(row)) for row in self.rows]}
 
     def teachers_needed(self, mechanism: str, *, epsilon: float) -> int | None:
-        """The least number of teachers for a promise at another ε, had there been records enough; None if none is."""
+        """The smallest number of teachers that promises something at another ε, if there were enough records.
+
+        Parameters
+        ----------
+        mechanism
+            The name of the mechanism.
+        epsilon
+            The other ε.
+
+        Returns
+        -------
+        The number, or None if no number is enough.
+        """
         kind = _named(mechanism)
         _epsilon(epsilon)
         return kind.needed_teachers(replace(_setting(self), epsilon=epsilon, rough=True))
 
     def expected_right(self, mechanism: str, *, teachers: int) -> float | None:
-        """The share of queries answered rightly with so many teachers, by the vote model; None without an error."""
+        """The share of right answers that the model of votes expects with another number of teachers.
+
+        Parameters
+        ----------
+        mechanism
+            The name of the mechanism.
+        teachers
+            The number of teachers.
+
+        Returns
+        -------
+        The share, or None if no error was given.
+        """
         kind = _named(mechanism)
         validate.whole("teachers", teachers, at_least=1, remedy="say how many teachers vote")
         setting = replace(_setting(self), rough=True)
@@ -126,7 +185,7 @@ class Plan:
         return None if found is None else found[1] / self.queries
 
     def plot(self) -> Figure:
-        """How many teachers each mechanism needs for a promise, against ε, as a notebook shows it."""
+        """Draw the number of teachers that each mechanism needs for a promise, against ε."""
         from ..report import Figure, figures
 
         epsilons = sorted({*_EPSILONS, self.epsilon})
@@ -162,13 +221,14 @@ class Plan:
         return card(budget, [(row.title, row.verdict) for row in self.rows])
 
 
+@renamed(beta="failure_probability")
 def plan(
     records: int,
     queries: int,
     *,
     epsilon: float,
     delta: float,
-    beta: float = 0.05,
+    failure_probability: float = 0.05,
     error: float | Mapping[int, float] | None = None,
     vc_dimension: int | None = None,
     best_error: float = 0.0,
@@ -176,21 +236,50 @@ def plan(
     teachers: int | None = None,
     proposer_error: float | None = None,
 ) -> Plan:
-    """What (ε, δ) buys from so many private records for so many public queries, by each mechanism.
+    """Plan what (ε, δ) buys from private records for public queries, with each mechanism.
 
-    `error` is the average error of one teacher: a number that is taken to hold for chunks of the size that the plan
-    comes to (check it there), or a learning curve {records: error}, measured on public or synthetic data; chunks
-    smaller than its smallest size are not planned for. Or give `vc_dimension`, for a learner that minimises training
-    errors over a binary class whose best member errs on `best_error`. With neither, teachers are taken to be always
-    right: what is hopeless then is so for every learner. `beta` is the probability with which a promise may fail.
-    With `proposer_error`, the share of queries for which a wrong label is proposed, there is a row for confirmations.
+    Parameters
+    ----------
+    records
+        The number of private records.
+    queries
+        The number of public queries.
+    epsilon, delta
+        The budget.
+    failure_probability
+        The probability with which a promise about answers may fail. Privacy does not depend on it.
+    error
+        The average error of one teacher. A number is taken to hold for chunks of the size that the plan comes to:
+        check it there. A learning curve {records: error}, measured on public or synthetic data, is not used for chunks
+        smaller than its smallest size. Without it and without `vc_dimension`, teachers are taken to be always right:
+        what is hopeless then is hopeless for every learner.
+    vc_dimension
+        Instead of `error`: the VC dimension of a binary class over which the learner minimises training errors.
+    best_error
+        The error of the best classifier of that class.
+    classes
+        The number of classes.
+    teachers
+        The number of teachers; the smallest that is enough unless given.
+    proposer_error
+        The share of queries for which a wrong label is proposed. With it there is a row for confirmations.
+
+    Returns
+    -------
+    The plan.
     """
     made = Plan(
         records=validate.whole("records", records, at_least=1, remedy="say how many private records there are"),
         queries=_queries(queries),
         epsilon=_epsilon(epsilon),
         delta=validate.number("delta", delta, at_least=1e-25, below=1, remedy="use about 1/n², e.g. 1e-10 for 1e5"),
-        beta=validate.number("beta", beta, at_least=1e-12, below=1, remedy="use a small probability such as 0.05"),
+        failure_probability=validate.number(
+            "failure_probability",
+            failure_probability,
+            at_least=1e-12,
+            below=1,
+            remedy="use a small probability such as 0.05",
+        ),
         error=_error(error),
         vc_dimension=_dimension(vc_dimension, error, classes),
         best_error=_best(best_error, vc_dimension),
@@ -260,7 +349,7 @@ def _setting(made: Plan) -> Setting:
         queries=made.queries,
         epsilon=made.epsilon,
         delta=made.delta,
-        beta=made.beta,
+        failure_probability=made.failure_probability,
         curve=curve,
         vc_dimension=made.vc_dimension,
         best_error=made.best_error,

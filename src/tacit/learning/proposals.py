@@ -1,6 +1,6 @@
-"""Labels proposed for teachers to confirm: by a model that was there before, then by students of what was confirmed.
+"""Propose labels for teachers to confirm: first by a given model, then by students of what was confirmed.
 
-A proposal depends on public records, on a model that owes nothing to the private records, and on answers that were
+A proposal depends on public records, on a model that was made without the private records, and on answers that were
 released already. So do the order of the questions and the rounds: what they cost is what the confirmations cost.
 """
 
@@ -19,13 +19,19 @@ from .mechanisms import ConfirmSession
 from .students import fitting
 
 _FIRST_ROUND = 32
-"""Questions before the first student takes over; every further round asks as many as there were before."""
+"""The number of queries in the first round; every further round asks as many as all rounds before."""
 
 
 class Proposer:
-    """The labels that a model proposes for public records, and those of students once some were confirmed.
+    """Proposes labels for public records: those of a model, and once some were confirmed, those of students.
 
-    `error` is the share of wrong ones by its own account, 1 less its mean chance; without chances a fifth is assumed.
+    Attributes
+    ----------
+    labels
+        The model's labels, as class numbers.
+    error
+        The expected share of wrong labels: 1 minus the model's mean probability of its labels, or a fifth if it gives
+        no probabilities.
     """
 
     def __init__(self, model: Any, public: NDArray[np.float64], classes: NDArray[Any], student: Any) -> None:
@@ -76,7 +82,7 @@ def confirmed(
     done: Answers,
     note: Callable[[Answers], None],
 ) -> Answers:
-    """All points asked about, with a confirmed class or None, the surest first, until the session has stopped.
+    """Ask about points, the surest proposals first, until the session stops; return each with its answer.
 
     `counts` has a row for each of `points`, `done` is what an earlier run has noted; each round is noted as it ends.
     """

@@ -1,4 +1,4 @@
-"""Which public records to ask about: all of them, or one for each cluster. Public data alone decides, so it is free."""
+"""The public records to ask about: all, or one of each cluster. This uses public data only, so it is free."""
 
 from __future__ import annotations
 
@@ -14,9 +14,22 @@ from ..core import validate
 
 
 def medoids(X: NDArray[Any], *, clusters: int, random_state: Any = None) -> NDArray[np.int64]:  # noqa: N803
-    """The places, in order, of the points closest to the centres of their k-means clusters; fewer where points repeat.
+    """The points closest to the centres of their k-means clusters.
 
-    Answers about them reach furthest in a graph of neighbours, so a student that propagates needs few.
+    Answers about them reach furthest in a graph of neighbours, so a student that propagates labels needs few.
+
+    Parameters
+    ----------
+    X
+        The points.
+    clusters
+        The number of clusters. There are fewer medoids if points repeat.
+    random_state
+        The seed of k-means.
+
+    Returns
+    -------
+    The places of the medoids, in order.
     """
     clusters = validate.whole("clusters", clusters, at_least=1, remedy="say how many queries may be asked")
     if clusters >= len(X):

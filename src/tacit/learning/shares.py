@@ -1,4 +1,4 @@
-"""How one fit splits its budget: for the number of records and for classes, where these are read, and for answers."""
+"""How one fit divides its budget among the number of records, the classes and the answers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .mechanisms import Mechanism
 ANSWERS = "PrivateClassifier.fit"
 COUNT = "PrivateClassifier.fit, the number of records with noise"
 CLASSES = "PrivateClassifier.fit, the classes with noise"
-"""What entries of a ledger pay for."""
+"""What the entries of a ledger are called."""
 
 _COUNT = 100
-"""One part of so many of ε buys the number of records, where that says how many teachers there are."""
+"""ε divided by this pays for the number of records, if that decides the number of teachers."""
 _CLASSES_EPSILON, _CLASSES_DELTA = 20, 10
-"""One part of so many of ε, and of δ, buys the classes, where nobody named them."""
+"""ε and δ divided by these pay for the classes, if nobody named them."""
 LEAST = 1e-7
-"""The least ε of which a share still buys anything."""
+"""The smallest ε whose shares are of any use."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shares:
-    """The parts of (ε, δ); a mechanism that the caller has made has a cost of its own.
+    """The parts of (ε, δ). A mechanism that the caller has made has a cost of its own.
 
-    ε, from `least` on, and δ may be numbers of any type: they become floats before they are shared out.
+    ε, at least `least`, and δ may be numbers of any type; they become floats before they are divided.
     """
 
     epsilon: float
@@ -61,13 +61,13 @@ class Shares:
         return (self.epsilon / _CLASSES_EPSILON, self.delta / _CLASSES_DELTA) if self.finding else (0.0, 0.0)
 
     def search(self, *, label_private: bool) -> Search:
-        """For classes: a record more changes one count, a label that is changed two."""
+        """The search for classes. One more record changes one count, a changed label two."""
         epsilon, delta = self.classes
         return Search(epsilon=epsilon, delta=delta, changed=2 if label_private else 1)
 
     @property
     def left(self) -> tuple[float, float]:
-        """The ε that is left for the error estimate and the mechanism, and the δ."""
+        """The ε and δ that are left for the error estimate and the mechanism."""
         epsilon, delta = self.classes
         return (
             down(down(self.epsilon - self.count) - epsilon) if self.counting or self.finding else self.epsilon,
@@ -76,14 +76,14 @@ class Shares:
 
     @property
     def whole(self) -> tuple[float, float]:
-        """All that one fit costs."""
+        """The whole cost of one fit."""
         if self.mechanism is None:
             return self.epsilon, self.delta
         epsilon, delta = self.classes
         return _sum(self.mechanism.epsilon, self.count, epsilon), _sum(self.mechanism.delta, delta)
 
     def costs(self, neighbours: str) -> list[Cost]:
-        """What a ledger is to pay, in order; the answers come last."""
+        """The costs for the ledger, in order; the answers come last."""
         parts = list(self._read())
         answers = self if self.mechanism is None else self.mechanism
         epsilon, delta = _exact(answers.epsilon), _exact(answers.delta)
@@ -102,7 +102,7 @@ class Shares:
 
 
 def _sum(first: float, *others: float) -> float:
-    """Rounded up; what is 0 changes nothing."""
+    """The sum, rounded up; adding 0 changes nothing."""
     total = float(first)
     for amount in others:
         total = up(total + amount) if amount else total

@@ -1,4 +1,4 @@
-"""Teachers and students in files, by skops: nothing is unpickled, and types that nobody vouched for are refused."""
+"""Teachers and students in files, by skops: nothing is unpickled, and types that nobody trusts are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCHEMA = "schema.json"
 
 
 def needed() -> Any:
-    """skops, or what to install."""
+    """The package skops; raises if it is not installed."""
     try:
         import skops.io
     except ImportError:
@@ -78,7 +78,7 @@ def _untrusted(what: str, unknown: Sequence[str]) -> InputError:
 
 
 def publish(path: Path, estimator: Any) -> tuple[str, ...]:
-    """Store what may leave; returns the types that whoever loads it has to list as trusted."""
+    """Store what may be published; return the types that must be trusted to load it."""
     skops = needed()
     try:
         content: bytes = skops.dumps(estimator)
@@ -95,9 +95,9 @@ def publish(path: Path, estimator: Any) -> tuple[str, ...]:
 
 
 def _impersonal(content: bytes) -> bytes:
-    """What skops has written, with its parts numbered in order, and no time.
+    """What skops has written, with its parts numbered in order, and without a time.
 
-    It names parts by where they lay in memory, which depends on all that was there before, private records included.
+    skops names parts by their addresses in memory, which depend on all that was there before, private records included.
     """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}

@@ -23,26 +23,36 @@ from .votes import ABSTAIN, vote_counts
 _QUERIES_AT_ONCE = 10_000
 
 Teacher = tuple[NDArray[np.int64], Any]
-"""The classes that occur in a chunk, as their numbers, and what was trained to tell them apart if there are several."""
+"""The numbers of the classes in a chunk, and the estimator that tells them apart if there are several."""
 
 
 class Teachers:
-    """`n_teachers` clones of a classifier, each trained on its own chunk of the private records.
+    """Clones of a classifier, each trained on its own chunk of the private records.
 
     A record's chunk is decided by a keyed hash of its id, or of its features and label where it has none, so that
     adding or removing one record changes one chunk. A teacher depends on the set of records in its chunk, the key and
     its own number: not on their order, nor on other chunks. Records with one id fall into one chunk, so with ids of
-    people "one record" may be read as "one person"; without ids, equal records do.
+    people "one record" may be read as "one person"; without ids, equal records fall into one chunk.
 
-    `classes` is what can be voted for, in the order of the counts. It must come from public knowledge: which classes
-    occur among private records is private. Teachers see the classes of their chunk, numbered from 0. A chunk with one
-    class always votes for it; an empty one abstains, or votes for `default`. `random_state` of the estimator, and of
-    what it holds, is set from the key and the teacher's number.
+    Teachers see the classes of their chunk, numbered from 0. The `random_state` of the estimator, and of its parts, is
+    set from the key and the teacher's number. Errors while training may depend on private records: do not publish them.
 
-    `key` is 32 bytes, from the operating system's generator unless given. Privacy does not rest on it, but who knows it
-    can aim records at a chunk. `trusted` names types that stored teachers may hold beyond those that skops trusts.
-
-    Errors while training go to the owner of the data and may depend on it: do not publish them.
+    Parameters
+    ----------
+    estimator
+        The classifier to clone.
+    n_teachers
+        The number of teachers.
+    key
+        32 bytes, from the operating system's generator unless given. Privacy does not rest on it, but somebody who
+        knows it can aim records at a chunk.
+    classes
+        What can be voted for, in the order of the counts. It must come from public knowledge: which classes occur among
+        private records is private.
+    default
+        The vote of a teacher whose chunk is empty; None abstains. A chunk with one class always votes for that class.
+    trusted
+        Names of types that stored teachers may hold beyond those that skops trusts.
     """
 
     def __init__(
@@ -80,10 +90,25 @@ class Teachers:
         folder: Path | str | None = None,
         advance: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """Train one teacher for each chunk of the private records; `advance` hears of each that is done.
+        """Train one teacher for each chunk of the private records.
 
-        With a folder, which must be as private as the records, each teacher is stored as soon as it is trained, and a
-        later call for the same task trains only those that are missing.
+        Parameters
+        ----------
+        X, y
+            The private records and their labels.
+        ids
+            Whose each record is; records with one id fall into one chunk.
+        engine
+            Where to train: "local", or the address of a Dask or Ray cluster.
+        folder
+            A folder that must be as private as the records. Each teacher is stored there as soon as it is trained, and
+            a later call for the same task trains only those that are missing.
+        advance
+            Called with a line after each teacher.
+
+        Returns
+        -------
+        The teachers.
         """
         records, labels = features("X", X), self._labels(y)
         names = None if ids is None else list(ids)
@@ -111,7 +136,21 @@ class Teachers:
         engine: str = "local",
         advance: Callable[[str], None] = lambda _: None,
     ) -> NDArray[np.int32]:
-        """Every teacher's vote on public queries (queries × teachers): the number of a class, or `ABSTAIN`."""
+        """The vote of every teacher on public queries.
+
+        Parameters
+        ----------
+        X
+            The queries.
+        engine
+            Where to compute: "local", or the address of a Dask or Ray cluster.
+        advance
+            Called with a line about the progress.
+
+        Returns
+        -------
+        An array (queries × teachers) of class numbers, or `ABSTAIN`.
+        """
         if self._teachers is None:
             raise InputError("teachers", "none", requirement="must be trained to vote", remedy="call fit first")
         queries = used(features("X", X))
@@ -161,7 +200,21 @@ class Teachers:
         engine: str = "local",
         advance: Callable[[str], None] = lambda _: None,
     ) -> NDArray[np.int64]:
-        """How many teachers vote for each class (queries × classes); private, for a mechanism to answer from."""
+        """The number of teachers that vote for each class. Private: only for a mechanism to answer from.
+
+        Parameters
+        ----------
+        X
+            The queries.
+        engine
+            Where to compute: "local", or the address of a Dask or Ray cluster.
+        advance
+            Called with a line about the progress.
+
+        Returns
+        -------
+        An array (queries × classes) of counts.
+        """
         votes = self.votes(X, engine=engine, advance=advance)
         parts = range(0, max(1, len(votes)), _QUERIES_AT_ONCE)
         counted = [vote_counts(votes[start : start + _QUERIES_AT_ONCE], classes=len(self.classes)) for start in parts]
@@ -177,7 +230,7 @@ class Teachers:
         engine: str,
         advance: Callable[[str], None],
     ) -> list[Teacher]:
-        """One teacher for each chunk: those that the folder holds, and the others."""
+        """One teacher for each chunk: read from the folder, or trained."""
         key = self._key(place)
         rows, digest = chunks(records, labels, ids=names, key=key, n_chunks=self.n_teachers)
         present = [np.unique(labels[chunk]) for chunk in rows]

@@ -1,4 +1,4 @@
-"""What a plan says of each mechanism: one sentence, and for one that is hopeless why, and what would help."""
+"""The verdict of a plan on each mechanism, in one sentence; for a hopeless one, why, and what would help."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .mechanisms.setting import Run, Setting
 
 
 def verdict(kind: Kind, run: Run, needed: int | None, expected: tuple[float, float] | None, setting: Setting) -> str:
-    """Feasible, an estimate or hopeless; `needed` teachers, and the answers `expected` by the vote model."""
+    """The sentence, from the teachers `needed` and the answers `expected` by the model of votes."""
     size, m, wrong = setting.records // run.teachers, setting.queries, f"{100 * run.error:.3g} %"
     if run.hard is not None:
         promise = f"{run.teachers} teachers of {size} records answer at least {m - run.hard} of {m} queries rightly"
@@ -24,7 +24,7 @@ def verdict(kind: Kind, run: Run, needed: int | None, expected: tuple[float, flo
                 f"An estimate, no promise: about {promise}, {condition}; a table for this budget is not stored but "
                 "searched for when it is run, within a minute, and proven then."
             )
-        return f"Feasible: {promise}, except with probability {setting.beta:.10g}, {condition}."
+        return f"Feasible: {promise}, except with probability {setting.failure_probability:.10g}, {condition}."
     if 3 * run.error >= 1:
         why = f"of teachers with {size} records no error below {wrong} is known, and a third is too much"
     elif obstacle := kind.obstacle(run, needed, setting):
@@ -45,7 +45,7 @@ def verdict(kind: Kind, run: Run, needed: int | None, expected: tuple[float, flo
 
 
 def _help(kind: Kind, needed: int | None, setting: Setting) -> str:
-    """What would make it feasible, tried by doubling and halving one thing at a time."""
+    """What would make the plan feasible, found by doubling or halving one input at a time."""
     rough = replace(setting, rough=True)
 
     def kept(changed: Setting) -> bool:

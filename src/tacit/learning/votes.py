@@ -1,4 +1,4 @@
-"""Votes of teachers, counted: whole numbers, one row a query and one column a class."""
+"""Counts of teachers' votes: whole numbers, a row for each query and a column for each class."""
 
 from __future__ import annotations
 
@@ -13,13 +13,25 @@ _LARGEST_COUNT = 2**40
 """Beyond this, a count with noise might not fit into 64 bits."""
 
 ABSTAIN = -1
-"""The vote of a teacher that casts none, such as one whose chunk is empty."""
+"""The vote of a teacher that abstains, such as one whose chunk is empty."""
 
 _COUNTS = "pass vote_counts(votes, classes=…)"
 
 
 def vote_counts(votes: ArrayLike, *, classes: int) -> NDArray[np.int64]:
-    """How many teachers vote for each class, from votes (queries × teachers) in 0 … classes − 1 or `ABSTAIN`."""
+    """Count the votes for each class.
+
+    Parameters
+    ----------
+    votes
+        An array (queries × teachers) of class numbers 0 … classes − 1, or `ABSTAIN`.
+    classes
+        The number of classes.
+
+    Returns
+    -------
+    An array (queries × classes) of counts.
+    """
     if isinstance(classes, bool) or not isinstance(classes, int | np.integer) or not 1 <= classes <= 2**20:
         raise InputError(
             "classes", classes, requirement="must be a whole number from 1 to 2**20", remedy="say how many classes"
@@ -50,24 +62,43 @@ def checked_counts(counts: ArrayLike, *, dimensions: int = 2) -> NDArray[np.int6
 
 
 def winners(counts: ArrayLike) -> NDArray[np.int64]:
-    """The class with the most votes for each query; of equals, the first."""
+    """The class with the most votes for each query; the first one in a tie.
+
+    Parameters
+    ----------
+    counts
+        The counts of votes, a row for each query.
+
+    Returns
+    -------
+    A class number for each query.
+    """
     first: NDArray[np.int64] = np.argmax(checked_counts(counts), axis=1).astype(np.int64)
     return first
 
 
 def votes_to_flip(counts: ArrayLike) -> NDArray[np.int64]:
-    """How many votes may change, whichever they are, before one more could change the winner, for each query.
+    """The number of votes that may change, whichever they are, before one more could change the winner.
 
     d = max(0, ⌈(n₁ − n₂)/2⌉ − 1), n₁ ≥ n₂ the two largest counts. If one vote changes, d changes by at most 1; if the
     winner changes with it, d is 0 before and after (docs/proofs/accounting.md, lemma 1). The distance printed in the
     paper, n₁ − n₂ − 1, changes by 2.
+
+    Parameters
+    ----------
+    counts
+        The counts of votes, a row for each query.
+
+    Returns
+    -------
+    A number for each query.
     """
     distance: NDArray[np.int64] = np.maximum(0, (leads(checked_counts(counts)) + 1) // 2 - 1)
     return distance
 
 
 def leads(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """By how many votes the winner leads over the next class, for each query; a single class over none."""
+    """The lead of the winner over the next class, in votes, for each query; a single class leads over 0."""
     ordered = np.sort(np.concatenate([np.zeros((len(counts), 1), dtype=np.int64), counts], axis=1), axis=1)
     lead: NDArray[np.int64] = ordered[:, -1] - ordered[:, -2]
     return lead

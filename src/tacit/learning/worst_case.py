@@ -1,17 +1,18 @@
-"""The worst adversary of a table of chances, played: what the certificate says is lost, an attack gains.
+"""The worst adversary of a table of probabilities, played as an attack.
 
-The certificate's W_j(y) is the value of the game with j refusals left, y being exp(ε) times how much likelier the
-answers so far are for the other data set. In each state the attack asks what attains the maximum of the recursion. It
-believes a mechanism neither how many refusals end a session nor how rarely a label comes out where one vote decides:
-both are seen in sessions, and W is solved for what was seen. Two
-sessions, one for each of two neighbouring data sets, are asked the same and get coins that fall alike; every chance
-they ask for is on the record, so each transcript comes with its two exact likelihoods. Refusals are made as frequent
-as W says that they matter, and weighted: of a table that is as tight as its certificate, nearly every game then counts
-the same. A mean of (1 − exp(ε)·Q/P)⁺ over games of weight P is at most δ(ε): a lower confidence limit on it that
-exceeds δ shows a loss above ε. Chances are read, not estimated, so this takes hundreds of games instead of millions.
+The certificate's W_j(y) is the value of the game with j refusals left, where y is exp(ε) times how much likelier the
+answers so far are for the other data set. In each state the attack asks the query that attains the maximum of the
+recursion. It does not believe a mechanism how many refusals end a session, nor how rarely a label is released where
+one vote decides: it observes both in sessions, and solves for the W of what it observed.
 
-It takes a refusal to be what the coin decides, and nothing else to be random; where a session is seen to do otherwise
-the game counts for nothing.
+Two sessions, one for each of two neighbouring data sets, get the same queries and the same coins. Every probability
+that they ask for is recorded, so each transcript comes with its two exact likelihoods. Refusals are made as frequent as
+they matter by W, and weighted; for a table that is as tight as its certificate, nearly every game then counts the same.
+The mean of (1 − exp(ε)·Q/P)⁺ over games of weight P is at most δ(ε), so a lower confidence limit on it that exceeds δ
+shows a loss above ε. Probabilities are read, not estimated, so this takes hundreds of games instead of millions.
+
+The attack assumes that a coin decides each refusal and that nothing else is random. If a session is seen to do
+otherwise, the game counts for nothing.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ _PILOT = 8
 _LONGEST = 10_000
 """Queries of one game at most: a broken session might never stop."""
 _ROOM = 2.0
-"""Gains are counted up to so many times their median in the pilot: a table that is broken may make some huge."""
+"""Gains are capped at this many times their median in the pilot: a broken table may make some huge."""
 
 
 def worst_case_attack(
     mechanism: Tabled, *, runs: int = 100, failure_probability: float = 1e-3, seed: int = 0
 ) -> Attack:
-    """The privacy loss that the worst adversary's games show, with a lower confidence limit."""
+    """Attack a table: the privacy loss that the worst adversary's games show, with a lower confidence limit."""
     runs = validate.whole("runs", runs, at_least=10, remedy="play some hundred games")
     alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
     adversary = _Adversary(mechanism, np.random.default_rng(seed))
@@ -69,11 +70,11 @@ def worst_case_attack(
         gains = np.minimum(adversary.gains(shown, games=runs), most)  # less than was gained, never more
         low = shown if most * sampled_mean_lower(gains / most, failure_probability=alpha) > mechanism.delta else 0.0
     return Attack(
-        quantity=mechanism.guarantee().quantity,
+        quantity=mechanism.guarantee.quantity,
         value=shown,
         low=low,
         high=math.inf,
-        confidence=1 - alpha,
+        failure_probability=alpha,
         adversary=Adversary.ANY,
         method=f"worst adversary of the table ({runs} games, their likelihoods exact)",
     )
@@ -101,7 +102,7 @@ class _Adversary:
         self._queries = [*usual, *sorted(others, key=self._promise, reverse=True)[:_OTHERS]]
 
     def worth(self, left: int, y: float) -> float:
-        """W with so many refusals left."""
+        """W with `left` refusals left."""
         if y < 1:
             return 1 - y + y * self.worth(left, 1 / y) if y > 0 else 1.0
         cell, values = bisect_right(self._nodes, y), self._values[left]

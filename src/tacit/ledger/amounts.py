@@ -25,7 +25,13 @@ Number = int | float | Fraction | Decimal
 
 
 class Amount(NamedTuple):
-    """An amount of privacy, exactly."""
+    """An amount of privacy, exactly.
+
+    Attributes
+    ----------
+    epsilon, delta
+        The two parts of a budget or of a cost.
+    """
 
     epsilon: Decimal
     delta: Decimal
@@ -89,7 +95,7 @@ def _plain(value: Decimal) -> Decimal:
 
 
 def stored(text: object) -> Decimal:
-    """An amount as a record holds it; a cost below zero would be a refund, and there is none."""
+    """An amount as it is stored. None is below zero, as that would be a refund."""
     if not isinstance(text, str) or re.fullmatch(STORED, text) is None:
         raise ValueError("an amount that is no plain number ≥ 0")
     return Decimal(text)

@@ -1,7 +1,7 @@
-"""Anchors: the last record of a ledger, remembered outside of it. A ledger that no longer holds it was rolled back.
+"""Anchors: files outside a ledger that remember its last link. A ledger that no longer holds it was rolled back.
 
-An anchor moves after the record is on the ledger's disk and before the call that wrote it returns. So at every moment a
-true ledger holds what its anchors remember, whenever a process dies; and what was released is behind an anchor.
+An anchor moves after the link is on the ledger's disk and before the call that wrote the link returns. So a true ledger
+always holds what its anchors remember, whenever a process dies, and no answer is released before the anchor has moved.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ..runtime.files import write_whole
 
 
 class Mark(NamedTuple):
-    """A record: its number in the chain, and its digest."""
+    """A link: its id in the chain, and its digest."""
 
     id: int
     digest: str
 
 
 def remembered(path: str) -> Mark | None:
-    """What the anchor remembers; nothing, if there is none yet."""
+    """What the anchor remembers; None if it does not exist."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         mark = Mark(content["id"], content["digest"])
@@ -37,31 +37,72 @@ def remembered(path: str) -> Mark | None:
         return None
     except (KeyError, OSError, RecursionError, TypeError, ValueError):
         pass
+    if Path(path).is_dir():
+        raise InputError(
+            "the anchor",
+            path,
+            requirement="must be a file, not a folder",
+            remedy=f"name a file, e.g. {path}/anchor.json",
+        )
     raise InputError(
         "the anchor",
         path,
-        requirement="must be a file that holds the id and the digest of a record",
+        requirement="must be a file that holds the id and the digest of a ledger's link",
         remedy="name the right file, or delete it if you know that the ledger is the latest",
     )
 
 
+def check(path: str, before: Mark | None, *, new_ledger: bool, new_anchor: bool) -> None:
+    """Raise if the anchor cannot be used, before anything is created.
+
+    Parameters
+    ----------
+    path
+        The anchor.
+    before
+        What it remembered before anybody looked whether the ledger exists: a true ledger is there before its anchor.
+    new_ledger
+        Whether the ledger is to be created.
+    new_anchor
+        Whether the anchor may be created for a ledger that exists.
+    """
+    if before is not None and new_ledger:
+        raise InputError(
+            "the anchor",
+            path,
+            requirement="must not remember another ledger than the one that is to be created",
+            remedy="name another file for the anchor, or bring back the ledger that it remembers",
+        )
+    if not (new_ledger or new_anchor):
+        required(path)
+    elif before is None:
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(
+                "the anchor",
+                path,
+                requirement="must be a file in a folder that exists and can be written",
+                remedy="check its name, or make the folder",
+            )
+
+
 def required(path: str) -> Mark:
-    """What the anchor remembers, which must be there: one that was mistyped or taken away shows nothing."""
+    """What the anchor remembers. It must exist: one that was mistyped or taken away shows nothing."""
     mark = remembered(path)
     if mark is None:
         raise InputError(
             "the anchor",
             path,
-            requirement="must be a file that is there, unless it is to be new",
-            remedy="check its name, or bring it back; for a new one, new_anchor=True; in commands, --new-anchor",
+            requirement="must be a file that exists, unless it is to be new",
+            remedy="check its name, or bring it back; --new-anchor (in Python, new_anchor=True) makes a new one",
         )
     return mark
 
 
 def advance(path: str, mark: Mark) -> None:
-    """Remember this record, on the disk once this returns, unless the anchor remembers a later one.
+    """Remember this link, on the disk once this returns, unless the anchor remembers a later one.
 
-    A link stays one, and its target moves on: what lies elsewhere must not be left behind.
+    A symbolic link stays one, and its target is written: the anchor elsewhere must not be left behind.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -80,7 +121,7 @@ def advance(path: str, mark: Mark) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One process or thread at a time, so that no anchor moves back; on Windows, keep an anchor for each process."""
+    """Lock the folder, so that no anchor moves back. On Windows there is no such lock: keep one anchor a process."""
     if sys.platform == "win32":
         yield
         return

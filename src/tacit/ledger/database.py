@@ -22,7 +22,7 @@ from ..runtime.files import sync_folder
 from ..runtime.private_files import own_bytes
 from . import postgresql
 from .amounts import NOTHING, STORED, Amount
-from .records import SCHEMA, as_columns, canonical, now, opening
+from .entries import SCHEMA, as_columns, canonical, now, opening
 
 TIMEOUT = 60.0
 """Seconds that a call waits for its turn before it gives up."""
@@ -71,7 +71,19 @@ def has_password(where: str) -> bool:
 
 
 def named_place(option: str, where: str | None, url_file: Path | None) -> str | None:
-    """The ledger that a command names, by itself or in a file; everyone on a machine can read what commands say."""
+    """The ledger that a command names.
+
+    Everyone on a machine can read the arguments of commands, so an address with a password must come from a file.
+
+    Parameters
+    ----------
+    option
+        The option that names the ledger, for error messages.
+    where
+        The path or address that was given.
+    url_file
+        A file with the address, instead of `where`.
+    """
     if where is not None and (url_file is not None or has_password(where)):
         raise InputError(
             option,
@@ -111,7 +123,7 @@ def _sqlalchemy() -> Any:
 
 @functools.cache
 def _tables() -> tuple[Any, Any, Any]:
-    """The ledger's one row, which is also what writers lock; the records; the owner's seals."""
+    """The ledger's one row, which writers lock; the links; the owner's seals."""
     sql = _sqlalchemy()
     metadata, kinds = sql.MetaData(), {"id": sql.BigInteger, "entry": sql.BigInteger, "number": sql.BigInteger}
 
@@ -119,7 +131,7 @@ def _tables() -> tuple[Any, Any, Any]:
         return [sql.Column(name, kinds.get(name, sql.Text), nullable=False) for name in names]
 
     def amount(name: str) -> list[Any]:
-        """No amount is below zero, so that no record gives back what was spent."""
+        """No amount is below zero, so that no entry gives back what was spent."""
         digits = f"typeof({name}) = 'text' AND {name} GLOB '[0-9]*' AND {name} NOT GLOB '*[^0-9.]*'"
         return [
             sql.CheckConstraint(f"{name} ~ '^{STORED}$'").ddl_if(dialect="postgresql"),
@@ -201,8 +213,8 @@ def _started(connection: Any, *, write: bool) -> None:
 def _turn(where: str) -> Iterator[None]:
     """The turn of one writer of a file, before SQLite is asked.
 
-    SQLite alone is unfair: its pauses grow, so that who has waited long asks least. Here they shrink. The lock is on
-    the folder, goes when the process does, and only orders writers: what keeps them apart is SQLite's own.
+    SQLite alone is unfair: its pauses grow, so that a process that has waited long asks least often. Here they shrink.
+    The lock is on the folder, goes when the process does, and only orders writers: SQLite's own lock keeps them apart.
     """
     if sys.platform == "win32":
         yield
@@ -295,11 +307,18 @@ def _connected(where: str) -> Any:
             time.sleep(random.uniform(0.01, 0.1))  # noqa: S311 — so that those who wait do not come back together
 
 
-def exists(where: str) -> bool:
-    """Whether there is a file, or the ledger's table."""
-    if "://" not in where:
-        return Path(where).exists()
-    with transaction(where, write=False) as connection:
+def exists(where: str | Path) -> bool:
+    """Whether a ledger is there.
+
+    Parameters
+    ----------
+    where
+        The path of an SQLite file, or the address of a PostgreSQL database.
+    """
+    place = place_of(where)
+    if "://" not in place:
+        return Path(place).exists()
+    with transaction(place, write=False) as connection:
         return bool(_sqlalchemy().inspect(connection).has_table(_tables()[0].name))
 
 
@@ -369,44 +388,44 @@ def state_in(connection: Any, *, lock: bool = False) -> dict[str, Any]:
 
 
 def rows_in(connection: Any) -> list[dict[str, Any]]:
-    """The records in order, their detail still text."""
+    """The links in order, their detail still as text."""
     table = _tables()[1]
     return [dict(row) for row in connection.execute(table.select().order_by(table.c.id)).mappings()]
 
 
 def row_in(connection: Any, identity: int) -> dict[str, Any] | None:
-    """One record, if it is there."""
+    """One link, if it is there."""
     table = _tables()[1]
     found = connection.execute(table.select().where(table.c.id == identity)).mappings().first()
     return None if found is None else dict(found)
 
 
-def append(connection: Any, record: Mapping[str, Any]) -> None:
-    """Add a record, and move the ledger's row on to it."""
-    sql, (states, records, _) = _sqlalchemy(), _tables()
-    row = {**record, "detail": canonical(record["detail"])}
+def append(connection: Any, link: Mapping[str, Any]) -> None:
+    """Add a link, and move the ledger's row on to it."""
+    sql, (states, links, _) = _sqlalchemy(), _tables()
+    row = {**link, "detail": canonical(link["detail"])}
     if connection.dialect.name == "postgresql":
-        fields = ", ".join(f"CAST(:{column.name} AS {column.type})" for column in records.columns)
+        fields = ", ".join(f"CAST(:{column.name} AS {column.type})" for column in links.columns)
         connection.execute(sql.text(f"SELECT {postgresql.APPEND}(ROW({fields})::tacit_records)"), row)
         return
-    connection.execute(records.insert(), row)
-    moved = {name: record[name] for name in ("digest", "spent_epsilon", "spent_delta")}
-    connection.execute(states.update(), {"last": record["id"], **moved})
+    connection.execute(links.insert(), row)
+    moved = {name: link[name] for name in ("digest", "spent_epsilon", "spent_delta")}
+    connection.execute(states.update(), {"last": link["id"], **moved})
 
 
 def seals_in(connection: Any) -> dict[int, str]:
-    """The owner's seals by the records under them."""
+    """The owner's seals, by the ids of the links that they seal."""
     table = _tables()[2]
     return {row.id: row.seal for row in connection.execute(table.select().order_by(table.c.id))}
 
 
 def add_seal(connection: Any, identity: int, seal: str) -> None:
-    """Which in PostgreSQL is for the owner of the table alone."""
+    """Add a seal; in PostgreSQL only the owner of the table may."""
     connection.execute(_tables()[2].insert(), {"id": identity, "seal": seal})
 
 
 def column_names() -> list[str]:
-    """What a record holds, in order."""
+    """The fields of a link, in order."""
     return list(_tables()[1].columns.keys())
 
 

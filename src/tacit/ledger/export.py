@@ -12,11 +12,11 @@ from typing import Any
 from ..core.errors import InputError
 from ..runtime.files import one_file, write_whole
 from .database import column_names
-from .records import canonical
+from .entries import canonical
 
 
 def write_export(read: Callable[[], dict[str, Any]], path: str | Path, *, kept: Iterable[str]) -> None:
-    """What `Ledger.to_dict` reads, as `.json` or as `.csv` with one line a record, but never over what is `kept`."""
+    """Write what `read` returns as `.json`, or as `.csv` with a line for each link, but never over a file in `kept`."""
     target = Path(path).resolve()
     if target.suffix not in (".json", ".csv"):
         raise InputError("the export", str(path), requirement="must end in .json or .csv", remedy="say which you want")
@@ -40,10 +40,10 @@ def write_export(read: Callable[[], dict[str, Any]], path: str | Path, *, kept: 
         ) from None
 
 
-def _table(records: list[dict[str, Any]]) -> str:
+def _table(links: list[dict[str, Any]]) -> str:
     buffer = io.StringIO(newline="")
-    table = csv.DictWriter(buffer, fieldnames=list(records[0] | dict.fromkeys(column_names())))
+    table = csv.DictWriter(buffer, fieldnames=list(links[0] | dict.fromkeys(column_names())))
     table.writeheader()
-    for record in records:
-        table.writerow({**record, "detail": canonical(record["detail"]) if "detail" in record else ""})
+    for link in links:
+        table.writerow({**link, "detail": canonical(link["detail"]) if "detail" in link else ""})
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""The ledger itself: a budget and what was spent of it."""
+"""The ledger itself: a budget, and the entries of what was spent."""
 
 from __future__ import annotations
 
@@ -14,33 +14,43 @@ from typing import Any
 from ..core import validate
 from ..core.errors import BudgetSpentError, InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
-from . import amounts, anchor, database, records
+from . import amounts, database, entries
+from . import anchor as anchors
 from .amounts import Amount, Number
 from .anchor import Mark
+from .entries import Entry, Note
 from .export import write_export
-from .records import Entry, Note
 
 _meeting = threading.Lock()
-"""Whoever notes what was met holds it: one for all ledgers, since an object with a lock of its own cannot travel."""
+"""Guards `Ledger._seen`: one lock for all ledgers, since an object with a lock of its own cannot be pickled."""
 if hasattr(os, "register_at_fork"):  # a child does not begin with a lock that nobody will open
     os.register_at_fork(before=_meeting.acquire, after_in_parent=_meeting.release, after_in_child=_meeting.release)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """A budget and what was spent of it; made by `Ledger.open`.
+    """A privacy budget and what was spent of it. Open or create one with `Ledger.open`.
 
-    No connection outlives a call: a ledger may be used by many threads and processes, forked, and pickled.
+    No connection outlives a call, so a ledger may be shared by threads and processes, forked, and pickled.
+
+    Attributes
+    ----------
+    where
+        The path of the SQLite file, or the address of the PostgreSQL database. It may hold a password.
+    budget
+        The ε and δ that may be spent in all.
+    origin
+        The digest of the first link of the chain. It tells this ledger from every other, even of the same budget.
+    anchors
+        Files outside the ledger that remember its last link; see `anchored`.
     """
 
     where: str = field(repr=False)  # may hold a password
     budget: Amount
     origin: str
-    """The digest of its first record, which tells it from every other ledger, also of the same budget."""
     anchors: tuple[str, ...] = ()
-    """Files that remember the last record; see `anchored`."""
     _seen: list[Mark] = field(default_factory=list, repr=False, compare=False)
-    """The last record that this object has met, if any: nobody may bring back an earlier ledger under its hands."""
+    """The last link that this object has read or written: an earlier ledger that is brought back is refused."""
 
     @classmethod
     def open(
@@ -52,11 +62,28 @@ class Ledger:
         anchor: str | Path | None = None,
         new_anchor: bool = False,
     ) -> Ledger:
-        """The ledger in this SQLite file, or at this address `postgresql://USER:PASSWORD@HOST/DATABASE`.
+        """Open a ledger, or create it with the budget given.
 
-        A new one is created with the budget given. One that exists keeps its budget: a different one is refused, and
-        so is a ledger whose records are not as they were written, or that no longer holds what `anchor` remembers. An
-        anchor that is not there is made with a new ledger; for one that exists, only with `new_anchor`.
+        Parameters
+        ----------
+        where
+            The path of an SQLite file, or an address `postgresql://USER:PASSWORD@HOST/DATABASE`.
+        epsilon, delta
+            The budget of a new ledger. Leave both out to open one that exists, which keeps its budget.
+        anchor
+            A file outside the ledger that remembers its last link. It is created with a new ledger.
+        new_anchor
+            Create the anchor for a ledger that exists, if it is not there.
+
+        Returns
+        -------
+        The ledger, once its whole chain has been checked.
+
+        Raises
+        ------
+        InputError
+            If the ledger does not exist and no budget is given, if it has another budget, if somebody edited it, or if
+            it no longer holds what the anchor remembers.
         """
         place = database.place_of(where)
         if (epsilon is None) != (delta is None):
@@ -67,20 +94,24 @@ class Ledger:
                 remedy="pass delta=0 for pure differential privacy",
             )
         wanted = None if epsilon is None else amounts.budget(epsilon, delta)
+        file = "" if anchor is None else str(Path(anchor).absolute())
+        before = anchors.remembered(file) if file else None
         new = not database.exists(place)
-        if new:
-            if wanted is None:
-                raise InputError(
-                    "the ledger",
-                    database.name_of(place),
-                    requirement="must exist unless it is opened with a budget",
-                    remedy="check its name, or make a new one: epsilon and delta; in commands, --new-ledger",
-                )
+        if new and wanted is None:
+            raise InputError(
+                "the ledger",
+                database.name_of(place),
+                requirement="must exist unless it is opened with a budget",
+                remedy="check its name; to make a new one, pass epsilon and delta (tacit learn: --new-ledger)",
+            )
+        if file:
+            anchors.check(file, before, new_ledger=new, new_anchor=new_anchor)
+        if new and wanted is not None:
             database.create(place, wanted)
         with database.transaction(place, write=False) as connection:
             found = database.state_in(connection)
-            records.head(found, database.row_in(connection, found["last"]), ledger=database.name_of(place))
-        opened = cls(where=place, budget=records.amount_in(found), origin=records.opening(found)["digest"])
+            entries.head(found, database.row_in(connection, found["last"]), ledger=database.name_of(place))
+        opened = cls(where=place, budget=entries.amount_in(found), origin=entries.opening(found)["digest"])
         if wanted is not None and wanted != opened.budget:
             raise InputError(
                 f"the budget of {database.name_of(place)}",
@@ -94,46 +125,88 @@ class Ledger:
         return opened
 
     def anchored(self, path: str | Path, *, new: bool = False) -> Ledger:
-        """The same ledger, whose last record the file at `path` remembers from now on, next to other anchors.
+        """Add an anchor: a file that remembers the ledger's last link from now on.
 
-        It must be there and remember a record of this ledger: else the ledger was rolled back, or is another. With
-        `new`, one that is not there is made. It is checked whenever the ledger is read or written, and moves on before
-        `spend` or `note` returns. Keep it where the ledger's backups do not reach; a link to it is followed.
+        The anchor is checked whenever the ledger is read or written, and moves on before `spend` or `note` returns.
+        Keep it where the ledger's backups do not reach.
+
+        Parameters
+        ----------
+        path
+            The anchor. It must exist, and the ledger must hold the link that it remembers; otherwise an earlier ledger
+            was brought back, or this is another one. If the path is a symbolic link, its target is written.
+        new
+            Create the anchor if it does not exist.
+
+        Returns
+        -------
+        The same ledger with one more anchor.
         """
         place = str(Path(path).absolute())
-        if new and anchor.remembered(place) is None:
+        if new and anchors.remembered(place) is None:
             state, _ = self._read()
-            anchor.advance(place, Mark(state["last"], state["digest"]))
+            anchors.advance(place, Mark(state["last"], state["digest"]))
         found = replace(self, anchors=(*self.anchors, place))
         state, _ = found._read()
         found._remember(Mark(state["last"], state["digest"]))
         return found
 
     def require(self, *, epsilon: Number, delta: Number = 0) -> None:
-        """Raise `BudgetSpentError` where `spend` would now; nothing is reserved."""
+        """Raise `BudgetSpentError` if `spend` would raise it now. Nothing is reserved."""
         self._covered(self.spent, amounts.cost(epsilon, delta))
 
     def spend(self, what: str, *, epsilon: Number, delta: Number = 0, detail: Mapping[str, Any] | None = None) -> Entry:
-        """Record a release before it is made. Once this returns, the entry survives a crash; then release.
+        """Add an entry for a release, before the release is made.
 
-        Raises `BudgetSpentError`, and records nothing, if the budget does not cover the cost. After any other error the
-        entry may or may not stand, and nothing may be released.
+        Once this returns, the entry survives a crash, and the release may be made.
+
+        Parameters
+        ----------
+        what
+            What is released, in one line.
+        epsilon, delta
+            The cost.
+        detail
+            Anything else that JSON can hold. It is stored in the clear: put nothing private into it. `neighbours` says
+            in what two data sets differ that ε and δ compare, if not in one record added or removed.
+
+        Returns
+        -------
+        The entry.
+
+        Raises
+        ------
+        BudgetSpentError
+            If the budget does not cover the cost. Nothing is spent. After any other error the entry may or may not
+            stand, and nothing may be released.
         """
         cost = amounts.cost(epsilon, delta)
-        what, detail = records.checked_what(what), records.checked_detail({} if detail is None else detail)
-        return records.entry_of(self._appended(None, None, what=what, cost=cost, detail=detail), self.budget)
+        what, detail = entries.checked_what(what), entries.checked_detail({} if detail is None else detail)
+        return entries.entry_of(self._appended(None, None, what=what, cost=cost, detail=detail), self.budget)
 
     def note(self, entry: Entry | int, detail: Mapping[str, Any], *, number: int | None = None) -> Note:
-        """Record something with an entry at no cost, e.g. answer `number` before it leaves.
+        """Add a note to an entry at no cost, e.g. an answer before it is released.
 
-        A number is taken once: who is refused must not answer. Without one, the note takes the next.
+        Parameters
+        ----------
+        entry
+            The entry, or its id.
+        detail
+            What to note, in the clear.
+        number
+            The number of the note, the next free one unless given. Each number can be taken once: a process that is
+            refused a number must not release the answer.
+
+        Returns
+        -------
+        The note.
         """
         place = entry.id if isinstance(entry, Entry) else entry
         place = validate.whole("entry", place, at_least=1, remedy="pass what spend() returned, or its id")
         if number is not None:
             number = validate.whole("number", number, at_least=1, remedy="count the answers from 1")
-        detail = records.checked_detail(detail)
-        return records.note_of(self._appended(place, number, what="note", cost=amounts.NOTHING, detail=detail))
+        detail = entries.checked_detail(detail)
+        return entries.note_of(self._appended(place, number, what="note", cost=amounts.NOTHING, detail=detail))
 
     @property
     def spent(self) -> Amount:
@@ -142,7 +215,7 @@ class Ledger:
         with database.transaction(self.where, write=False) as connection:
             state = self._state(connection, known)
         self._meet(Mark(state["last"], state["digest"]))
-        return records.spent_in(state)
+        return entries.spent_in(state)
 
     @property
     def remaining(self) -> Amount:
@@ -152,61 +225,75 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """All entries in order."""
         _, found = self._read()
-        return tuple(records.entry_of(record, self.budget) for record in _entries(found))
+        return tuple(entries.entry_of(link, self.budget) for link in _entries(found))
 
     def notes(self, entry: Entry | int | None = None) -> tuple[Note, ...]:
         """The notes of an entry, or all of them, in order."""
         place = entry.id if isinstance(entry, Entry) else entry
         _, found = self._read()
-        kept = (record for record in found if record["number"] and place in (None, record["entry"]))
-        return tuple(map(records.note_of, kept))
+        kept = (link for link in found if link["number"] and place in (None, link["entry"]))
+        return tuple(map(entries.note_of, kept))
 
     def verify(self) -> str:
-        """The digest of the last record, once the whole chain is found to be as it was written.
+        """Check the whole chain, and return the digest of its last link.
 
-        Who can write to the database can forge a whole chain: an anchor, or the owner's seals, show that, too.
+        Somebody who can write to the database can forge a whole chain. Anchors and the owner's seals show that, too.
         """
         state, _ = self._read()
         return str(state["digest"])
 
     def seal(self, key: bytes, *, first: bool = False) -> int:
-        """Vouch with the owner's key for every record that is there, once they are verified; the last one's id.
+        """Seal the chain with the owner's key, after checking it and all earlier seals.
 
-        All earlier seals must be of this key. Where there is none, the ledger may have been made anew, and is sealed
-        only with `first`; where there is one, `first` is refused.
+        Parameters
+        ----------
+        key
+            At least 32 bytes that nobody else knows.
+        first
+            Seal a ledger without seals. Such a ledger may have been made anew, so look at it first. Refused if there is
+            a seal already.
+
+        Returns
+        -------
+        The id of the last link, which is sealed together with all before it.
         """
-        key = records.checked_key(key)
+        key = entries.checked_key(key)
         known = self._known()
         with database.transaction(self.where, write=True) as connection:
             state = self._state(connection, known, lock=True)
-            found = records.chain(state, database.rows_in(connection), ledger=self._name)
+            found = entries.chain(state, database.rows_in(connection), ledger=self._name)
             seals = database.seals_in(connection)
-            last = self._last_sealed(key, seals, [records.opening(state), *found])
+            last = self._last_sealed(key, seals, [entries.opening(state), *found])
             if last is None and not first:
                 raise self._unsealed()
             if last is not None and first:
                 raise InputError(
                     f"the ledger {self._name}",
-                    f"seals up to record {last}",
+                    f"seals up to link {last}",
                     requirement="must hold none to be sealed for the first time",
                     remedy="seal it as any other: first=False; in commands, --sign",
                 )
             if state["last"] not in seals:
-                database.add_seal(connection, state["last"], records.seal_of(state["digest"], key))
+                database.add_seal(connection, state["last"], entries.seal_of(state["digest"], key))
         self._meet(Mark(state["last"], state["digest"]))
         return int(state["last"])
 
     def sealed(self, key: bytes) -> int:
-        """The last record for which this key vouches. It and all before it were there when the owner sealed them.
+        """Check all seals, and return the id of the last link that this key has sealed.
 
-        Raises `InputError` if any seal does not fit, or there is none. What no seal can show is that later records,
-        and seals of them, were taken away: an anchor does.
+        That link and all before it are as they were when the owner sealed them. A seal cannot show that later links and
+        their seals were taken away; an anchor can.
+
+        Raises
+        ------
+        InputError
+            If a seal does not fit the key, or there is none.
         """
-        key = records.checked_key(key)
+        key = entries.checked_key(key)
         with database.transaction(self.where, write=False) as connection:
             seals = database.seals_in(connection)
         state, found = self._read()
-        last = self._last_sealed(key, seals, [records.opening(state), *found])
+        last = self._last_sealed(key, seals, [entries.opening(state), *found])
         if last is None:
             raise self._unsealed()
         return last
@@ -215,54 +302,55 @@ class Ledger:
         return InputError(
             f"the ledger {self._name}",
             "no seal",
-            requirement="must hold one to be checked, or sealed again, with a key",
-            remedy="if you have sealed it before, it was made anew: spend nothing; if you never have, look at it, then "
-            "first=True; in commands, --sign-first",
+            requirement="must have been sealed before it can be checked, or sealed again, with a key",
+            remedy="if you sealed it before, somebody made it anew: spend nothing; if you never did, look at it, then "
+            "seal it with --sign-first (in Python, first=True)",
         )
 
     def _last_sealed(self, key: bytes, seals: Mapping[int, str], found: list[dict[str, Any]]) -> int | None:
         for place, seal in seals.items():
             known = isinstance(place, int) and 0 <= place < len(found) and isinstance(seal, str)
-            expected = records.seal_of(found[place]["digest"], key) if known else ""
+            expected = entries.seal_of(found[place]["digest"], key) if known else ""
             if not known or not hmac.compare_digest(seal.encode(errors="replace"), expected.encode()):
                 raise InputError(
-                    f"the seal of record {place} of {self._name}",
+                    f"the seal of link {place} of {self._name}",
                     seal,
-                    requirement="must be that of this key on this record",
+                    requirement="must be that of this key on this link",
                     remedy="check the key; if it is the owner's, the ledger was changed: spend nothing",
                 )
         return max(seals, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything a reviewer needs, in plain JSON types; docs/ledger.md says how to check the digests."""
+        """Everything that a reviewer needs, in plain JSON types; docs/ledger.md says how to check the digests."""
         state, found = self._read()
-        spent = records.spent_in(state)
+        spent = entries.spent_in(state)
         return {
-            "schema": records.SCHEMA,
+            "schema": entries.SCHEMA,
             "composition": "basic: costs are added",
             "neighbours": {
-                kind: {"entries": ids, **records.as_columns(total)}
-                for kind, (ids, total) in records.by_neighbours(_entries(found)).items()
+                kind: {"entries": ids, **entries.as_columns(total)}
+                for kind, (ids, total) in entries.by_neighbours(_entries(found)).items()
             },
-            "budget": records.as_columns(self.budget),
-            "spent": records.as_columns(spent),
-            "remaining": records.as_columns(self.budget - spent),
+            "budget": entries.as_columns(self.budget),
+            "spent": entries.as_columns(spent),
+            "remaining": entries.as_columns(self.budget - spent),
             "digest": state["digest"],
-            "clock_went_back": records.went_back([records.opening(state), *found]),
-            "records": [records.opening(state), *found],
+            "clock_went_back": entries.went_back([entries.opening(state), *found]),
+            "records": [entries.opening(state), *found],
         }
 
     def export(self, path: str | Path) -> None:
-        """Everything for a reviewer, as `.json` or as `.csv` with one line a record."""
+        """Write everything for a reviewer into a `.json` file, or a `.csv` file with one line for each link."""
         write_export(self.to_dict, path, kept=(self.where, *self.anchors))
 
+    @property
     def guarantee(self) -> Guarantee:
-        """What the budget promises about everything that was or will be recorded here.
+        """What the budget promises about all releases that have an entry here, now or later.
 
-        Nothing, where entries are about different neighbours: no two data sets are neighbours in both senses, and what
-        one entry bounds another may give away.
+        It promises nothing if entries are about different neighbours: no two data sets are neighbours in both senses,
+        and what one entry bounds another may give away.
         """
-        kinds = sorted({entry.neighbours for entry in self.entries()}) or [records.NEIGHBOURS]
+        kinds = sorted({entry.neighbours for entry in self.entries()}) or [entries.NEIGHBOURS]
         mixed, about = len(kinds) > 1, " or ".join(kinds)
         return Guarantee(
             quantity=f"privacy loss ε of all recorded releases together, at δ = {self.budget.delta:f}, {about}",
@@ -280,7 +368,7 @@ class Ledger:
                 ),
                 Assumption(text="nothing computed from the data was released without an entry", checked_by="caller"),
                 Assumption(
-                    text="nobody brought back an earlier ledger or made it anew (anchors and seals show it)",
+                    text="nobody brought back an earlier ledger or made a new one (anchors and seals show it)",
                     checked_by="caller",
                 ),
                 Assumption(text="the costs together never exceed the budget", checked_by="code"),
@@ -289,7 +377,7 @@ class Ledger:
         )
 
     def _covered(self, spent: Amount, cost: Amount) -> Amount:
-        """What is spent with this cost, or `BudgetSpentError`."""
+        """What is spent once this cost is added; raises `BudgetSpentError` if that exceeds the budget."""
         if not self.budget.covers(spent + cost):
             raise BudgetSpentError(
                 f"the budget of {self._name} must cover {cost}, "
@@ -300,78 +388,78 @@ class Ledger:
     def _appended(
         self, entry: int | None, number: int | None, *, what: str, cost: Amount, detail: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """One transaction: whoever holds the ledger's one row is alone, and what it reads is the latest."""
+        """Append a link in one transaction, which locks the ledger's one row and so reads the latest state."""
         known = self._known()
         with database.transaction(self.where, write=True) as connection:
             state = self._state(connection, known, lock=True)
             self._meet(Mark(state["last"], state["digest"]))
-            spent = self._covered(records.spent_in(state), cost)
+            spent = self._covered(entries.spent_in(state), cost)
             identity = int(state["last"]) + 1
-            record: dict[str, Any] = {
+            link: dict[str, Any] = {
                 "id": identity,
                 "entry": identity if entry is None else entry,
                 "number": 0 if entry is None else database.free_number(connection, self.where, entry, number),
                 "time": database.time_in(connection),
                 "what": what,
-                **records.as_columns(cost),
-                **records.as_columns(spent, prefix="spent_"),
+                **entries.as_columns(cost),
+                **entries.as_columns(spent, prefix="spent_"),
                 "detail": detail,
                 "previous": state["digest"],
             }
-            record["digest"] = records.digest_of(record)
-            database.append(connection, record)
-        self._remember(Mark(record["id"], record["digest"]))
-        return record
+            link["digest"] = entries.digest_of(link)
+            database.append(connection, link)
+        self._remember(Mark(link["id"], link["digest"]))
+        return link
 
     @property
     def _name(self) -> str:
         return database.name_of(self.where)
 
     def _read(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The ledger's row and all records, read in one moment, once they are found to belong together."""
+        """The ledger's row and all links, read at one moment, after checking that they belong together."""
         known = self._known()
         with database.transaction(self.where, write=False) as connection:
             state, rows = self._state(connection, known), database.rows_in(connection)
-        found = records.chain(state, rows, ledger=self._name)
+        found = entries.chain(state, rows, ledger=self._name)
         self._meet(Mark(state["last"], state["digest"]))
         return state, found
 
     def _known(self) -> list[tuple[str, Mark]]:
-        """What the ledger must hold. To be read before the ledger: what is remembered was on its disk before."""
-        marks = [(f"the anchor {path}", anchor.required(path)) for path in self.anchors]
+        """The links that the ledger must hold. Read them before the ledger: they were on its disk by then."""
+        marks = [(f"the anchor {path}", anchors.required(path)) for path in self.anchors]
         with _meeting:
             marks += [("this process", mark) for mark in self._seen]
         return marks
 
     def _meet(self, mark: Mark) -> None:
-        """Note a record that the ledger holds, unless a later one was met: threads read out of turn."""
+        """Remember a link that the ledger holds, unless a later one is known: threads may read out of turn."""
         with _meeting:
             if not self._seen or self._seen[0].id < mark.id:
                 self._seen[:] = [mark]
 
     def _remember(self, mark: Mark) -> None:
-        """Once the record is on the disk, and before anyone is told."""
+        """Move the anchors on, once the link is on the disk and before anybody is told of it."""
         self._meet(mark)
         for path in self.anchors:
-            anchor.advance(path, mark)
+            anchors.advance(path, mark)
 
     def _state(self, connection: Any, known: list[tuple[str, Mark]], *, lock: bool = False) -> dict[str, Any]:
-        """The ledger's row, once it fits its last record and holds what is known of it."""
+        """The ledger's row, after checking that it fits its last link and holds all links that are known."""
         state = database.state_in(connection, lock=lock)
-        records.head(state, database.row_in(connection, state["last"]), ledger=self._name)
-        first = records.opening(state)["digest"]
+        entries.head(state, database.row_in(connection, state["last"]), ledger=self._name)
+        first = entries.opening(state)["digest"]
         for who, mark in [("this process", Mark(0, self.origin)), *known]:
             row = {"digest": first} if mark.id == 0 else database.row_in(connection, mark.id)
             if row is None or row["digest"] != mark.digest:
                 raise InputError(
                     f"the ledger {self._name}",
-                    f"one that ends with record {state['last']}" if row is None else "another record there",
-                    requirement=f"must hold record {mark.id} that {who} remembers",
-                    remedy="an earlier one was brought back, or it is another: bring back the latest, spend nothing",
+                    f"one that ends with link {state['last']}" if row is None else "another link there",
+                    requirement=f"must hold link {mark.id} that {who} remembers",
+                    remedy="this is an earlier ledger, or another one: bring back the latest, and spend nothing",
                 )
         return state
 
 
 def _entries(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries among records."""
-    return [record for record in found if record["number"] == 0]
+    """The entries among the links."""
+    return [link for link in found if link["number"] == 0]

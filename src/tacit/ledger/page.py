@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.encoding import decoded
 from ..core.errors import InputError
-from ..core.guarantee import Comparison, decoded
+from ..core.guarantee import Comparison
 from ..runtime.private_files import own_bytes
 from .amounts import NOTHING
 from .anchor import remembered
-from .database import name_of
+from .database import exists, name_of
+from .entries import by_neighbours, neighbours_in, spent_in
 from .ledger import Ledger
-from .records import by_neighbours, neighbours_in, spent_in
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -30,11 +31,26 @@ def statement(
     sign: bool = False,
     sign_first: bool = False,
 ) -> Report:
-    """The report of `tacit ledger`: what was spent, what remains, and whether the records are as they were written.
+    """The report of `tacit ledger`: what was spent, what remains, and whether the chain is as it was written.
 
-    With an anchor, also that no earlier ledger was brought back; with the file of the owner's key, that nobody else
-    changed the records that it has sealed. `sign` seals those that are there, if earlier ones are sealed, and
-    `sign_first`, if none is. An anchor that is not there is made with `new_anchor`.
+    Parameters
+    ----------
+    where
+        The path of an SQLite file, or the address of a PostgreSQL database.
+    anchor
+        A file that remembers the ledger's last link, to check that no earlier ledger was brought back.
+    new_anchor
+        Create the anchor if it does not exist.
+    key
+        The file of the owner's key, to check that nobody else changed what it has sealed.
+    sign
+        Seal the whole chain with the key. It must have been sealed before.
+    sign_first
+        The same for a chain that was never sealed.
+
+    Returns
+    -------
+    The report.
     """
     from ..report import Report
 
@@ -46,76 +62,83 @@ def statement(
             remedy="name the file of the owner's key",
         )
     secret = None if key is None else own_bytes(key, "--key", remedy=_KEY)
+    if not exists(where):
+        raise InputError(
+            "WHERE",
+            name_of(str(where)),
+            requirement="must be a ledger that exists",
+            remedy="check its name; tacit learn makes a ledger, and so does Ledger.open in Python",
+        )
     before = None if anchor is None else remembered(str(anchor))
     ledger = Ledger.open(where, anchor=anchor, new_anchor=new_anchor)
     sealed = None if secret is None or sign_first else ledger.sealed(secret)  # by then, before anything is sealed now
     now = ledger.seal(secret, first=sign_first) if secret is not None and (sign or sign_first) else sealed
     content = ledger.to_dict()
-    records = content["records"]
-    entries = [record for record in records if record.get("number") == 0]
+    links = content["records"]
+    entries = [link for link in links if link.get("number") == 0]
     spent = spent_in(entries[-1]) if entries else NOTHING
     kinds = by_neighbours(entries)
     summary = [f"Entries: {len(entries)}. Spent: {spent}. Remaining: {ledger.budget - spent}."]
     if len(kinds) == 1:
-        summary.append(f"All entries are about the same thing, {next(iter(kinds))}, so their costs add up.")
+        summary.append(f"All entries compare data that differ in the same way, {next(iter(kinds))}: costs add up.")
     elif kinds:
         sums = "; ".join(f"about {kind}: {total}" for kind, (_, total) in kinds.items())
         summary.append(
-            f"The entries are about different things, so what was spent is no promise about any of them: {sums}. What "
-            "an entry about labels leaves open, features of records, may be published in full; an entry about records "
-            "counts for one changed label as one record replaced, up to twice its ε. Keep a ledger for each kind."
+            f"The entries compare data that differ in different ways, so what was spent promises nothing: {sums}. An "
+            "entry about labels allows features to be published in full; an entry about records counts for one changed "
+            "label as one record replaced, which may cost twice its ε. Keep a ledger for each kind."
         )
-    last = len(records) - 1
+    last = len(links) - 1
     summary.append(
-        f"All records, 0 to {last}, follow each other as they were written; the last digest is {content['digest']}."
+        f"The chain is as it was written: links 0 (the budget) to {last}, which are {len(entries)} entries and "
+        f"{last - len(entries)} notes. The last digest is {content['digest']}."
     )
     if now is not None:
         summary += _seals(sealed, now, last)
     if anchor is not None:
         summary.append(
-            f"The anchor {anchor} is new, and remembers record {last} from now on."
+            f"The anchor {anchor} is new, and remembers link {last} from now on."
             if before is None
-            else f"No earlier ledger was brought back since record {before.id}, which the anchor {anchor} remembered."
+            else f"No earlier ledger was brought back since link {before.id}, which the anchor {anchor} remembered."
         )
     unknown = []
     if sealed is None:  # a seal that is made now says nothing about what came before it
-        unknown.append("whether someone who can write to the database made all records anew (--key shows it)")
+        unknown.append("whether somebody who can write to the database forged the whole chain (--key shows it)")
     if before is None:
         unknown.append("whether an earlier ledger was brought back (--anchor shows it)")
     if unknown:
         summary.append(f"What this check cannot know: {'; '.join(unknown)}.")
     if content["clock_went_back"]:
         early = ", ".join(map(str, content["clock_went_back"]))
-        summary.append(f"The clock went back: earlier than a record before them are {early}.")
+        summary.append(f"The clock went back: these links are earlier than one before them: {early}.")
     if len(entries) > _RECENT:
         summary.append(f"The last {_RECENT} entries (the JSON has all of them):")
     summary += [
-        f"{entry['id']}. {entry['time'][:19]}Z, {entry['what']}: ε = {entry['epsilon']} and δ = {entry['delta']}, "
+        f"{number}. {entry['time'][:19]}Z, {entry['what']}: ε = {entry['epsilon']} and δ = {entry['delta']}, "
         f"{neighbours_in(entry['detail'])}."
-        for entry in entries[-_RECENT:]
+        for number, entry in list(enumerate(entries, start=1))[-_RECENT:]
     ]
     return Report(
         command="ledger",
         title=f"The ledger {name_of(ledger.where)}",
         summary=tuple(summary),
-        comparisons=(Comparison(guarantee=ledger.guarantee()),),
+        comparisons=(Comparison(guarantee=ledger.guarantee),),
         detail={"ledger": decoded(content), **({} if now is None else {"sealed": {"before": sealed, "now": now}})},
     )
 
 
 def _seals(before: int | None, now: int, last: int) -> list[str]:
-    """What the owner's key vouches for: records that were sealed before this call, and those that it has sealed."""
+    """What the owner's key had sealed before this call, and what it has sealed now."""
     found = []
     if before is not None:
         found.append(
-            f"The owner's key has sealed records 0 to {before} before: nobody without it made them anew, or changed "
-            "them, since."
+            f"The owner's key had sealed links 0 to {before} before: nobody without it has changed them since."
         )
     if before is None or before < now:
         found.append(
-            f"Sealed now, for the first time: records {0 if before is None else before + 1} to {now}. The seal vouches "
-            "for them from now on; that they are genuine, it takes from who looked at them."
+            f"Sealed now, for the first time: links {0 if before is None else before + 1} to {now}. From now on the "
+            "seal shows changes to them; that they are genuine is for whoever looked at them to say."
         )
     if now < last:
-        found.append(f"Records {now + 1} to {last} came later, and have no seal.")
+        found.append(f"Links {now + 1} to {last} came later, and have no seal.")
     return found

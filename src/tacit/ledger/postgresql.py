@@ -1,23 +1,23 @@
-"""What a PostgreSQL server holds of the ledger's rules: two functions, the only ways in for who spends.
+"""The ledger's rules as a PostgreSQL server enforces them: two functions, through which all spending goes.
 
 They run with the rights of the ledger's owner (SECURITY DEFINER) and look names up in the ledger's own schema alone.
-Who may call them and read the tables can add a record that follows the last one, and nothing else: no cost below zero,
-no sum beyond the budget, no other time than the server's, no change of what stands, and nothing that is written in
-another way than `records.canonical` writes it: whoever reads it takes the digest of that.
+Whoever may call them and read the tables can append a link to the chain, and do nothing else. The server refuses costs
+below zero, sums beyond the budget, times that are not now, and details that are not written as `entries.canonical`
+writes them, since readers take the digest of that form.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .records import FIELDS
+from .entries import FIELDS
 
 LOCK, APPEND = "tacit_lock", "tacit_append"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}\+00:00$"
 _DEEPEST = 100
-"""Lists in lists in a detail: Python reads many more, and no more than it can read may stand there."""
+"""How deep lists and objects in a detail may be nested, which is less than Python can read."""
 _LONGEST = 4300
-"""Digits of a whole number, for the same reason."""
+"""Digits of a whole number in a detail: Python reads no more."""
 
 _COLUMNS = tuple(name for name in FIELDS if name != "schema")
 _CONTENT = ", ".join(f"added.{name}" for name in _COLUMNS)
@@ -172,7 +172,7 @@ DECLARE
 BEGIN
     SELECT * INTO STRICT state FROM tacit_ledger FOR UPDATE;
     IF (added.id = state.last + 1 AND added.previous = state.digest) IS NOT TRUE THEN
-        RAISE EXCEPTION 'a record that does not follow the last one';
+        RAISE EXCEPTION 'a link that does not follow the last one';
     END IF;
     IF added.number <> 0 AND NOT EXISTS (SELECT FROM tacit_records WHERE id = added.entry AND number = 0) THEN
         RAISE EXCEPTION 'a note of no entry';
@@ -217,6 +217,6 @@ def create_functions(connection: Any) -> None:
 
 
 def server_time(connection: Any) -> str:
-    """The server's clock, as records hold times: no analyst's machine says when something was spent."""
+    """The server's clock, in the form of the ledger: no analyst's machine decides when something was spent."""
     form = """to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')"""
     return str(connection.exec_driver_sql(f"SELECT {form}").scalar())

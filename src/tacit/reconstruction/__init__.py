@@ -1,4 +1,4 @@
-"""How well can anyone rebuild an input from its noisy features? The only room that imports torch."""
+"""How well can anyone rebuild an input from its noisy features? The only package that imports torch."""
 
 import warnings
 from typing import Any
@@ -80,7 +80,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names of earlier versions, for one version more."""
+    """Return what an old name stands for, with a warning."""
     if name == "tried_decoder":
         warnings.warn("tried_decoder is evaluate_decoder now", DeprecationWarning, stacklevel=2)
         return evaluate_decoder

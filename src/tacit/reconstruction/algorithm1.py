@@ -17,26 +17,41 @@ from .release import derivatives
 
 _CPU_MEMORY = 1e9
 _GPU_SHARE = 0.4
-"""What kept Jacobians may use: bytes, and a share of what a GPU has."""
+"""Memory for kept Jacobians: bytes on a CPU, a share of a GPU's memory."""
 _ROWS = {"cpu": 256, "cuda": 8192}
 _ENTRIES = {"cpu": 2**20, "cuda": 2**22}
-"""Inputs that are differentiated at once, and entries of all of them: networks keep a thousand numbers for each."""
+"""Inputs differentiated at once, and the entries of all of them: networks keep a thousand numbers for each entry."""
 _LEAST_SINGULAR = {torch.float32: 1e-6, torch.float64: 1e-8}
-"""Singular values that count, as a share of the greatest."""
+"""The smallest singular values that count, as a share of the greatest."""
 
 
 def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tensor, *, repetitions: int) -> Tensor:
-    """Algorithm 1 as printed: a change of each input that moves its features little for its size.
+    """Run Algorithm 1 as printed: find a change of each input that moves its features little for its size.
 
-    Each repetition solves min ‖J ε − z‖ by LSQR, z being the features' last shift scaled back to the length of the
-    start. In exact arithmetic the first repetition gives ε = J⁺z and a shift JJ⁺z, from which the second finds the
-    same direction again: repetitions change nothing but rounding, the early stop of LSQR, and what the model's
-    curvature does. Examples are independent systems.
+    Each repetition solves min ‖J ε − z‖ by LSQR, where z is the features' last shift scaled back to the length of the
+    start. In exact arithmetic the first repetition gives ε = J⁺z and a shift JJ⁺z, from which the second finds the same
+    direction again: repetitions change only rounding, the early stop of LSQR, and what the model's curvature does. If J
+    fits into memory it is computed once, with its pseudo-inverse, and the solution is what LSQR converges to. Otherwise
+    LSQR runs on derivatives of the model.
 
-    `start` has the shape (inputs, features), or (inputs, starts, features) for several starts of each input; the result
-    has the shape of the inputs, with the starts as a second axis where there are several. Where J fits into memory it
-    is made once, with its pseudo-inverse: the solution is then the one that LSQR converges to. Elsewhere LSQR runs on
-    derivatives of the model.
+    Parameters
+    ----------
+    features
+        The model.
+    inputs
+        One input per row. They are independent.
+    start
+        Of shape (inputs, features), or (inputs, starts, features) for several starts of each input.
+    repetitions
+        Least-squares steps.
+
+    Returns
+    -------
+    The changes, in the shape of the inputs, with the starts as a second axis if there are several.
+
+    References
+    ----------
+    Algorithm 1 of arXiv:2404.02866v3.
     """
     validate.whole("repetitions", repetitions, at_least=1, remedy="use 10")
     if start.ndim not in (2, 3) or len(start) != len(inputs):
@@ -44,7 +59,7 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
             "the shape of start",
             tuple(start.shape),
             requirement=f"must be ({len(inputs)}, features) or ({len(inputs)}, starts, features)",
-            remedy="pass one row an input",
+            remedy="pass one row per input",
         )
     starts = start if start.ndim == 3 else start[:, None]
 
@@ -65,9 +80,9 @@ def perturbation(features: Callable[[Any], Tensor], inputs: Tensor, start: Tenso
 
 
 def _moving(flat: Product, point: Tensor) -> Tensor:
-    """The features of each point that move with its input, and others where fewer do than for its neighbours.
+    """Return the features of each point that react to its input, padded with others to the same number for all points.
 
-    Most features of a network that ends in a ReLU are at rest: their rows of J are zero. A random direction tells.
+    Most features of a network that ends in a ReLU do not react: their rows of J are zero. A random direction tells.
     """
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(point.shape, generator=generator, dtype=point.dtype).to(point.device)
@@ -77,9 +92,9 @@ def _moving(flat: Product, point: Tensor) -> Tensor:
 
 
 def _kept(point: Tensor, width: int) -> int:
-    """How many Jacobians with so many rows fit into memory, each with its pseudo-inverse, which is no larger.
+    """Return how many Jacobians with this many rows fit into memory, each with its pseudo-inverse, which is no larger.
 
-    While these are made, Jacobian, Gram matrix, eigenvectors and their products are there in float64.
+    While they are computed, Jacobian, Gram matrix, eigenvectors and their products are held in float64.
     """
     entries, rows = point.shape[1], max(1, width)
     size = 2 * entries * rows * point.element_size() + 8 * (2 * entries * rows + 3 * min(entries, rows) ** 2)
@@ -91,7 +106,7 @@ def _kept(point: Tensor, width: int) -> int:
 def _changes(
     flat: Product, point: Tensor, starts: Tensor, moving: Tensor, *, repetitions: int, keep_jacobians: bool
 ) -> Tensor:
-    """The change of each point for each of its starts: (points, starts, entries)."""
+    """Return the change of each point for each of its starts: (points, starts, entries)."""
     count = starts.shape[1]
     length = starts.norm(dim=2, keepdim=True)
     with torch.no_grad():
@@ -103,7 +118,7 @@ def _changes(
             minimum_norm_solutions,
             _matrix_free(flat, point, count),
             tolerance=1e-6 if point.dtype == torch.float32 else 1e-12,
-            iterations=2 * point.shape[1],  # as SciPy's at most
+            iterations=2 * point.shape[1],  # SciPy's limit
         )
     shift, change = starts, starts[..., :0]
     for _ in range(repetitions):
@@ -116,7 +131,7 @@ def _changes(
 
 
 def _matrix_free(flat: Product, point: Tensor, count: int) -> Products:
-    """Products with the Jacobians at each point, `count` vectors for each, by forward and backward derivatives."""
+    """Return products with the Jacobians at each point, `count` vectors for each, by automatic differentiation."""
 
     def products(chosen: Tensor) -> tuple[Product, Product]:
         points = point[chosen].repeat_interleave(count, dim=0)
@@ -134,9 +149,9 @@ def _matrix_free(flat: Product, point: Tensor, count: int) -> Products:
 
 
 def _jacobians(flat: Product, point: Tensor, moving: Tensor) -> Tensor:
-    """The rows of the Jacobian at each point that belong to moving features: (points, features, entries).
+    """Return the rows of the Jacobian at each point that belong to moving features: (points, features, entries).
 
-    Where the model has no derivative they are zero: that misleads the search alone, never a bound.
+    Where the model has no derivative they are zero, which misleads only the search, never a bound.
     """
     found = point.new_empty(len(point), moving.shape[1], point.shape[1])
     if moving.shape[1] < point.shape[1]:
@@ -147,7 +162,7 @@ def _jacobians(flat: Product, point: Tensor, moving: Tensor) -> Tensor:
 
 
 def _fill_by_features(found: Tensor, flat: Product, point: Tensor, moving: Tensor) -> None:
-    """By backward derivatives of one feature after another."""
+    """Fill in the Jacobians by backward derivatives of one feature after another."""
     width = moving.shape[1]
     points, at_once = _repeated(point, width)
     output, back = torch.func.vjp(flat, points)[:2]
@@ -160,7 +175,7 @@ def _fill_by_features(found: Tensor, flat: Product, point: Tensor, moving: Tenso
 
 
 def _fill_by_entries(found: Tensor, flat: Product, point: Tensor, moving: Tensor) -> None:
-    """By forward derivatives along one entry after another."""
+    """Fill in the Jacobians by forward derivatives along one entry after another."""
     entries = point.shape[1]
     points, at_once = _repeated(point, entries)
     for first in range(0, entries, at_once):
@@ -173,7 +188,7 @@ def _fill_by_entries(found: Tensor, flat: Product, point: Tensor, moving: Tensor
 
 
 def _repeated(point: Tensor, derivatives: int) -> tuple[Tensor, int]:
-    """Each point as many times as derivatives are taken at once, and how many these are."""
+    """Repeat each point as often as derivatives are taken at once, and return how many these are."""
     kind, (count, entries) = point.device.type, point.shape
     at_once = max(1, min(derivatives, _ROWS[kind] // count, _ENTRIES[kind] // (count * entries)))
     return point.repeat_interleave(at_once, dim=0), at_once
@@ -181,7 +196,7 @@ def _repeated(point: Tensor, derivatives: int) -> tuple[Tensor, int]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _PseudoInverse:
-    """That of each kept Jacobian, J = U s Vᵀ, as the factors Uᵀ and V/s."""
+    """The pseudo-inverse of each kept Jacobian, J = U s Vᵀ, as the factors Uᵀ and V/s."""
 
     moving: Tensor
     left: Tensor
@@ -189,9 +204,10 @@ class _PseudoInverse:
 
     @classmethod
     def of(cls, jacobians: Tensor, moving: Tensor) -> _PseudoInverse:
-        """By the eigenvectors of the smaller Gram matrix, in float64 and many times as fast as torch's SVD.
+        """Compute it from the eigenvectors of the smaller Gram matrix in float64, many times as fast as torch's SVD.
 
-        That loses singular values below 1e-8 of the greatest; of float32 derivatives, those below 1e-6 are rounding.
+        That loses singular values below 1e-8 of the greatest; in float32 derivatives, those below 1e-6 are rounding
+        anyway.
         """
         wide = jacobians.shape[1] <= jacobians.shape[2]
         short = (jacobians if wide else jacobians.mT).to(torch.float64)
@@ -205,6 +221,6 @@ class _PseudoInverse:
         return cls(moving=moving, left=left.to(jacobians), right=right.to(jacobians))
 
     def solution(self, target: Tensor) -> Tensor:
-        """The change of least norm that comes closest to each target: (points, targets, entries)."""
+        """Return the change of least norm that comes closest to each target: (points, targets, entries)."""
         rows = self.moving[:, None].expand(-1, target.shape[1], -1)
         return target.gather(2, rows) @ self.left @ self.right

@@ -1,7 +1,7 @@
-"""Real adversaries, to show how tight the bounds are.
+"""Real attacks, to show how tight the bounds are.
 
-Those that rebuild inputs are biased: no bound on unbiased estimators speaks of them. Each is compared with a bound for
-the prior that its held-out inputs are drawn from, or stands by itself.
+Attackers who rebuild inputs are biased, so no bound on unbiased estimators applies to them. Each attack is compared
+with a bound for the prior that its held-out inputs are drawn from, or is reported by itself.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.errors import InputError, NoTheoremError
 from ..core.guarantee import Adversary, Attack, Guarantee
 from ..theory.confidence import binomial_lower, binomial_upper, sampled_mean_lower, sampled_mean_upper
@@ -26,10 +27,12 @@ from .noise import Gaussian, Laplace, Noise, Quantized, Uniform, required_gaussi
 from .priors import Gallery, Mixture
 from .release import Release, as_array, derivatives, loaded, open_release
 
-_CONFIDENCE = "use 0.999"
+_FAILURE = "use 0.001"
+_renamed = renamed(confidence=("failure_probability", lambda value: 1 - value))
 _SHARE_OF_THEIRS = "mean squared error of rebuilt held-out inputs, as a share of their variance"
 
 
+@_renamed
 def nearest_candidate(
     features: Callable[[Any], Any],
     candidates: object,
@@ -37,13 +40,39 @@ def nearest_candidate(
     guarantee: Guarantee,
     *,
     draws: int = 20_000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Attack:
-    """Names the candidate whose features lie closest to a noisy release; against `identification_bound`.
+    """Name the candidate whose features are closest to a noisy release; the attack on `identification_bound`.
 
-    Of candidates that are not equally likely, as some are there more than once, it names the most probable.
+    If candidates are not equally likely because some occur more than once, it names the most probable one.
+
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    candidates
+        The inputs that the adversary holds, one per row.
+    noise
+        The noise of the release: Gaussian, or Gaussian and then rounded.
+    guarantee
+        What `identification_bound` returned for the same candidates.
+    draws
+        Noisy releases that are attacked.
+    failure_probability
+        The chance that the interval around the result misses the true value.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     opening = GalleryRelease.opened(features, Gallery(candidates), noise, feature_error, naming=True)
     release, prior = opening.release, opening.prior
@@ -54,19 +83,20 @@ def nearest_candidate(
     for first in range(0, len(noisy), 1024):
         guesses = (handicap - 2 * noisy[first : first + 1024] @ clean.T).argmin(dim=1)
         hits += int((guesses == truth[first : first + 1024]).sum())
-    unsure = 1 - validate.probability("confidence", confidence, remedy=_CONFIDENCE)
+    unsure = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     return Attack(
         quantity=guarantee.quantity,
         value=hits / draws,
         low=binomial_lower(hits, trials=draws, failure_probability=unsure / 2),
         high=binomial_upper(hits, trials=draws, failure_probability=unsure / 2),
-        confidence=confidence,
+        failure_probability=unsure,
         adversary=guarantee.adversary,
         method="nearest candidate in feature space"
-        + (", weighed by how often each is there" * (opening.weights is not None)),
+        + (", weighted by how often each occurs" * (opening.weights is not None)),
     )
 
 
+@_renamed
 def posterior_mean(
     features: Callable[[Any], Any],
     prior: Gallery,
@@ -74,14 +104,42 @@ def posterior_mean(
     *,
     held_out: object = None,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Attack:
-    """Rebuilds one of a gallery's inputs by their mean, each weighted by how likely it is after the release.
+    """Rebuild an input as the mean of a gallery's inputs, each weighted by its probability given the release.
 
-    No estimate has a smaller mean squared error; against `bayes_bound` for the gallery. With `held_out` inputs, or a
-    prior of which `tries` are drawn, it rebuilds those as if they were the gallery's.
+    No estimate has a smaller mean squared error for inputs from the gallery; the attack on `bayes_bound` for a gallery.
+
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    prior
+        The gallery.
+    noise
+        The noise of the release: Gaussian, Laplace or uniform, perhaps then rounded.
+    held_out
+        Other inputs, or a prior to draw `tries` of them from, to be rebuilt as if they were the gallery's. By default
+        inputs are drawn from the gallery.
+    tries
+        How many inputs are drawn.
+    failure_probability
+        The chance that the interval around the result misses the true value.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
+    NoTheoremError
+        If the noise has no known likelihood.
     """
     unrounded = noise.noise if isinstance(noise, Quantized) else noise
     if not isinstance(unrounded, Gaussian | Laplace | Uniform):
@@ -101,9 +159,10 @@ def posterior_mean(
         return torch.cat([torch.softmax(rows, dim=1) @ inputs for rows in likely])
 
     method = f"mean of the {len(inputs)} inputs, weighted by how likely each is"
-    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+    return _rebuilding(release, trial, noise, decode, method, failure_probability, seed)
 
 
+@_renamed
 def linear_decoder(
     features: Callable[[Any], Any],
     known: object,
@@ -111,20 +170,45 @@ def linear_decoder(
     noise: Noise,
     *,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Attack:
-    """Rebuilds held-out inputs by the linear map from noisy features that is best for the known ones.
+    """Rebuild held-out inputs by the linear map from noisy features that is best for the known inputs.
 
-    `held_out` is inputs, or a prior of which `tries` inputs are drawn; then the attack is compared with `bayes_bound`.
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    known
+        The inputs to which the map is fitted.
+    held_out
+        The inputs to rebuild, or a prior to draw `tries` of them from; only then can it be compared with `bayes_bound`.
+    noise
+        The noise of the release.
+    tries
+        How many inputs are drawn from a prior.
+    failure_probability
+        The chance that the interval around the result misses the true value.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     release, trial = _both(features, known, held_out, tries, seed, feature_error)
     decode = _linear_map(release, noise, seed)
     method = f"linear decoder fitted to {len(release.inputs)} inputs"
-    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+    return _rebuilding(release, trial, noise, decode, method, failure_probability, seed)
 
 
+@_renamed
 def learned_decoder(
     features: Callable[[Any], Any],
     known: object,
@@ -132,21 +216,52 @@ def learned_decoder(
     noise: Noise,
     *,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     epochs: int = 30,
     width: int = 1024,
     seed: int = 0,
     feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Attack:
-    """Rebuilds held-out inputs by a network trained on noisy features of the known ones.
+    """Rebuild held-out inputs by a network trained on noisy features of the known inputs.
 
-    `held_out` is inputs, or a prior of which `tries` inputs are drawn; then the attack is compared with `bayes_bound`.
-    `advance` hears which epoch is done.
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    known
+        The inputs on which the network is trained.
+    held_out
+        The inputs to rebuild, or a prior to draw `tries` of them from; only then can it be compared with `bayes_bound`.
+    noise
+        The noise of the release.
+    tries
+        How many inputs are drawn from a prior.
+    failure_probability
+        The chance that the interval around the result misses the true value.
+    epochs
+        Passes over the known inputs.
+    width
+        Units in each of the two hidden layers.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    advance
+        Called with the number of epochs done.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     options: dict[str, Any] = {"seed": seed, "feature_error": feature_error}
     decoder = trained_decoder(features, known, noise, epochs=epochs, width=width, advance=advance, **options)
-    return evaluate_decoder(decoder, features, known, held_out, noise, tries=tries, confidence=confidence, **options)
+    return evaluate_decoder(
+        decoder, features, known, held_out, noise, tries=tries, failure_probability=failure_probability, **options
+    )
 
 
 def trained_decoder(
@@ -160,12 +275,35 @@ def trained_decoder(
     feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Callable[[Tensor], Tensor]:
-    """The map of `learned_decoder` from released features, one a row, to rebuilt inputs."""
+    """Return the decoder of `learned_decoder`: a map from released features, one per row, to rebuilt inputs.
+
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    known
+        The inputs on which the network is trained.
+    noise
+        The noise of the release.
+    epochs
+        Passes over the known inputs.
+    width
+        Units in each of the two hidden layers.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    advance
+        Called with the number of epochs done.
+    """
     release = open_release(features, known, feature_error=feature_error, promised=False)
     decode = _learned_map(release, noise, epochs, width, seed, advance)
     return lambda released: decode(released.to(release.inputs).flatten(1)).reshape(-1, *release.shape)
 
 
+@_renamed
 def evaluate_decoder(
     decoder: Callable[[Tensor], Tensor],
     features: Callable[[Any], Any],
@@ -174,16 +312,41 @@ def evaluate_decoder(
     noise: Noise,
     *,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Attack:
-    """What a decoder that was trained on the known inputs achieves on held-out ones, as `learned_decoder` tries it."""
+    """Measure a decoder on held-out inputs, as `learned_decoder` does.
+
+    Parameters
+    ----------
+    decoder
+        Maps released features, one per row, to rebuilt inputs.
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    known
+        The inputs on which it was trained.
+    held_out
+        The inputs to rebuild, or a prior to draw `tries` of them from; only then can it be compared with `bayes_bound`.
+    noise
+        The noise of the release.
+    tries
+        How many inputs are drawn from a prior.
+    failure_probability
+        The chance that the interval around the result misses the true value.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    """
     release, trial = _both(features, known, held_out, tries, seed, feature_error)
     method = f"network trained on {len(release.inputs)} inputs"
-    return _rebuilding(release, trial, noise, lambda rows: decoder(rows).flatten(1), method, confidence, seed)
+    return _rebuilding(release, trial, noise, lambda rows: decoder(rows).flatten(1), method, failure_probability, seed)
 
 
+@_renamed
 def gradient_inversion(
     features: Callable[[Any], Any],
     prior: Mixture,
@@ -191,16 +354,42 @@ def gradient_inversion(
     noise: Noise,
     *,
     tries: int = 2000,
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     steps: int = 300,
     seed: int = 0,
     feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Attack:
-    """Rebuilds held-out inputs as the most probable ones, given the release and a prior, found by gradient descent.
+    """Rebuild held-out inputs as the most probable ones given the release and a prior, found by gradient descent.
 
-    Gaussian noise and differentiable features. `held_out` is inputs, or a prior of which `tries` inputs are drawn; then
-    the attack is compared with `bayes_bound`. `advance` hears how many held-out inputs are done.
+    Parameters
+    ----------
+    features
+        The function whose output is released; it must be differentiable.
+    prior
+        What the attacker assumes about inputs.
+    held_out
+        The inputs to rebuild, or a prior to draw `tries` of them from; only then can it be compared with `bayes_bound`.
+    noise
+        The noise of the release: Gaussian, or Gaussian and then rounded.
+    tries
+        How many inputs are drawn from a prior.
+    failure_probability
+        The chance that the interval around the result misses the true value.
+    steps
+        Steps of gradient descent.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    advance
+        Called with the number of held-out inputs done.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     gaussian = required_gaussian(noise, "gradient inversion")
     if not isinstance(prior, Mixture):
@@ -232,7 +421,7 @@ def gradient_inversion(
         return torch.cat(found)
 
     method = f"gradient descent to the most probable input, {steps} steps"
-    return _rebuilding(release, trial, noise, decode, method, confidence, seed)
+    return _rebuilding(release, trial, noise, decode, method, failure_probability, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +453,7 @@ def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Tri
     remedy = "pass 30 inputs or more that the attack has not seen, or a prior"
     values, variance, quantity = held_out, None, _SHARE_OF_THEIRS
     if isinstance(held_out, Gallery | Mixture):
-        # Another stream than the bound's, and than that of the noise below.
+        # A stream of its own, different from the bound's and from that of the noise below.
         drawn = held_out.sample(validate.whole("tries", tries, at_least=30, remedy="use 2000"), seed=seed + 3)
         values, variance, quantity = drawn, float(held_out.variances.mean()), REMAINING
         adversary = Adversary.PRIOR.scoped(held_out.description)
@@ -282,11 +471,11 @@ def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Tri
 
 
 def _linear_map(release: Release, noise: Noise, seed: int) -> Callable[[Tensor], Tensor]:
-    """The linear map from released features to inputs with the least mean squared error on the known ones."""
+    """Return the linear map from released features to inputs with the least mean squared error on the known ones."""
     clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
     centre, mean = clean.mean(dim=0), inputs.mean(dim=0)
     spread = clean - centre
-    # E‖noise‖² per feature is estimated from draws, so that any noise will do.
+    # The noise's variance in each feature is estimated from draws, so that any noise works.
     sampled = noise.sample(torch.zeros(4096, clean.shape[1], dtype=torch.float64), _generator(seed)).to(clean.device)
     covariance = spread.T @ spread / len(clean) + torch.diag(sampled.square().mean(dim=0))
     matrix = torch.linalg.solve(covariance, spread.T @ (inputs - mean) / len(clean))
@@ -296,7 +485,7 @@ def _linear_map(release: Release, noise: Noise, seed: int) -> Callable[[Tensor],
 def _learned_map(
     release: Release, noise: Noise, epochs: int, width: int, seed: int, advance: Callable[[int], None]
 ) -> Callable[[Tensor], Tensor]:
-    """The linear map plus a network that learns what it leaves over, with fresh noise in every epoch."""
+    """Return the linear map plus a network trained on its residuals, with fresh noise in every epoch."""
     epochs = validate.whole("epochs", epochs, at_least=1, remedy="use 30")
     width = validate.whole("width", width, at_least=1, remedy="use 1024")
     linear = _linear_map(release, noise, seed)
@@ -345,15 +534,15 @@ def _rebuilding(
     noise: Noise,
     decode: Callable[[Tensor], Tensor],
     method: str,
-    confidence: float,
+    failure_probability: float,
     seed: int,
 ) -> Attack:
-    """What a decoder achieves on fresh releases of the held-out inputs.
+    """Measure a decoder on fresh releases of the held-out inputs.
 
-    Guesses are cut off at the range of the inputs that the release was opened with. Where the held-out inputs lie
-    inside it, so do all errors, and the interval is exact; elsewhere it is Student's, which is approximate.
+    Guesses are clipped to the range of the inputs that the release was opened with. If the held-out inputs lie inside
+    it, so do all errors, and the interval is exact; otherwise it is Student's, which is approximate.
     """
-    sure = validate.probability("confidence", confidence, remedy=_CONFIDENCE)
+    unsure = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     truth, known = trial.inputs.flatten(1), release.inputs.flatten(1)
     low, high = known.amin(dim=0), known.amax(dim=0)
     clean = release.features(trial.inputs)
@@ -364,19 +553,19 @@ def _rebuilding(
     if inside:
         most = float((high - low).square().mean()) * (1 + 1e-9)
         shares = np.minimum(errors / most, 1.0)
-        least = sampled_mean_lower(shares, failure_probability=(1 - sure) / 2) * most
-        greatest = sampled_mean_upper(shares, failure_probability=(1 - sure) / 2) * most
+        least = sampled_mean_lower(shares, failure_probability=unsure / 2) * most
+        greatest = sampled_mean_upper(shares, failure_probability=unsure / 2) * most
     else:
-        half = float(stats.t.ppf((1 + sure) / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
+        half = float(stats.t.ppf(1 - unsure / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
         least, greatest = max(0.0, mean - half), mean + half
     return Attack(
         quantity=trial.quantity,
         value=mean / trial.variance,
         low=min(least, mean) / trial.variance,
         high=max(greatest, mean) / trial.variance,
-        confidence=sure,
+        failure_probability=unsure,
         adversary=trial.adversary,
-        method=method if inside else f"{method}; interval approximate, Student's",
+        method=method if inside else f"{method} (approximate interval, Student's)",
     )
 
 
@@ -385,7 +574,7 @@ def _generator(seed: object, device: torch.device | str = "cpu") -> torch.Genera
 
 
 def _draws(clean: Tensor, prior: Gallery, noise: Noise, draws: object, seed: object) -> tuple[Tensor, Tensor, Tensor]:
-    """Which candidate, its noisy release, and all clean features."""
+    """Return the drawn candidates, their noisy releases, and all clean features."""
     count = validate.whole("draws", draws, at_least=1, remedy="use 20000")
     generator = _generator(seed)
     truth = prior.drawn(count, generator).to(clean.device)

@@ -1,4 +1,4 @@
-"""Orthonormal coordinates of an input: its pixels, its cosine modes, or any that the caller names."""
+"""Orthonormal coordinates of an input: its pixels, its cosine modes, or any that the caller gives."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..core import validate
 from ..core.errors import InputError
 
 ROUNDING = 1e-12
-"""How far a basis may be from orthonormal; the bounds pay for it."""
+"""How far a basis may be from orthonormal; the bounds allow for it."""
 
 BasisLike = Any  # "pixel", "dct", an orthonormal matrix, or a pair of callables (to modes, from modes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Basis:
-    """`to_modes` and `from_modes` map (rows, *shape) to (rows, *shape), linearly and without change of norm."""
+    """Coordinates: `to_modes` and `from_modes` map (rows, *shape) to (rows, *shape), linearly and preserving norms."""
 
     name: str
     to_modes: Callable[[Tensor], Tensor]
@@ -30,22 +30,23 @@ class Basis:
 
     @property
     def size(self) -> int:
+        """The number of modes."""
         return math.prod(self.shape)
 
     def vectors(self, modes: Tensor) -> Tensor:
-        """The inputs whose only mode is the one named, one a row, flattened."""
+        """Return the inputs whose only mode is the given one, one per row, flattened."""
         units = torch.zeros(len(modes), self.size, dtype=torch.float64, device=modes.device)
         units[torch.arange(len(modes), device=modes.device), modes] = 1.0
         return self.from_modes(units.reshape(-1, *self.shape)).reshape(len(modes), self.size)
 
 
 def usual_basis(shape: tuple[int, ...]) -> str:
-    """The basis that "auto" stands for: cosine modes of images, single entries of vectors."""
+    """Return what "auto" means: cosine modes for images, single entries for vectors."""
     return "dct" if len(shape) > 1 else "pixel"
 
 
 def basis_of(basis: BasisLike, shape: tuple[int, ...], device: torch.device) -> Basis:
-    """The basis that the caller named, for inputs of this shape."""
+    """Return the basis that the caller asked for, for inputs of this shape."""
     if isinstance(basis, str):
         remedy = "or pass an orthonormal matrix, or a pair of callables"
         basis = validate.choice("basis", basis, ("auto", "pixel", "dct"), remedy=remedy)
@@ -66,7 +67,7 @@ def basis_of(basis: BasisLike, shape: tuple[int, ...], device: torch.device) -> 
             ) from None
         return found
     matrix = torch.tensor(
-        validate.array("basis", basis, dimensions=2, remedy="pass one mode a row"),
+        validate.array("basis", basis, dimensions=2, remedy="pass one mode per row"),
         dtype=torch.float64,
         device=device,
     )
@@ -76,7 +77,7 @@ def basis_of(basis: BasisLike, shape: tuple[int, ...], device: torch.device) -> 
             "the shape of basis",
             tuple(matrix.shape),
             requirement=f"must be ({size}, {size})",
-            remedy="pass one mode a row",
+            remedy="pass one mode per row",
         )
     found = Basis(
         name="given",
@@ -110,7 +111,7 @@ def _cosine(shape: tuple[int, ...], device: torch.device) -> Basis:
 
 
 def _cosines(size: int, device: torch.device) -> Tensor:
-    """The orthonormal type-II cosine transform of one axis, one mode a row."""
+    """Return the orthonormal type-II cosine transform of one axis, one mode per row."""
     k, n = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
     matrix = torch.cos(math.pi * (2 * n + 1).double() * k / (2 * size)) * math.sqrt(2 / size)
     matrix[0] /= math.sqrt(2)
@@ -118,7 +119,7 @@ def _cosines(size: int, device: torch.device) -> Tensor:
 
 
 def _check_orthonormal(basis: Basis, device: torch.device) -> None:
-    """All modes, or for very large inputs some, must have length 1, right angles, and come back from `to_modes`."""
+    """Check that modes have length 1 and right angles and return from `to_modes`; all, or some of very many."""
     if basis.size <= 4096:
         modes = torch.arange(basis.size, device=device)
     else:
@@ -132,13 +133,13 @@ def _check_orthonormal(basis: Basis, device: torch.device) -> None:
         raise InputError(
             "basis",
             f"an error of {worst:.2g}",
-            requirement=f"must be linear and orthonormal to {ROUNDING:g}, its second callable the inverse of its first",
+            requirement=f"must be linear and orthonormal to {ROUNDING:g}; a second callable must invert the first",
             remedy="orthonormalise it in float64, e.g. with a QR decomposition",
         )
 
 
 def _nonlinearity(basis: Basis, modes: Tensor, vectors: Tensor) -> float:
-    """How far both maps are from linear, on sums of all these modes of two very different lengths."""
+    """Return how far both maps are from linear, on sums of these modes of two very different lengths."""
     generator = torch.Generator().manual_seed(0)
     shares = torch.randn(2, len(modes), generator=generator, dtype=torch.float64).to(vectors.device)
     shares = shares / shares.norm(dim=1, keepdim=True) * torch.tensor([[1.0], [1e-3]]).to(shares)

@@ -1,4 +1,4 @@
-"""What remains of a stated prior's uncertainty after the release, whoever rebuilds the input and however."""
+"""How much of a stated prior's uncertainty remains after the release, whoever rebuilds the input and however."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import validate
+from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
@@ -30,21 +31,42 @@ _Array = NDArray[np.float64]
 
 REMAINING = "mean squared error of the rebuilt input, as a share of the prior's variance"
 _PILOT_POINTS, _PILOT_DRAWS = 4, 500
-# In standard deviations: a Gaussian's integral needs 4 to 6, several bumps one length that joins them.
+# In standard deviations: one Gaussian needs 4 to 6; several far apart need one length that connects them.
 _LENGTHS = {0.0: (3.5, 4.5, 6.0, 12.0), 0.5: (4.5, 12.0, 24.0), 1.0: (1.5, 2.0, 3.0, 6.0, 12.0)}
-_LOST = 1e-6  # share of a mode's change that rounding may take
-_PAID = 3 * _LOST  # of its square, and more
+_LOST = 1e-6  # share of a mode's change that rounding may lose
+_PAID = 3 * _LOST  # covers the loss in its square
 _MOST_MODES = 4096  # for covariances of all modes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BayesBounds(Carded):
-    """At least this much remains of the prior's uncertainty, for every estimate, biased or not.
+    """Lower bounds on the error of every estimate, biased or not, of an input drawn from a stated prior.
 
-    `remaining` is the mean squared error as a share of the prior's variance, over the whole input: 0 hides nothing, 1
-    everything. `rmse`, where it was asked for, is the root mean squared error of every mode, beside the prior's own
-    `prior_std` (of inputs with more than 4096 entries, estimated from draws); both have the shape of an input, and all
-    of `remaining` and `rmse` hold together. For another seed they hold anew, not both together.
+    `remaining` and all of `rmse` hold together. They are about draws from the prior: about real inputs they say as much
+    as the prior fits them. Bounds from another seed hold as well, but not together with these.
+
+    Attributes
+    ----------
+    remaining
+        The mean squared error over the whole input, as a share of the prior's variance: 0 hides nothing, 1 everything.
+    rmse
+        The root mean squared error of each mode, in the shape of an input; None unless `mode_draws` was given.
+    prior_std
+        The prior's own standard deviation of each mode; for inputs of more than 4096 entries, estimated from draws.
+    variance
+        The prior's mean variance of an entry.
+    prior
+        The prior in words.
+    noise
+        The noise of the release.
+    basis
+        The name of the modes.
+    feature_error
+        The relative error of the features that the bounds allow for.
+    failure_probability
+        The chance that any of the bounds is wrong.
+    theorem, mode_theorem
+        What `remaining` and `rmse` rest on.
     """
 
     remaining: float
@@ -59,20 +81,34 @@ class BayesBounds(Carded):
     theorem: tuple[str, ...]
     mode_theorem: tuple[str, ...]
 
+    @property
     def guarantee(self) -> Guarantee:
-        """The headline as a statement."""
+        """The bound on the error over the whole input."""
         return self._statement(REMAINING, self.remaining, self.theorem)
 
-    def mode_guarantee(self, mode: tuple[int, ...]) -> Guarantee:
-        """The bound for one mode, as a statement."""
+    def guarantee_of(self, mode: tuple[int, ...]) -> Guarantee:
+        """Return the bound for one mode.
+
+        Parameters
+        ----------
+        mode
+            One number for each axis of an input, from 0.
+
+        Raises
+        ------
+        InputError
+            If modes were not asked for.
+        """
         if self.rmse is None:
             raise InputError("rmse", None, requirement="must have been asked for", remedy="pass mode_draws=2000")
         where = validate.place("mode", mode, self.rmse.shape, remedy="give a number for each axis, from 0")
         quantity = f"root mean squared error of an estimate of {self.basis} mode {where}"
         return self._statement(quantity, float(self.rmse[where]), self.mode_theorem)
 
+    mode_guarantee = formerly("mode_guarantee", guarantee_of)
+
     def _card(self) -> tuple[str, Rows]:
-        found = self.guarantee()
+        found = self.guarantee
         return found.quantity, found.facts
 
     def _statement(self, quantity: str, value: float, theorem: tuple[str, ...]) -> Guarantee:
@@ -112,13 +148,45 @@ def bayes_bound(
     feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> BayesBounds:
-    """The share of the prior's uncertainty that remains, from `draws` draws of it; per mode with `mode_draws` > 0.
+    """Bound how well anyone rebuilds an input drawn from a stated prior.
 
-    A `Gallery` has its exact Bayes error (Gaussian noise only). A `Mixture` is bounded by Ziv and Zakai's
-    inequality: pairs of inputs that differ by a chosen change, drawn from the prior, must be told apart. It needs
-    forward passes alone, two a draw, and any noise; for linear features and a Gaussian prior it is exact but for
-    the confidence limit. `mode_draws` is the number of pairs for each mode, or for a gallery only whether modes are
-    wanted. `advance` hears how many draws are done.
+    For a `Gallery`, this is the exact Bayes error (Gaussian noise only). For a `Mixture`, it is Ziv and Zakai's
+    inequality: pairs of inputs drawn from the prior, which differ by a chosen change, must be told apart. That needs
+    two forward passes for each draw and allows any noise; for linear features and a Gaussian prior it is exact except
+    for the confidence limit.
+
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    prior
+        A `Gallery` or a `Mixture`. The bound is about draws from it.
+    noise
+        The noise added to the features.
+    basis
+        The modes: "dct", "pixel", "auto" (the first for images, the second for vectors), an orthonormal matrix with one
+        mode per row, or a pair of callables (to modes, from modes).
+    draws
+        Random draws for the bound over the whole input.
+    mode_draws
+        Pairs for each mode; 0 leaves modes out. For a gallery, any positive number gives them.
+    failure_probability
+        The chance that the result is wrong because of the random draws.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    advance
+        Called with the number of draws done.
+
+    Raises
+    ------
+    InputError
+        If the model, the prior or a value cannot be used.
+    NoTheoremError
+        If the prior is a gallery and the noise is not Gaussian.
     """
     if not isinstance(prior, Gallery | Mixture):
         raise InputError(
@@ -189,7 +257,7 @@ def _gallery(
     feature_error: float | None,
     advance: Callable[[int], None],
 ) -> tuple[float, _Array | None]:
-    """The exact Bayes error of a gallery: the posterior's own variance, averaged over releases."""
+    """Return the exact Bayes error of a gallery: the posterior's own variance, averaged over releases."""
     gallery = GalleryRelease.opened(features, prior, noise, feature_error)
     inputs = as_array(modes.to_modes(gallery.release.inputs)).reshape(len(gallery.whitened), -1)
     options: dict[str, Any] = {
@@ -199,8 +267,8 @@ def _gallery(
         "failure_probability": failure,
     }
     computed = gallery_mse(gallery.whitened, inputs, seed=seed, **options)
-    # The best estimate stays inside the candidates' hull, where no squared error exceeds the squared diameter; the
-    # laws of the releases differ by the total variation, and so do the mean errors, times that.
+    # The best estimate stays inside the candidates' hull, where no squared error exceeds the squared diameter. Mean
+    # errors under two distributions of the release differ by at most that times their total variation.
     spread = (inputs - inputs.mean(axis=0)) ** 2
     lost = gallery.total_variation * 4 * (1 + 1e-9)
     error = computed - lost * float(spread.sum(axis=1).max()) / inputs.shape[1]
@@ -214,7 +282,7 @@ def _gallery(
 
 
 def _mode_variances(prior: Prior, modes: Basis, device: torch.device) -> _Array:
-    """The prior's variance of every mode."""
+    """Return the prior's variance of every mode."""
     if isinstance(prior, Gallery):
         rows, weights = modes.to_modes(prior.inputs.to(device)).flatten(1), torch.tensor(prior.weights, device=device)
         return as_array(weights @ (rows - weights @ rows).square())
@@ -225,19 +293,19 @@ def _mode_variances(prior: Prior, modes: Basis, device: torch.device) -> _Array:
 
 
 def _in_modes(covariance: Tensor, modes: Basis) -> Tensor:
-    """The covariance of the modes of an input with this covariance."""
+    """Return the covariance of the modes of an input with this covariance."""
     half = modes.to_modes(covariance.reshape(-1, *modes.shape)).reshape(covariance.shape)
     return modes.to_modes(half.T.reshape(-1, *modes.shape)).reshape(covariance.shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Change:
-    """For every mode a change of the input, per unit of that mode, and how long it is.
+    """For every mode a change of the input, per unit of that mode, and its length.
 
-    Lengths have density 2h/H² up to H = longest, where those below `shortest` of H are taken as that.
+    Lengths have density 2h/H² up to H = longest; those below `shortest`·H are raised to it.
     """
 
-    rows: Tensor | None  # in modes, one a row; None: that mode alone
+    rows: Tensor | None  # in modes, one per row; None changes that mode alone
     longest: Tensor
     shortest: float
 
@@ -260,7 +328,7 @@ class _Pairs:
     def bounds(
         self, draws: int, mode_draws: int, failure: float, advance: Callable[[int], None]
     ) -> tuple[float, _Array | None]:
-        """The share that remains, and, where it is asked for, the mean squared error of each mode."""
+        """Return the share that remains and, if asked for, the mean squared error of each mode."""
         generator = torch.Generator().manual_seed(self.seed)
         change = self._best_change(draws, generator)
         weights = change.longest.square() / 4
@@ -287,9 +355,9 @@ class _Pairs:
         generator: torch.Generator,
         advance: Callable[[int], None] = lambda _: None,
     ) -> _Array:
-        """Twice the least error of telling apart pairs that differ by a random length of each chosen mode's change.
+        """Return twice the least error of telling apart pairs that differ by a random length of a mode's change.
 
-        H²/4 times the expectation is at most the mean squared error.
+        H²/4 times its expectation is at most the mean squared error.
         """
         found: list[_Array] = []
         for modes in chosen.split(2048):
@@ -298,15 +366,15 @@ class _Pairs:
             lengths = change.longest[modes] * uniform[0].sqrt().clamp(min=change.shortest)
             moves = change.of(modes, lengths, self.modes).reshape(count, *self.release.shape)
             point = self.prior.drawn(count, generator).to(moves.device)
-            # A fair coin says whether the prior drew the first or the second of the pair: then every pair counts by
-            # a number between 0 and 1, however unlikely one of its ends is.
+            # A fair coin decides whether the prior drew the first or the second of the pair. So every pair counts by a
+            # number between 0 and 1, however unlikely one of its ends is.
             first = torch.where((uniform[1] < 0.5).reshape(-1, *[1] * len(self.release.shape)), point, point - moves)
             second = first + moves
             odds, error = self.prior.log_odds(first, second)
             base = self.release.features(first)
             shifts = self.release.features(second) - base
             wrong = self._least_error(as_array(odds), base, shifts)
-            # Where float64 does not hold the change of the mode, the pair counts as told apart.
+            # A pair whose change is lost in float64 rounding counts as told apart.
             changes = self.modes.to_modes(second - first).flatten(1)
             certain = as_array(changes.gather(1, modes[:, None])[:, 0]) - mode_error(second - first)
             held = certain >= (1 - _LOST) * as_array(lengths)
@@ -325,7 +393,7 @@ class _Pairs:
         return found
 
     def _best_change(self, draws: int, generator: torch.Generator) -> _Change:
-        """Of several changes the one of which pilot draws, not used again, promise most; any is valid."""
+        """Return the change that looks best on pilot draws, which are not used again; any is valid."""
 
         def promise(change: _Change) -> float:
             weights = change.longest.square() / 4
@@ -337,7 +405,7 @@ class _Pairs:
         return max(self._changes(), key=promise)
 
     def _changes(self) -> list[_Change]:
-        """Along the columns of the posterior covariance that a linear model would have, at several lengths."""
+        """Return changes along the columns of a linear model's posterior covariance, at several lengths."""
         device = self.release.inputs.device
         kinds: list[tuple[Tensor | None, Tensor]] = []
         if self.modes.size > _MOST_MODES:
@@ -360,7 +428,7 @@ class _Pairs:
         ]
 
     def _fisher(self) -> Tensor:
-        """About how much a release says about every pair of modes, at a few inputs drawn from the prior."""
+        """Estimate how much a release says about every pair of modes, at a few draws from the prior."""
         points = self.prior.sample(_PILOT_POINTS, seed=self.seed).to(self.release.inputs.device)
         step = 0.1 * math.sqrt(float(self.prior.variances.mean()))
         total = torch.zeros(self.modes.size, self.modes.size, dtype=torch.float64, device=points.device)

@@ -1,4 +1,4 @@
-"""How much noise? The trade-off between what the features are still good for and what they give away."""
+"""How much noise? What the features are still good for, against what they give away."""
 
 from __future__ import annotations
 
@@ -36,12 +36,26 @@ REFINEMENTS = 4
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Calibration(Carded):
-    """The noise chosen, what is proven about it, and the whole curve, by increasing noise.
+    """The chosen noise, what is proven about it, and the whole curve.
 
-    `identification` and `remaining` are the guarantees of the noise chosen; `identification_upper` and
-    `remaining_lower` are the same limits for all of `sigmas`. All of them hold together, except with the failure
-    probability that the guarantees state: choosing after looking is paid for. Accuracies are measured, not proven; for
-    a target of accuracy one half of the inputs chooses the noise, and all accuracies here are those of the other half.
+    All limits hold together, except with the failure probability that the guarantees state: it is shared among all
+    noises tried, so choosing one after looking is allowed. Accuracies are measured, not proven. For a target accuracy,
+    a random half of the inputs chooses the noise and the accuracies are those of the other half.
+
+    Attributes
+    ----------
+    noise
+        The chosen noise.
+    accuracy
+        The share of noisy releases that are still classified correctly, with that noise.
+    identification
+        The guarantee on naming the input, for that noise.
+    remaining
+        The guarantee on rebuilding the input, for that noise.
+    sigmas
+        The standard deviations tried, in increasing order.
+    accuracies, identification_upper, remaining_lower
+        Accuracy and both limits for each of `sigmas`.
     """
 
     noise: Gaussian
@@ -54,24 +68,24 @@ class Calibration(Carded):
     remaining_lower: _Array
 
     def plot(self) -> Figure:
-        """What more noise buys and costs, as a notebook shows it."""
+        """Draw accuracy and both limits against the noise."""
         from ..report import Figure, figures
 
         here = float(self.sigmas[self.sigmas == self.noise.sigma][0])
         some = [int(np.flatnonzero(self.sigmas == here)[0])]
-        for place, sigma in enumerate(self.sigmas):  # marks that are nearer could not be read
+        for place, sigma in enumerate(self.sigmas):  # marks closer together would be unreadable
             if all(abs(math.log(sigma / self.sigmas[other])) > math.log(1.7) for other in some):
                 some.append(place)
         some.sort()
         lines = {
-            "still classified correctly": (self.accuracies, figures.USEFUL),
-            "input named by anyone, at most": (self.identification_upper, figures.PROVEN),
-            "of its variance hidden, at least": (self.remaining_lower, figures.INK),
+            "classified correctly": (self.accuracies, figures.USEFUL),
+            "input named by anyone: at most": (self.identification_upper, figures.PROVEN),
+            "share of variance hidden: at least": (self.remaining_lower, figures.INK),
         }
         return Figure(
-            title="What more noise buys, and costs",
-            caption="Accuracies are measured; the limits are proven, for all noises together.",
-            alternative="As the noise grows, accuracy and naming fall, and what stays hidden grows.",
+            title="What more noise hides and costs",
+            caption="Accuracies are measured. The limits are proven and hold for all noises together.",
+            alternative="As the noise grows, accuracy and the chance of naming the input fall; the hidden share grows.",
             svg=figures.curves(
                 [float(f"{sigma:.2g}") for sigma in self.sigmas[some]],
                 {name: (values[some].tolist(), colour) for name, (values, colour) in lines.items()},
@@ -87,7 +101,7 @@ class Calibration(Carded):
             [
                 ("accuracy, measured", f"{self.accuracy:.3g}"),
                 ("proven", (str(self.identification), str(self.remaining))),
-                ("chosen from", f"{len(self.sigmas)} noises, for all of which the limits hold together"),
+                ("chosen from", f"{len(self.sigmas)} noises; the limits hold for all of them together"),
             ],
         )
 
@@ -105,15 +119,38 @@ def calibrate(
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Calibration:
-    """The noise for one target, and the trade-off that it was chosen from.
+    """Choose the noise for one target, and return the trade-off it was chosen from.
 
-    `{"accuracy": 0.9}`: the most noise that keeps it. `{"identification": 0.1}`: the least with which nobody names the
-    input more often. `{"remaining": 0.5}`: the least that leaves this share of the inputs' variance, whoever rebuilds
-    them. `head` turns features into class scores; `inputs` are the candidates that an adversary holds, with `labels`.
-    Without `sigmas`, sixteen from 1/16 to 16 times the features' root mean square are tried, then four between the
-    two next to the target, with draws of their own and a share of the failure probability set aside before. A target of
-    accuracy is sought on a random half of the inputs and reported on the other half, so that the accuracy reported is
-    not the luck of the choice.
+    Parameters
+    ----------
+    features
+        The torch module whose output is released.
+    head
+        The function that turns features into class scores.
+    inputs
+        The inputs, one per row. They are also the candidates that the adversary holds.
+    labels
+        The class number of each input.
+    target
+        One of `{"accuracy": 0.9}` (the most noise that keeps this accuracy), `{"identification": 0.1}` (the least noise
+        with which nobody names the input more often) and `{"remaining": 0.5}` (the least noise that leaves this share
+        of the inputs' variance, whoever rebuilds them).
+    sigmas
+        The standard deviations to try. By default sixteen from 1/16 to 16 times the features' root mean square, then
+        four between the two that are next to the target.
+    draws
+        Random draws for each noise.
+    failure_probability
+        The chance that any limit, for any of the noises tried, is wrong.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here.
+
+    Raises
+    ------
+    InputError
+        If no noise that was tried meets the target, or a value cannot be used.
     """
     goal, value = _goal(target)
     failure = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
@@ -149,7 +186,7 @@ def calibrate(
             sought=sought,
             accuracy=reported,
             identification=identification_bound(features, inputs, noise, **options),
-            remaining=bayes_bound(features, candidates, noise, basis="pixel", **options).guarantee(),
+            remaining=bayes_bound(features, candidates, noise, basis="pixel", **options).guarantee,
         )
 
     trials = sorted((trial(sigma, seed) for sigma in grid), key=_sigma)
@@ -157,7 +194,7 @@ def calibrate(
         ends = _next_to(trials, goal, value)
         if ends is None:
             break
-        # What was seen decides where this one lies, so it must not be seen again: its draws are new.
+        # Earlier draws decide where this noise lies, so its own draws must be new.
         trials = sorted([*trials, trial(math.sqrt(ends[0] * ends[1]), seed + 1 + number)], key=_sigma)
     good = [one for one in trials if one.meets(goal, value)]
     if not good:
@@ -166,7 +203,7 @@ def calibrate(
         raise InputError(
             goal,
             value,
-            requirement=f"must be within reach: the best of the {len(trials)} noises tried gives {best:.3g}",
+            requirement=f"must be within reach: the best of {len(trials)} noises gives {best:.3g}",
             remedy="ask for less, or try other sigmas",
         )
     chosen = good[-1] if goal == "accuracy" else good[0]
@@ -208,7 +245,7 @@ def _sigma(trial: _Trial) -> float:
 
 
 def _next_to(trials: Sequence[_Trial], goal: str, value: float) -> tuple[float, float] | None:
-    """The neighbours between which the target is met no more, or met at last; the chosen noise is one of them."""
+    """Return the neighbours between which the target stops or starts to be met; the chosen noise is one of them."""
     pairs = [
         (one.sigma, other.sigma)
         for one, other in itertools.pairwise(trials)
@@ -220,7 +257,7 @@ def _next_to(trials: Sequence[_Trial], goal: str, value: float) -> tuple[float, 
 
 
 def _halves(candidates: Gallery, seed: int) -> tuple[Tensor, Tensor]:
-    """Rows of inputs, drawn at random, to choose by, and the others, to report on; equal inputs stay together."""
+    """Split the rows at random, to choose by and to report on; equal inputs stay together."""
     order = torch.randperm(len(candidates.inputs), generator=torch.Generator().manual_seed(seed))
     chosen = torch.isin(torch.tensor(candidates.places), order[: len(order) // 2])
     return chosen.nonzero()[:, 0], (~chosen).nonzero()[:, 0]
@@ -241,7 +278,7 @@ def _labels(labels: Any, clean: Tensor) -> Tensor:
         raise InputError(
             "labels",
             found.shape if found.dtype.kind in "iu" else found.dtype,
-            requirement=f"must be {len(clean)} whole numbers, one an input",
+            requirement=f"must be {len(clean)} whole numbers, one per input",
             remedy="pass class numbers",
         )
     return torch.tensor(found.astype(np.int64), device=clean.device)
@@ -259,7 +296,7 @@ def _accuracy(
     draws: int,
     generator: torch.Generator,
 ) -> float:
-    """The share of noisy releases that are still classified correctly."""
+    """Return the share of noisy releases that are still classified correctly."""
     chosen = torch.randint(len(clean), (draws,), generator=generator).to(clean.device)
     noisy = clean[chosen] + noise.sample(clean[chosen].cpu(), generator).to(clean.device)
     with exact():

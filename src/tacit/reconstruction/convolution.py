@@ -1,7 +1,7 @@
 """Convolutions in float64, as matrix products.
 
-cuDNN's float64 convolutions use a sixth of what an H200 can do, and the certified bounds at ImageNet size are made of
-them; products of matrices use most of it. The sums are the same, in another order.
+cuDNN's float64 convolutions use a sixth of what an H200 can do, and matrix products most of it. Certified bounds at
+ImageNet size consist of such convolutions. The sums are the same, in a different order.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from torch.nn.functional import pad
 from torch.overrides import TorchFunctionMode
 
 _PATCHES = 2.0**31
-"""Bytes of patches written out at once."""
+"""Bytes of patches held at once."""
 
 
 class AsProducts(TorchFunctionMode):
-    """Within this context, plain `conv2d` in float64 is a matrix product, unless derivatives are wanted.
+    """A context in which plain `conv2d` in float64 is a matrix product, unless derivatives are wanted.
 
     The result has its channels last in memory.
     """
@@ -49,7 +49,7 @@ def _convolved(
     double = input.dtype == weight.dtype == torch.float64
     plain = groups == 1 and not isinstance(padding, str) and input.ndim == 4 and input.shape[1] == weight.shape[1]
     if double and plain and not _differentiated(input, weight, bias):
-        with contextlib.suppress(RuntimeError):  # under vmap, which has no rule for what follows
+        with contextlib.suppress(RuntimeError):  # under vmap, which does not support what follows
             return convolution(
                 input, weight, bias, stride=_pair(stride), padding=_pair(padding), dilation=_pair(dilation)
             )
@@ -57,7 +57,7 @@ def _convolved(
 
 
 def _differentiated(*tensors: Tensor | None) -> bool:
-    """Whether a derivative is wanted, as of a model that takes some itself: the products below have none."""
+    """Return whether a derivative is wanted; the matrix products below have none."""
     tangents = (unpack_dual(tensor).tangent for tensor in tensors if tensor is not None)
     return torch.is_grad_enabled() or any(tangent is not None for tangent in tangents)
 
@@ -68,7 +68,7 @@ def _pair(value: Any) -> tuple[int, int]:
 
 
 def _viewed(tensor: Tensor, *shape: Any, **named: Any) -> Tensor:
-    """As torch views the tensor, or would with its channels first."""
+    """View the tensor as torch does, or as it would with its channels first."""
     try:
         return tensor.view(*shape, **named)
     except RuntimeError:
@@ -85,7 +85,7 @@ def convolution(
     dilation: tuple[int, int],
     most: float = _PATCHES,
 ) -> Tensor:
-    """The convolution of (b, c, h, w) by (o, c, i, j), with channels last in memory; `most` bytes for the patches."""
+    """Convolve (b, c, h, w) with (o, c, i, j); channels are last in memory, patches take at most `most` bytes."""
     count, channels, *size = inputs.shape
     outputs, _, *kernel = weight.shape
     height, width = (
@@ -93,7 +93,7 @@ def convolution(
         for axis in (0, 1)
     )
     if min(height, width) < 1:
-        return torch.conv2d(inputs, weight, bias, stride, padding, dilation)  # refuses it in torch's words
+        return torch.conv2d(inputs, weight, bias, stride, padding, dilation)  # raises torch's own error
     odd = channels % 2
     matrix = pad(weight, (0, 0, 0, 0, 0, odd)).permute(2, 3, 1, 0).flatten(0, 2)
     margins = (0, odd, padding[1], padding[1], padding[0], padding[0])
@@ -110,10 +110,10 @@ def convolution(
 def _patches(
     inputs: Tensor, size: tuple[int, int], kernel: list[int], stride: tuple[int, int], dilation: tuple[int, int]
 ) -> Tensor:
-    """What each output sees of (b, h, w, c), one a row, in the order (i, j, c)."""
+    """Return what each output sees of (b, h, w, c), one output per row, in the order (i, j, c)."""
     count, height, width, channels = inputs.shape
     flat = inputs.reshape(-1)
-    # Two numbers at a time, read as one complex number, are copied twice as fast; they begin at an even place.
+    # Reading two numbers as one complex number makes copying twice as fast; it needs an even offset.
     pairs = (flat.clone() if flat.storage_offset() % 2 else flat).view(torch.complex128)
     across = channels // 2
     down = width * across

@@ -1,4 +1,4 @@
-"""The module to deploy: features, noise, and nothing that leaks beside them."""
+"""The module to deploy: features and noise, without leaks from low bits."""
 
 from __future__ import annotations
 
@@ -17,20 +17,37 @@ from ..core.errors import InputError
 from .noise import Noise
 from .release import check_evaluation, check_modes, exact, open_release
 
-_VANISHING = 1e-9  # of the largest singular value
+_VANISHING = 1e-9  # times the largest singular value
 
 
 class Dithered(nn.Module):
-    """Releases noisy features: `Dithered(features, noise)(inputs)`.
+    """A module that releases noisy features: `Dithered(features, noise)(inputs)`.
 
-    The noise comes from the operating system's entropy, afresh at every call, and takes no seed. What is released is
-    rounded to the noise's `grid`, 2⁻¹⁶ of its size unless it is `Quantized`, because the low bits of floating-point
-    sums betray the features under the noise. `keep` limits how many numbers are released: the features are first
-    projected onto that many fixed random directions, or, with `public` inputs, onto the principal directions of their
-    features. The directions are public, and part of the state_dict if they were learned: learned from private inputs
-    they would be a release of their own, which no bound here covers. `released` is the function under the noise: pass
-    it to the bounds. A module in train mode is refused where that makes a difference, as the bounds refuse it.
-    Features are computed as the bounds compute them: without TF32, autocast or fused attention.
+    The noise comes from the operating system's entropy, fresh at every call, and takes no seed. The release is rounded
+    to the noise's `grid`, 2⁻¹⁶ of its size unless it is `Quantized`, because the low bits of floating-point sums reveal
+    the features under the noise. Features are computed as the bounds compute them: without TF32, autocast or fused
+    attention. A module in train mode is refused if that makes a difference.
+
+    Parameters
+    ----------
+    features
+        The module or callable whose output is released.
+    noise
+        The noise to add.
+    keep
+        How many numbers to release: the features are projected onto this many fixed directions. By default all
+        features.
+    public
+        Public inputs. The directions are then the principal ones of their features, otherwise random. Directions are
+        public (learned ones are part of the state_dict): if they were learned from private inputs they would be a
+        release of their own, which no bound here covers.
+    projection_seed
+        For random directions.
+
+    Attributes
+    ----------
+    released
+        The function under the noise; pass it to the bounds.
     """
 
     def __init__(
@@ -55,11 +72,12 @@ class Dithered(nn.Module):
         self.released = _Projected(features, keep, public, projection_seed)
 
     def forward(self, inputs: Tensor) -> Tensor:
+        """Release the noisy features of these inputs, one row per input, in float64."""
         check_modes(self.released)
         model = self.released.features
         if isinstance(model, nn.Module) and any(part.training for part in model.modules()):
             check_evaluation(self.released, copy.deepcopy(self.released).eval(), inputs[:3])
-        with exact():  # as the bounds compute them, whatever the caller has switched on around this
+        with exact():  # as the bounds compute them, whatever the caller has switched on
             features = self.released(inputs)
         noise = self.noise.shaped(_standard(self.noise.standard, tuple(features.shape)))
         noisy = features.to("cpu", torch.float64) + noise
@@ -68,7 +86,7 @@ class Dithered(nn.Module):
 
 
 class _Projected(nn.Module):
-    """Features, flattened, and projected onto `keep` orthonormal directions if that is asked for."""
+    """Features, flattened and, if asked for, projected onto `keep` orthonormal directions."""
 
     learned: Tensor | None
 
@@ -77,13 +95,19 @@ class _Projected(nn.Module):
     ) -> None:
         super().__init__()
         self.features = features
-        self.keep = None if keep is None else validate.whole("keep", keep, at_least=1, remedy="use fewer than features")
+        self.keep = (
+            None
+            if keep is None
+            else validate.whole("keep", keep, at_least=1, remedy="use fewer than there are features")
+        )
         self.seed = validate.whole("projection_seed", seed, at_least=0, remedy="use 0")
         if public is not None and self.keep is None:
-            raise InputError("keep", None, requirement="must be given with public", remedy="say how many to release")
+            raise InputError(
+                "keep", None, requirement="must be given with public", remedy="state how many numbers to release"
+            )
         learned = None if public is None or self.keep is None else _principal(features, public, self.keep)
         self.register_buffer("learned", learned)
-        self._random: Tensor | None = None  # made from the seed when the number of features is known
+        self._random: Tensor | None = None  # made from the seed once the number of features is known
 
     def forward(self, inputs: Tensor) -> Tensor:
         flat = self.features(inputs).flatten(1)
@@ -99,7 +123,7 @@ class _Projected(nn.Module):
         return flat @ self._random.to(flat)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        """Directions learned elsewhere are taken over: the public inputs need not be at hand where it is deployed."""
+        """Take over directions learned elsewhere, so that deployment does not need the public inputs."""
         found = state_dict.get(f"{prefix}learned")
         if self.learned is None and found is not None and found.shape[1:] == (self.keep,):
             self.learned = torch.empty_like(found)
@@ -107,7 +131,7 @@ class _Projected(nn.Module):
 
 
 def _principal(features: Callable[[Tensor], Tensor], public: object, keep: int) -> Tensor:
-    """The directions in which the features of public inputs vary most, one a column, each with a sign of its own."""
+    """Return the directions in which features of public inputs vary most, one per column, with a fixed sign."""
     release = open_release(features, public)
     clean = release.features(release.inputs)
     _check_keep(keep, clean.shape[1], "the features")
@@ -123,16 +147,16 @@ def _check_keep(keep: int, most: int, what: str) -> None:
 
 
 def _standard(kind: str, shape: tuple[int, ...]) -> Tensor:
-    """Standard normal or uniform numbers (between −½ and ½), float64, from the operating system's entropy."""
+    """Return standard normal or uniform numbers (between −½ and ½) from the operating system's entropy, in float64."""
     count = math.prod(shape)
     if kind == "uniform":
         return torch.tensor(_uniform(count) - 0.5).reshape(shape)
-    # Box and Muller 1958. With 53 bits the tails end at 8.5 standard deviations, which 1e-17 of a normal exceeds.
+    # Box and Muller 1958. 53 bits reach 8.5 standard deviations, beyond which a normal has probability 1e-17.
     radius = np.sqrt(-2 * np.log1p(-_uniform(count)))
     return torch.tensor(radius * np.cos(2 * math.pi * _uniform(count))).reshape(shape)
 
 
 def _uniform(count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Multiples of 2⁻⁵³ in [0, 1)."""
+    """Return multiples of 2⁻⁵³ in [0, 1)."""
     words = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(11)
     return words.astype(np.float64) * 2.0**-53

@@ -1,11 +1,11 @@
-"""The chance of naming which one of several known inputs was released."""
+"""The probability of naming which one of several known inputs was released."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,7 @@ from .priors import Gallery
 from .release import Release, as_array, open_release, type_error
 from .unbiased import release_assumptions
 
-if TYPE_CHECKING:
-    pass
-
-_BOUNDED = "root mean squared error of an estimate, on the worse of two inputs"
 _Array = NDArray[np.float64]
-Box = tuple[float, float]
 
 
 @at_most
@@ -38,10 +33,40 @@ def identification_bound(
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Guarantee:
-    """The greatest probability with which anyone names the released one of the candidates, all equally likely.
+    """Bound the probability with which anyone names the released one of several equally likely candidates.
 
-    Candidates that are equal are one, as much more likely: to name it is to name the input. So are those that a module
-    does not tell apart: equal once rounded to the type of its weights, −0 or 0, with the same features.
+    Equal candidates count as one, which is correspondingly more likely. So do candidates that a module cannot tell
+    apart: equal after rounding to the type of its weights (−0 and 0 are equal), with the same features.
+
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    candidates
+        The inputs that the adversary holds, one per row.
+    noise
+        The noise added to the features: Gaussian, or Gaussian and then rounded.
+    draws
+        Random releases from which the bound is computed.
+    failure_probability
+        The chance that the result is wrong because of the random draws.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+
+    Returns
+    -------
+    A guarantee; its `detail` has the number of different `candidates` and the success of `guessing`.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
+    NoTheoremError
+        If the noise is not Gaussian.
     """
     gallery = GalleryRelease.opened(features, Gallery(candidates), noise, feature_error, naming=True)
     computed = gallery_identification(
@@ -52,7 +77,7 @@ def identification_bound(
         failure_probability=failure_probability,
         seed=seed,
     )
-    # Each candidate's release is within this total variation of the computed one: a guess gains no more.
+    # Each candidate's release is within this total variation of the computed one, so a guess gains at most this.
     value = min(1.0, up(computed + gallery.total_variation))
     prior = gallery.prior
     return Guarantee(
@@ -85,7 +110,7 @@ def identification_bound(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GalleryRelease:
-    """Known candidates, their whitened features, and how far, in total variation, a true release may be from them."""
+    """Known candidates, their whitened features, and how far in total variation a real release may differ."""
 
     prior: Gallery
     release: Release
@@ -101,7 +126,7 @@ class GalleryRelease:
         *,
         naming: bool = False,
     ) -> GalleryRelease:
-        """For `naming`, inputs that the model does not tell apart by the numbers it is given are one."""
+        """Open a release; for `naming`, inputs that the model cannot tell apart are merged."""
         gaussian = required_gaussian(noise, "bounds over a gallery")
         release = open_release(features, prior.as_given(prior.inputs), feature_error=feature_error, only_these=True)
         clean = release.features(release.inputs)
@@ -110,7 +135,7 @@ class GalleryRelease:
         if naming:
             error = max(release.error, type_error(release.seen))
             prior, joined = prior.as_seen(release.seen, as_array(clean), error)
-            moved += (whitened - whitened[joined]).norm(dim=1)  # those that join another are counted with its features
+            moved += (whitened - whitened[joined]).norm(dim=1)  # merged inputs count with the features of one
             first = np.unique(joined)
             release, whitened = dataclasses.replace(release, inputs=release.inputs[first]), whitened[first]
         variation = float(gaussian_total_variation(float(moved.max()) * (1 + 1e-9)))
@@ -118,6 +143,6 @@ class GalleryRelease:
 
     @property
     def weights(self) -> _Array | None:
-        """How likely each candidate is; None where all are alike."""
+        """How likely each candidate is; None if all are equally likely."""
         weights = self.prior.weights
         return None if np.all(weights == weights[0]) else weights

@@ -1,4 +1,4 @@
-"""What the Jacobian says about an input: a diagnostic, never a guarantee."""
+"""What the Jacobian says about an input: a diagnostic, not a guarantee."""
 
 from __future__ import annotations
 
@@ -21,11 +21,19 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LocalLimit:
-    """The Cramér–Rao limit at each input. Real inputs sit on kinks (pooling ties, zeros of ReLU), where it is wrong.
+    """The Cramér–Rao limit at each input.
 
-    `rank` of the Jacobian; per mode `null_energy`, the share of the mode that the features do not feel at all to first
-    order, and `identifiable_std`, the limit of the rest. Where the null energy is not zero, no unbiased estimator
-    exists to first order.
+    It is wrong at kinks, such as pooling ties and zeros of ReLU, where real inputs often lie.
+
+    Attributes
+    ----------
+    rank
+        The rank of the Jacobian at each input.
+    null_energy
+        For each mode, the share to which the features do not react at all, to first order. Where it is positive, no
+        unbiased estimator exists to first order.
+    identifiable_std
+        For each mode, the limit for the rest.
     """
 
     rank: NDArray[np.int64]
@@ -42,9 +50,30 @@ def local_limit(
     rtol: float = 1e-8,
     feature_error: float | None = None,
 ) -> LocalLimit:
-    """Rank, null energy and identifiable part from the Jacobian. Gaussian noise only.
+    """Compute rank, null energy and the identifiable part from the Jacobian; Gaussian noise only.
 
-    Singular values up to `rtol` of the greatest count as zero.
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    inputs
+        An array, a tensor or a DataLoader, one input per row.
+    noise
+        The noise added to the features.
+    basis
+        The modes: "dct", "pixel", "auto" (the first for images, the second for vectors), an orthonormal matrix with one
+        mode per row, or a pair of callables (to modes, from modes).
+    rtol
+        Singular values up to this share of the greatest count as zero.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     checked_noise(noise)
     release = open_release(features, inputs, feature_error=feature_error)
@@ -52,8 +81,8 @@ def local_limit(
     rtol = validate.probability("rtol", rtol, remedy="use 1e-8")
     ranks, null, identifiable = [], [], []
     for point in release.inputs:
-        jacobian = noise.whitened(_jacobian_rows(release, point, modes))  # one mode a row
-        driver = "gesvd" if jacobian.is_cuda else None  # the default does not converge on many equal singular values
+        jacobian = noise.whitened(_jacobian_rows(release, point, modes))  # one mode per row
+        driver = "gesvd" if jacobian.is_cuda else None  # the default does not converge for many equal singular values
         left, values, _ = torch.linalg.svd(jacobian, full_matrices=False, driver=driver)
         kept = values > rtol * values[0]
         energy = left[:, kept].square()
@@ -64,7 +93,7 @@ def local_limit(
 
 
 def _jacobian_rows(release: Release, point: Tensor, modes: Basis) -> Tensor:
-    """How the features change with each mode, one mode a row; refused where the model hides its derivative."""
+    """Return how the features change with each mode, one mode per row; refuse a model without a derivative."""
 
     def flat(rows: Tensor) -> Tensor:
         return release.function(rows).reshape(len(rows), -1)

@@ -16,7 +16,7 @@ Products = Callable[[Tensor], tuple[Product, Product]]
 
 
 class _State(NamedTuple):
-    """Of the recurrence of every target, in the letters of the paper; `first` is ‖b‖, and `active` which still run."""
+    """The recurrence of every target, in the paper's letters; `first` is ‖b‖, `active` says which targets still run."""
 
     u: Tensor
     v: Tensor
@@ -32,14 +32,23 @@ class _State(NamedTuple):
 
 
 def minimum_norm_solutions(products: Products, targets: Tensor, *, tolerance: float, iterations: int) -> Tensor:
-    """For every matrix A and each of its targets b, the x of least norm that minimises ‖A x − b‖.
+    """Return, for every matrix A and each of its targets b, the x of least norm that minimises ‖A x − b‖.
 
-    Targets have the shape (matrices, targets of each, entries). `products(chosen)` returns the products with the chosen
-    matrices and with their transposes, of vectors shaped alike.
+    Every target has its own recurrence and its own stopping tests: the residual is small compared with A and b, or
+    orthogonal to the range of A, or A is so nearly singular that rounding errors take over. A target that has stopped
+    keeps its x while the others continue, so none depends on its neighbours. Matrices whose targets have all stopped
+    are dropped.
 
-    Every target has its own recurrence and its own stopping tests: the residual is small beside A and b, or orthogonal
-    to the range of A, or rounding errors take over because A is too nearly singular. One that has stopped keeps its x
-    while the others go on, so none depends on its neighbours; matrices all of whose targets have stopped are set aside.
+    Parameters
+    ----------
+    products
+        `products(chosen)` returns two functions: the products with the chosen matrices and with their transposes.
+    targets
+        Of shape (matrices, targets of each, entries).
+    tolerance
+        For the stopping tests, relative.
+    iterations
+        The most iterations.
     """
     chosen = torch.arange(len(targets), device=targets.device)
     forward, transposed = products(chosen)
@@ -82,7 +91,7 @@ def _started(transposed: Product, targets: Tensor) -> _State:
 
 
 def _later(state: _State, forward: Product, transposed: Product, tolerance: float) -> _State:
-    """The state some iterations later."""
+    """Return the state some iterations later."""
     u, v, w, x, alpha, first, phi_bar, rho_bar, frobenius, inverse, active = state
     for _ in range(_BETWEEN_CHECKS):
         u = forward(v) - alpha * u

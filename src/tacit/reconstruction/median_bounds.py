@@ -1,4 +1,4 @@
-"""What a pile of bounds says: its median as a guarantee, the inputs' own spread beside it, a picture of it."""
+"""The median of many bounds as a guarantee, the inputs' own spread beside it, and a picture of it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.guarantee import Adversary, Guarantee, safe_text
+from ..core.guarantee import Adversary, Guarantee
+from ..core.wording import safe_text
 
 _Array = NDArray[np.float64]
 
 
 def prior_std(inputs: _Array) -> float:
-    """How much an entry varies over the inputs, on average."""
+    """Return the standard deviation of an entry over the inputs: the root mean square over all entries."""
     return float(np.sqrt(np.mean(np.var(inputs, axis=0))))
 
 
 def median_guarantee(
     method: str, values: _Array, *, spread: float, noise: Any, feature_error: float, how: str = ""
 ) -> Guarantee:
-    """The bound that at least half of the modes of all inputs keep; `how` adds to the theorem's words."""
+    """Return the bound that at least half of the modes of all inputs have.
+
+    Parameters
+    ----------
+    method
+        "two-point", "multi-point" or "hcr".
+    values
+        The bounds, one input per row.
+    spread
+        The inputs' own standard deviation, which the statement mentions.
+    noise
+        The noise of the release.
+    feature_error
+        The relative error of the features that the bounds allow for.
+    how
+        What to add to the name of the theorem.
+    """
     from . import release_assumptions, unbiased_assumptions
 
     own = safe_text(spread, toward="nearest", digits=2)
@@ -31,7 +48,7 @@ def median_guarantee(
     return Guarantee(
         quantity=f"{kind}, {half}",
         side="at_least",
-        # Of an even number the upper of the two middle values: half of all modes have a bound at least as large.
+        # With an even number, the upper of the two middle values: half of all bounds are at least as large.
         value=float(np.sort(values.ravel())[values.size // 2]),
         adversary=Adversary.ANY if method == "two-point" else Adversary.UNBIASED,
         theorem=_theorem(method, noise, how),
@@ -50,7 +67,7 @@ def _theorem(method: str, noise: Any, how: str) -> tuple[str, ...]:
 
 
 def moved_by(std: _Array, inputs: _Array, *, basis: str, seed: int) -> _Array:
-    """The inputs with every mode moved by its bound, up or down by a coin's toss."""
+    """Return the inputs with every mode moved by its bound, up or down at random."""
     from scipy.fft import dctn, idctn
 
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=inputs.shape)

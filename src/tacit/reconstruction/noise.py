@@ -1,7 +1,7 @@
-"""The noise of a release: what it costs an adversary, and how to draw it.
+"""The noise of a release: what it hides, and how to draw it.
 
-A noise says how far apart two releases lie whose features differ by a shift z (rows of features):
-the chi-square divergence and the total variation, both rounded up. More kinds are in `other_noise`.
+A noise says how far apart two releases are whose features differ by a shift z: their chi-square divergence and their
+total variation, both rounded up. `other_noise` has more kinds.
 """
 
 from __future__ import annotations
@@ -25,39 +25,44 @@ from .release import as_array
 _Array = NDArray[np.float64]
 
 FINENESS = 2**16
-"""Releases are rounded to this share of the noise's size, unless the noise itself says otherwise."""
+"""Releases are rounded to the noise's size divided by this, unless the noise says otherwise."""
 
 
 @runtime_checkable
 class Noise(Protocol):
-    """What the bounds ask of a noise."""
+    """What the bounds need to know about a noise.
+
+    Attributes
+    ----------
+    rounding
+        The relative error of the length of a whitened shift.
+    failure_probability
+        The chance that any value it ever gives is wrong: 0 unless values come from random draws.
+    assumptions
+        What the caller states about the noise, apart from its distribution.
+    standard
+        What `shaped` turns into noise: "normal" numbers, or "uniform" ones between −½ and ½.
+    """
 
     rounding: float
-    """Relative error of the length of a whitened shift."""
-
     failure_probability: float
-    """With which any of the values that it ever gives may be wrong: 0 unless they come from draws."""
-
     assumptions: tuple[str, ...]
-    """What the caller states of the noise, beside its law."""
+    standard: str
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
-        """The chi-square divergence for each row, rounded up.
+        """Return the chi-square divergence for each row, rounded up.
 
-        It holds for any features and any shift of them that lie within `error`, in norm, of `base` and of `shift`.
+        It holds for all features within `error` of `base`, in norm, and all shifts within `error` of `shift`.
         """
         ...
 
     def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
-        """The total variation for each row, rounded up, as far as `chi_square` holds."""
+        """Return the total variation for each row, rounded up; `error` has the same meaning."""
         ...
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        """Noise for features like these, for simulations."""
+        """Draw pseudo-random noise for features like these, for simulations."""
         ...
-
-    standard: str
-    """What `shaped` makes noise of: "normal" numbers, or "uniform" ones between −½ and ½."""
 
     @property
     def size(self) -> float:
@@ -70,18 +75,23 @@ class Noise(Protocol):
         ...
 
     def shaped(self, standard: Tensor) -> Tensor:
-        """Noise made of independent standard numbers, as many as there are features."""
+        """Turn independent standard numbers, one per feature, into noise."""
         ...
 
     def whitened(self, shift: Tensor) -> Tensor:
-        """Rows whose inner products give the Gaussian densities' ratios; only Gaussian noise has them."""
+        """Return rows whose inner products give the ratios of Gaussian densities; only Gaussian noise has them."""
         ...
 
 
 class Gaussian:
-    """N(0, σ²I), or N(0, covariance).
+    """Gaussian noise, N(0, σ²I) or N(0, covariance).
 
-    The covariance is a vector (its diagonal), a matrix, or a pair (factor, diagonal) for factor·factorᵀ + diagonal.
+    Parameters
+    ----------
+    sigma
+        The standard deviation in every feature.
+    covariance
+        Instead of sigma: a vector (its diagonal), a matrix, or a pair (factor, diagonal) for factor·factorᵀ + diagonal.
     """
 
     chi_square_theorems: tuple[str, ...] = ("theory.divergences.gaussian_chi_square",)
@@ -119,7 +129,7 @@ class Gaussian:
                 self._set_matrix(values)
 
     def _set_factor(self, factor: Any, diagonal: Any) -> None:
-        loads = validate.array("the factor of covariance", factor, dimensions=2, remedy="pass one feature a row")
+        loads = validate.array("the factor of covariance", factor, dimensions=2, remedy="pass one feature per row")
         variances = validate.array("the diagonal of covariance", diagonal, dimensions=1, remedy="pass variances")
         if len(loads) != len(variances) or not np.all(variances > 0):
             raise InputError(
@@ -146,16 +156,16 @@ class Gaussian:
                 requirement="must be positive",
                 remedy="add a multiple of the identity",
             )
-        # The whole matrix is the low-rank form of full rank: Σ = λ₁(I + (Σ − λ₁I)/λ₁), λ₁ half the least eigenvalue.
+        # A full matrix is the low-rank form at full rank: Σ = λ₁(I + (Σ − λ₁I)/λ₁), λ₁ half the least eigenvalue.
         least = values[0] / 2
         self._root = torch.full((len(matrix),), math.sqrt(least), dtype=torch.float64)
         self._set_stretch(vectors, np.sqrt(values / least))
 
     def _set_stretch(self, q: _Array, stretch: _Array) -> None:
-        """The directions in which the scaled noise is longer than 1, and by how much."""
+        """Store the directions in which the scaled noise is longer than 1, and by how much."""
         self._q, self._stretch = torch.tensor(q), torch.tensor(stretch)
-        # A decomposition of an m × m matrix errs by a small multiple of m units of its norm, and inversion multiplies
-        # that by the condition number.
+        # Decomposing an m × m matrix errs by a small multiple of m units in the last place of its norm; inversion
+        # multiplies that by the condition number.
         self.rounding = 40 * len(q) * 2.0**-52 * float(stretch.max()) ** 2
         if self.rounding > 1e-3:
             raise InputError(
@@ -169,7 +179,7 @@ class Gaussian:
         return f"Gaussian({self.sigma:g})" if self.sigma is not None else f"Gaussian(covariance of {len(self._root)})"
 
     def whitened(self, shift: Tensor) -> Tensor:
-        """Rows y with ‖y‖² = zᵀΣ⁻¹z."""
+        """Return rows y with ‖y‖² = zᵀΣ⁻¹z."""
         if self.sigma is not None:
             return shift / self.sigma
         self._check_width(shift)
@@ -186,7 +196,7 @@ class Gaussian:
         return stretched * self._root.to(standard)
 
     def log_likelihood(self, released: Tensor, clean: Tensor) -> Tensor:
-        """Of each release (rows) from each of several features (columns), up to a constant a row; for attacks."""
+        """Return the log-likelihood of each release (rows) for several features (columns), for attacks."""
         return -torch.cdist(self.whitened(released), self.whitened(clean)).square() / 2
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
@@ -201,7 +211,7 @@ class Gaussian:
         return self.size / FINENESS
 
     def distance(self, shift: Tensor, error: Tensor) -> _Array:
-        """√(zᵀΣ⁻¹z) for each row, rounded up, for any shift z within `error` of the one given."""
+        """Return √(zᵀΣ⁻¹z) for each row, rounded up, for any shift z within `error` of the given one."""
         length = self.whitened(shift).norm(dim=-1) + error / self._least_scale
         return up(as_array(length), relative=self.rounding + 2 * shift.shape[-1] * 2.0**-52)
 
@@ -226,7 +236,7 @@ class Gaussian:
 
 
 class NotGaussian(ABC):
-    """What all noise but Gaussian has alike: it is made of uniform numbers, and there are no whitened shifts of it."""
+    """What all noise except Gaussian shares: it is made of uniform numbers and has no whitened shifts."""
 
     chi_square_theorems: tuple[str, ...] = ()
     total_variation_theorems: tuple[str, ...] = ()
@@ -257,7 +267,13 @@ class NotGaussian(ABC):
 
 
 class Laplace(NotGaussian):
-    """Independent Laplace noise, density exp(−|x|/scale)/(2·scale), in every feature."""
+    """Independent Laplace noise in every feature, with density exp(−|x|/scale)/(2·scale).
+
+    Parameters
+    ----------
+    scale
+        The scale of the density.
+    """
 
     chi_square_theorems = ("theory.divergences.laplace_chi_square",)
     total_variation_theorems = ("theory.divergences.laplace_total_variation",)
@@ -275,7 +291,7 @@ class Laplace(NotGaussian):
         return divergences.laplace_total_variation(_lengthened(shift, error), scale=self.scale)
 
     def shaped(self, standard: Tensor) -> Tensor:
-        # −½, which 53 bits reach by chance, stands for what lies nearer to it than to the next number.
+        # −½, which 53 random bits can give, stands for all numbers that round to it.
         return -self.scale * standard.sign() * torch.log1p(-2 * standard.abs()).clamp(min=-54 * math.log(2))
 
     def log_likelihood(self, released: Tensor, clean: Tensor) -> Tensor:
@@ -289,7 +305,12 @@ class Laplace(NotGaussian):
 class Uniform(NotGaussian):
     """Independent uniform noise on [−width/2, width/2] in every feature.
 
-    Bounds on unbiased estimators are vacuous (zero) for it; two-point bounds are not.
+    Bounds on unbiased estimators are zero for it; two-point bounds are not.
+
+    Parameters
+    ----------
+    width
+        The width of the interval.
     """
 
     total_variation_theorems = ("theory.divergences.uniform_total_variation",)
@@ -301,7 +322,7 @@ class Uniform(NotGaussian):
         return f"Uniform({self.width:g})"
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
-        """Infinite wherever the release moves at all: some outputs rule one input out."""
+        """Return inf wherever the release moves at all, because some outputs rule one input out."""
         return np.where(_lengthened(shift, error).any(axis=-1), np.inf, 0.0)
 
     def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
@@ -311,7 +332,7 @@ class Uniform(NotGaussian):
         return self.width * standard
 
     def log_likelihood(self, released: Tensor, clean: Tensor) -> Tensor:
-        """All that are possible alike; the others by how much they are not, should none of them be possible."""
+        """Return 0 for all possible features, and for the others a penalty for how far they are from possible."""
         beyond = torch.cdist(released, clean, p=math.inf) - self.width / 2
         return -beyond.clamp(min=0) * (1e6 / self.width)
 
@@ -323,8 +344,15 @@ class Uniform(NotGaussian):
 class Quantized:
     """Another noise, after which every feature is rounded to the nearest multiple of `step`.
 
-    Whatever is proven for the noise holds after rounding too. The divergences of Gaussian(sigma), Laplace and Uniform
-    noise are smaller for it, by as much as the bins hide.
+    What is proven for the noise holds after rounding too. For Gaussian(sigma), Laplace and Uniform noise the
+    divergences are smaller, by as much as the bins hide.
+
+    Parameters
+    ----------
+    noise
+        The noise before rounding.
+    step
+        The distance between neighbouring values of a release.
     """
 
     def __init__(self, noise: Noise, step: float) -> None:
@@ -336,7 +364,7 @@ class Quantized:
                 remedy="use Gaussian(sigma)",
             )
         self.noise = noise
-        remedy = "give the step that the release is rounded to; low bits leak through a finer one"
+        remedy = "give the step to which the release is rounded; a finer one leaks low bits"
         self.step = validate.number("step", step, at_least=noise.grid, remedy=remedy)
         self.rounding = noise.rounding
         self.standard = noise.standard
@@ -348,7 +376,7 @@ class Quantized:
         return f"Quantized({self.noise!r}, {self.step:g})"
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
-        """The lesser of the noise's own value and the one from the chances of the bins."""
+        """Return the smaller of the noise's own value and that from the probabilities of the bins."""
         found = self.noise.chi_square(base, shift, error)
         return (
             found
@@ -357,7 +385,7 @@ class Quantized:
         )
 
     def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
-        """The lesser of the noise's own value and the one from the chances of the bins."""
+        """Return the smaller of the noise's own value and that from the probabilities of the bins."""
         found = self.noise.total_variation(base, shift, error)
         if self._law is None:
             return found
@@ -365,22 +393,22 @@ class Quantized:
 
     @property
     def chi_square_theorems(self) -> tuple[str, ...]:
-        """Those of the noise, and of the bins where their chances are known."""
+        """The theorems of the noise, and of the bins where their probabilities are known."""
         binned = () if self._law is None else ("theory.quantized.quantized_chi_square",)
         return (*chi_square_theorems(self.noise), *binned)
 
     @property
     def total_variation_theorems(self) -> tuple[str, ...]:
-        """Those of the noise, and of the bins where their chances are known."""
+        """The theorems of the noise, and of the bins where their probabilities are known."""
         binned = () if self._law is None else ("theory.quantized.quantized_total_variation",)
         return (*total_variation_theorems(self.noise), *binned)
 
     def shaped(self, standard: Tensor) -> Tensor:
-        """The noise before rounding; to round, there must be features."""
+        """Return the noise before rounding, which needs the features."""
         return self.noise.shaped(standard)
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
-        """The rounded release less the features."""
+        """Return the rounded release minus the features."""
         exact = features.to(torch.float64)
         noisy = exact + self.noise.sample(exact, generator)
         return (self.step * torch.round(noisy / self.step) - exact).to(features)
@@ -398,7 +426,7 @@ class Quantized:
 
     @property
     def _law(self) -> tuple[str, float] | None:
-        """Kind and size of the noise, where the chances of bins are known."""
+        """Kind and size of the noise, if the probabilities of bins are known."""
         noise = self.noise
         if isinstance(noise, Gaussian):
             return None if noise.sigma is None else ("gaussian", noise.sigma)
@@ -411,26 +439,26 @@ class Quantized:
 
 
 def chi_square_theorems(noise: Noise) -> tuple[str, ...]:
-    """The functions of `tacit.theory` that bound the chi-square divergence; words where the noise is the caller's."""
+    """Return the functions of `tacit.theory` behind the chi-square divergence, or words for a caller's own noise."""
     stated = (f"the chi-square divergence of {noise!r}, as its author states it",)
     return tuple(getattr(noise, "chi_square_theorems", stated))
 
 
 def total_variation_theorems(noise: Noise) -> tuple[str, ...]:
-    """The same for total variation."""
+    """Return the same for the total variation."""
     stated = (f"the total variation of {noise!r}, as its author states it",)
     return tuple(getattr(noise, "total_variation_theorems", stated))
 
 
 def sample_of(noise: Gaussian | NotGaussian, features: Tensor, generator: torch.Generator) -> Tensor:
-    """Noise for features like these, made of pseudo-random standard numbers."""
+    """Draw noise for features like these from pseudo-random standard numbers."""
     draw = torch.randn if noise.standard == "normal" else torch.rand
     standard = draw(features.shape, generator=generator, dtype=torch.float64, device=generator.device)
     return noise.shaped(standard if noise.standard == "normal" else standard - 0.5).to(features)
 
 
 def _lengthened(shift: Tensor, error: Tensor) -> _Array:
-    """Absolute shifts, each coordinate as long as the error allows: both divergences grow with every coordinate."""
+    """Return absolute shifts, each coordinate enlarged by the error: both divergences grow with every coordinate."""
     return as_array(shift.abs() + error[..., None])
 
 
@@ -439,7 +467,7 @@ def _skew(matrix: _Array) -> float:
 
 
 def checked_noise(noise: object) -> None:
-    """A noise of this room, or an object that does what the bounds ask of one."""
+    """Refuse what is neither a noise of this package nor does what the bounds ask of one."""
     if isinstance(noise, type) or not isinstance(noise, Noise):
         raise InputError(
             "noise", noise, requirement="must be a noise of tacit.reconstruction", remedy="use Gaussian(sigma)"
@@ -447,18 +475,18 @@ def checked_noise(noise: object) -> None:
 
 
 def unrounded(noise: Noise) -> Noise:
-    """The noise itself, or the one whose release is then rounded."""
+    """Return the noise itself, or the one whose release is then rounded."""
     return noise.noise if isinstance(noise, Quantized) else noise
 
 
 def gaussian_of(noise: Noise) -> Gaussian | None:
-    """The Gaussian noise whose bounds hold for this one: itself, or the one that is then rounded."""
+    """Return the Gaussian noise whose bounds hold for this one: itself, or the one that is then rounded; else None."""
     found = unrounded(noise)
     return found if isinstance(found, Gaussian) else None
 
 
 def required_gaussian(noise: Noise, purpose: str) -> Gaussian:
-    """The Gaussian noise of a release; for any other no theorem here covers the purpose."""
+    """Return the Gaussian noise of a release; refuse any other, for which no theorem covers the purpose."""
     checked_noise(noise)
     gaussian = gaussian_of(noise)
     if gaussian is not None:

@@ -1,4 +1,4 @@
-"""Noise of any law: known by its density in one feature, or only by draws and a joint density."""
+"""Noise of any distribution: known by its density in one feature, or by draws and a joint density."""
 
 from __future__ import annotations
 
@@ -30,21 +30,31 @@ from .release import as_array
 _Array = NDArray[np.float64]
 
 _FARTHEST = 1.0
-"""In units of 1/slope: beyond this a mean over draws is not trusted."""
+"""In units of 1/slope: for longer shifts, a mean over draws is not trusted."""
 
 _AT_ONCE = 2**22
-"""Numbers that are held in memory together while draws are shifted."""
+"""Numbers held in memory at once while draws are shifted."""
 
 _LOG_ERROR = 1e-12
-"""Error granted to the caller's log-density, for each unit of 1 + |log p|."""
+"""Relative error allowed in the caller's log-density, per unit of 1 + |log p|."""
 
 
 class Density(NotGaussian):
-    """Independent noise in every feature, of any density: a frozen distribution of scipy.stats, symmetric or not.
+    """Independent noise in every feature, of any density that is positive everywhere, symmetric or not.
 
-    You state that |d/dx log p| ≤ slope everywhere and |d²/dx² log p| ≤ curvature away from the `kinks`; what visibly
-    breaks that is refused. No slope is large enough for tails like a Gaussian's, which has a class of its own. The
-    first bound asked for takes some seconds, in which a table is made.
+    No slope is large enough for tails like a Gaussian's; use `Gaussian` for those. A visible contradiction to what you
+    state is refused. The first bound takes some seconds longer, because a table is computed.
+
+    Parameters
+    ----------
+    distribution
+        A frozen distribution of scipy.stats.
+    slope
+        An upper limit on |d/dx log p|, everywhere. You state it.
+    curvature
+        An upper limit on |d²/dx² log p|, away from the kinks. You state it.
+    kinks
+        Where the density has no derivative.
     """
 
     chi_square_theorems = ("theory.densities.density_chi_square",)
@@ -57,7 +67,7 @@ class Density(NotGaussian):
         where = f" away from {', '.join(f'{kink:g}' for kink in self.kinks)}" if self.kinks else ""
         self.assumptions = (
             f"|d/dx log p| of the noise's density is at most {self.slope:g}, |d²/dx² log p| {self.curvature:g}{where}",
-            "its logpdf is right to 1e-12, its cdf and sf to 1e-10",
+            "its logpdf is accurate to 1e-12, its cdf and sf to 1e-10",
         )
 
     def __repr__(self) -> str:
@@ -73,7 +83,7 @@ class Density(NotGaussian):
         return density_total_variation(as_array(shift), table=self._table, error=as_array(error))
 
     def shaped(self, standard: Tensor) -> Tensor:
-        # The ends of the unit interval, which 53 bits reach by chance, have no finite quantile.
+        # 0 and 1, which 53 random bits can give, have no finite quantile.
         share = np.clip(as_array(standard) + 0.5, 2.0**-54, 1 - 2.0**-53)
         return torch.as_tensor(self.distribution.ppf(share)).to(standard)
 
@@ -87,12 +97,25 @@ class Density(NotGaussian):
 
 
 class Sampled(NotGaussian):
-    """Noise known by draws and a joint log-density alone, `log_density(rows)`, up to a constant: one value a row.
+    """Noise known only by draws and a joint log-density.
 
-    `draw(count, generator)` returns that many rows, drawn with a NumPy generator. You state that
-    |log p(x − z) − log p(x)| ≤ slope·‖z‖. Divergences are means over fresh draws, with an upper confidence limit. All
-    that one object ever gives hold together, except with `failure_probability`; a copy of it, or another with the same
-    seed, draws the same, and may fail where it did.
+    Divergences are means over fresh draws, with an upper confidence limit. A copy of the object, or another one with
+    the same seed, uses the same draws, and may fail where this one does.
+
+    Parameters
+    ----------
+    log_density
+        `log_density(rows)` returns the log-density of each row, up to a constant.
+    draw
+        `draw(count, generator)` returns that many rows, drawn with a NumPy generator.
+    slope
+        You state that |log p(x − z) − log p(x)| ≤ slope·‖z‖.
+    draws
+        How many draws each divergence is computed from.
+    failure_probability
+        The chance that any of the values that this object ever gives is wrong.
+    seed
+        For the draws.
     """
 
     chi_square_theorems = ("theory.densities.sampled_chi_square",)
@@ -122,7 +145,7 @@ class Sampled(NotGaussian):
         self._generator = np.random.default_rng(validate.whole("seed", seed, at_least=0, remedy="use 0"))
         self._evaluated = 0
         self.assumptions = (
-            f"|log p(x − z) − log p(x)| of the noise's density is at most {self.slope:g}·‖z‖; it is right to 1e-12",
+            f"|log p(x − z) − log p(x)| of the noise's density is at most {self.slope:g}·‖z‖; it is accurate to 1e-12",
             "draws of the noise have that density, and pseudo-random ones behave as independent",
         )
 
@@ -130,7 +153,7 @@ class Sampled(NotGaussian):
         return f"Sampled(slope={self.slope:g}, draws={self.draws})"
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
-        """Refused where a shift exceeds 1/slope: there a few draws decide the mean."""
+        """Return upper limits; refused if a shift exceeds 1/slope, where a few draws would decide the mean."""
         most = self._most(shift, error)
         if most.max() > _FARTHEST:
             raise NoTheoremError(
@@ -140,7 +163,7 @@ class Sampled(NotGaussian):
         return self._limits(sampled_chi_square, as_array(shift), as_array(error), most)
 
     def total_variation(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
-        """For shifts beyond 1/slope, what the slope alone says."""
+        """Return upper limits; for shifts beyond 1/slope, those that follow from the slope alone."""
         most = self._most(shift, error)
         found = np.atleast_1d(bounded_ratio_total_variation(most))
         near = most <= _FARTHEST
@@ -150,7 +173,7 @@ class Sampled(NotGaussian):
 
     def shaped(self, standard: Tensor) -> Tensor:
         raise NoTheoremError(
-            f"noise made of the operating system's entropy must have a known transform, got {self!r} for "
+            f"noise from the operating system's entropy must have a known transform, got {self!r} for "
             f"{standard.shape[-1]} features; draw it yourself from a secure source, or use Density"
         )
 
@@ -164,12 +187,12 @@ class Sampled(NotGaussian):
         return 1 / self.slope
 
     def _most(self, shift: Tensor, error: Tensor) -> _Array:
-        """slope·‖z‖ for each row, rounded up, for any shift z within `error`."""
+        """Return slope·‖z‖ for each row, rounded up, for any shift z within `error`."""
         length = np.linalg.norm(as_array(shift), axis=-1) + as_array(error)
         return np.where(length == 0, 0.0, up(self.slope * length, relative=1e-12 + shift.shape[-1] * 2.0**-52))
 
     def _limits(self, theorem: Callable[..., float], shifts: _Array, errors: _Array, most: _Array) -> _Array:
-        """One limit a row, many rows from the same fresh draws: their shifts were chosen before any was drawn."""
+        """Return one limit for each row; rows share fresh draws, since their shifts were chosen before."""
         found = np.zeros(len(shifts))
         errors = np.broadcast_to(errors, most.shape)
         for rows in _slices(len(shifts), self.draws):
@@ -187,7 +210,7 @@ class Sampled(NotGaussian):
         return found
 
     def _log_densities(self, shifts: _Array) -> tuple[_Array, _Array]:
-        """log p of fresh draws, and of the draws less each shift."""
+        """Return log p of fresh draws, and of the draws minus each shift."""
         before, after = np.zeros(self.draws), np.zeros((len(shifts), self.draws))
         for part in _slices(self.draws, shifts.shape[1]):
             drawn = self._drawn(part.stop - part.start, shifts.shape[1], self._generator)
@@ -197,31 +220,31 @@ class Sampled(NotGaussian):
         return before, after
 
     def _drawn(self, count: int, width: int, generator: np.random.Generator) -> _Array:
-        rows = validate.array("what draw returns", self.draw(count, generator), remedy="return one row a draw")
+        rows = validate.array("what draw returns", self.draw(count, generator), remedy="return one row per draw")
         if rows.shape != (count, width):
             raise InputError(
                 "the shape of what draw returns",
                 rows.shape,
-                requirement=f"must be {(count, width)}, one row a draw and one column a feature",
+                requirement=f"must be {(count, width)}, one row per draw and one column per feature",
                 remedy="draw noise for these features",
             )
         return rows
 
     def _logs(self, rows: _Array) -> _Array:
         values = validate.array(
-            "what log_density returns", self.log_density(rows), remedy="return finite numbers, one a row"
+            "what log_density returns", self.log_density(rows), remedy="return finite numbers, one per row"
         )
         if values.shape != (len(rows),):
             raise InputError(
                 "the shape of what log_density returns",
                 values.shape,
                 requirement=f"must be {(len(rows),)}",
-                remedy="return one value a row",
+                remedy="return one value per row",
             )
         return values
 
 
 def _slices(count: int, width: int) -> list[slice]:
-    """Rows of that width, so many at a time as memory may hold."""
+    """Split rows of that width into parts that fit into memory."""
     at_once = max(1, _AT_ONCE // width)
     return [slice(first, min(first + at_once, count)) for first in range(0, count, at_once)]

@@ -1,4 +1,4 @@
-"""What an adversary knows before the release: a stated prior, the same in the bound and in the attack beside it."""
+"""What an adversary knows before the release: a stated prior, the same in a bound and in the attacks on it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,24 @@ _UNIT = 2.0**-53
 
 
 class Gallery:
-    """The input is one of the given ones, each as likely as it is frequent among them.
+    """A prior under which the input is one of the given ones, each as likely as it is frequent.
 
-    `inputs` are the different ones, in the order given: an input that is there k times of n is one of weight k/n. Two
-    are equal if all their entries are, in float64: 1 is 1, whatever type it came in, but −0 is not 0, because a model
-    may tell them apart. `places` says of each given input which of the different ones it is.
+    Two inputs are equal if all their entries are equal in float64, whatever type they came in; −0 and 0 differ, because
+    a model may tell them apart.
+
+    Parameters
+    ----------
+    inputs
+        An array, a tensor or a DataLoader, one input per row.
+
+    Attributes
+    ----------
+    inputs
+        The different inputs, in the order given.
+    places
+        For each given input, its position among the different ones.
+    shape
+        The shape of one input.
     """
 
     def __init__(self, inputs: object) -> None:
@@ -44,7 +57,7 @@ class Gallery:
 
     @property
     def weights(self) -> _Array:
-        """How likely each input is."""
+        """How likely each of the different inputs is."""
         return np.bincount(self.places) / len(self.places)
 
     @property
@@ -55,7 +68,7 @@ class Gallery:
 
     @property
     def description(self) -> str:
-        """What the adversary knows."""
+        """What the adversary knows, in words."""
         weights, given = self.weights, len(self.places)
         if len(weights) == given:
             return f"{given} equally likely inputs that the adversary holds ({fingerprint(self.inputs)})"
@@ -63,9 +76,10 @@ class Gallery:
         return f"{given} equally likely inputs that the adversary holds, {len(weights)} of them different ({mark})"
 
     def as_seen(self, kind: torch.dtype, clean: _Array, error: float) -> tuple[Gallery, NDArray[np.int64]]:
-        """The same, where inputs that a model in this type cannot tell apart are one; and for each the one it joins.
+        """Merge the inputs that a model computing in this type cannot tell apart.
 
-        Those are equal as numbers of this type, and their features, a row of `clean` each, as well, up to `error`.
+        Those are equal after rounding to the type, and so are their features (rows of `clean`), up to `error`. Returned
+        with the merged gallery: for each input, the one it joins.
         """
         alike, _ = _distinct(self.inputs.to(kind).to(torch.float64) + 0.0)  # −0 + 0 is 0
         joined, sizes = np.arange(len(alike)), np.linalg.norm(clean, axis=1)
@@ -83,7 +97,7 @@ class Gallery:
             raise InputError(
                 "inputs",
                 str(kind),
-                requirement="must differ in the type that the model computes in",
+                requirement="must differ in the type in which the model computes",
                 remedy="pass others",
             )
         seen = copy.copy(self)
@@ -91,29 +105,42 @@ class Gallery:
         return seen, joined
 
     def as_given(self, rows: Tensor) -> Any:
-        """Rows as the gallery was given: arrays, or tensors where those were, for callables that take one of them."""
+        """Return rows as the gallery was given: arrays or tensors."""
         return as_array(rows) if self._device is None else rows.to(self._device)
 
     def drawn(self, count: int, generator: torch.Generator) -> Tensor:
-        """The places of inputs drawn from the prior."""
+        """Draw from the prior, and return positions."""
         return torch.tensor(self.places)[torch.randint(len(self.places), (count,), generator=generator)]
 
     def sample(self, count: int, *, seed: int) -> Tensor:
-        """Inputs drawn from the prior, one a row."""
+        """Draw inputs from the prior, one per row."""
         return self.inputs[self.drawn(count, _generator(seed))]
 
 
 class Mixture:
-    """The input has a Gaussian-mixture density: one Gaussian, several, or one around every input of a gallery.
+    """A prior under which the input has a Gaussian-mixture density.
 
-    `means` has one row a component; `spread` is the standard deviation of all entries of every component, or a lower
-    triangular factor L of the covariance LLᵀ, or one such factor a component.
+    That is one Gaussian, several, or one around each of many inputs.
+
+    Parameters
+    ----------
+    means
+        One component per row.
+    spread
+        The standard deviation of all entries in every component, or a lower triangular factor L of the covariance LLᵀ,
+        or one such factor for each component.
+    weights
+        The probability of each component; equal by default.
+    shape
+        The shape of one input.
+    description
+        Where the prior comes from, in words. Guarantees quote it.
     """
 
     def __init__(
         self, means: object, spread: Any, *, weights: object = None, shape: tuple[int, ...], description: str
     ) -> None:
-        self.means = torch.tensor(validate.array("means", means, dimensions=2, remedy="pass one component a row"))
+        self.means = torch.tensor(validate.array("means", means, dimensions=2, remedy="pass one component per row"))
         if not isinstance(shape, tuple) or not all(isinstance(size, int) for size in shape):
             raise InputError(
                 "shape", shape, requirement="must be a tuple of whole numbers", remedy="pass an input's shape"
@@ -160,9 +187,21 @@ class Mixture:
 
     @classmethod
     def fitted(cls, public: object, *, components: int = 1, shrinkage: float = 0.05, seed: int = 0) -> Mixture:
-        """Fitted to public inputs: their mean and covariance, or the mixture that expectation maximisation finds.
+        """Fit a Gaussian, or a mixture of several, to public inputs.
 
-        Every covariance is drawn by `shrinkage` towards a multiple of the identity, so that it can be inverted.
+        Real inputs are not draws from it: a bound for this prior says nothing about attackers who know more about real
+        inputs.
+
+        Parameters
+        ----------
+        public
+            The inputs, one per row.
+        components
+            How many Gaussians. One has the inputs' mean and covariance; several are fitted by expectation maximisation.
+        shrinkage
+            How far every covariance is moved towards a multiple of the identity, so that it can be inverted.
+        seed
+            For expectation maximisation.
         """
         inputs = _inputs("public", public)
         flat = as_array(inputs.flatten(1))
@@ -189,7 +228,7 @@ class Mixture:
 
             found = GaussianMixture(number, random_state=seed, reg_covar=share * flat.var(), tol=1e-2)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of not converging: any mixture is a prior, once it is stated
+                warnings.simplefilter("ignore")  # about convergence: any mixture that is stated is a valid prior
                 found.fit(flat)
             weights, means, covariances = found.weights_, found.means_, found.covariances_
         eye = np.eye(flat.shape[1])
@@ -210,7 +249,15 @@ class Mixture:
 
     @classmethod
     def around(cls, gallery: object, *, jitter: float) -> Mixture:
-        """One of the gallery's inputs, equally likely, plus N(0, jitter²) in every entry."""
+        """Return the prior of one of the gallery's inputs, equally likely, plus N(0, jitter²) in every entry.
+
+        Parameters
+        ----------
+        gallery
+            The inputs, one per row.
+        jitter
+            The standard deviation around each of them.
+        """
         inputs = _inputs("gallery", gallery)
         return cls(
             as_array(inputs.flatten(1)),
@@ -232,7 +279,7 @@ class Mixture:
         return inner + self._between().square().sum(dim=0)
 
     def covariances(self) -> list[Tensor]:
-        """The covariance of the whole mixture, and, of several components, the mean covariance inside one."""
+        """Return the covariance of the whole mixture and, for several components, the mean one inside a component."""
         if self._jitter is not None:
             inside = self._jitter**2 * torch.eye(self.means.shape[1], dtype=torch.float64)
         else:
@@ -242,11 +289,11 @@ class Mixture:
         return [inside + between.T @ between, inside] if len(self.means) > 1 else [inside]
 
     def sample(self, count: int, *, seed: int) -> Tensor:
-        """Inputs drawn from the prior, one a row."""
+        """Draw inputs from the prior, one per row."""
         return self.drawn(count, _generator(seed))
 
     def drawn(self, count: int, generator: torch.Generator) -> Tensor:
-        """The next inputs of a stream."""
+        """Draw the next inputs from a generator."""
         chosen = torch.multinomial(self._weights, count, replacement=True, generator=generator)
         standard = torch.randn(count, self.means.shape[1], generator=generator, dtype=torch.float64)
         if self._jitter is not None:
@@ -260,16 +307,16 @@ class Mixture:
         return (self.means[chosen] + moves).reshape(count, *self.shape)
 
     def log_density(self, inputs: Tensor) -> Tensor:
-        """The logarithm of the density, up to one constant, of each row; differentiable."""
+        """Return the log-density of each row, up to one constant; differentiable."""
         return torch.logsumexp(self._log_parts(inputs.flatten(1))[0], dim=1)
 
     def log_odds(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-        """log π(first) − log π(second), row by row, and how far rounding may have taken each of them."""
+        """Return log π(first) − log π(second) for each row, and a limit on its rounding error."""
         logs, error = [], torch.zeros(len(first), dtype=torch.float64, device=first.device)
         for rows in (first, second):
             parts, errors = self._log_parts(rows.flatten(1))
             logs.append(torch.logsumexp(parts, dim=1))
-            # A logarithm of a sum moves by its terms' errors, weighed by their shares; 2 pays for second order.
+            # A log-sum-exp moves by its terms' errors, weighted by their shares; the factor 2 covers second order.
             error = error + 2 * (torch.softmax(parts, dim=1) * errors).sum(dim=1) + 1e-12
         if not bool((error < _LARGEST_LOG_ERROR).all()):
             raise InputError(
@@ -281,7 +328,7 @@ class Mixture:
         return logs[0] - logs[1], error
 
     def _log_parts(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """For each row and component the logarithm of weight times density, up to one constant, and its error."""
+        """Return log(weight · density) for each row and component, up to one constant, and its error."""
         means, weights = self.means.to(rows.device), self._log_weights.to(rows.device)
         entries = rows.shape[1]
         if self._jitter is not None:
@@ -295,8 +342,8 @@ class Mixture:
             solved = torch.linalg.solve_triangular(factor, (rows - mean).T, upper=False)
             squares.append(solved.square().sum(dim=0))
             parts.append(weights[component] - squares[-1] / 2 - self._log_volume[component % len(self._factors)])
-        # A triangular solve errs by p·√p·u·κ of the solution's norm (Higham 2002, theorem 8.5), and the difference
-        # before it by u·κ.
+        # A triangular solve errs by p·√p·u·κ times the solution's norm (Higham 2002, theorem 8.5), and the
+        # subtraction before it by u·κ.
         relative = 4 * entries * math.sqrt(entries) * _UNIT * self._condition
         return torch.stack(parts, dim=1), relative * torch.stack(squares, dim=1)
 
@@ -305,7 +352,7 @@ class Mixture:
         return self._log_weights.exp()
 
     def _between(self) -> Tensor:
-        """Rows whose Gram matrix is the covariance of the components' means."""
+        """Return rows whose Gram matrix is the covariance of the components' means."""
         return self._weights.sqrt()[:, None] * (self.means - self._weights @ self.means)
 
 
@@ -313,7 +360,7 @@ Prior = Gallery | Mixture
 
 
 def fingerprint(*parts: Tensor) -> str:
-    """Tells one prior from another, so that a bound on one is not compared with an attack on another."""
+    """Return a short digest, so that a bound for one prior is never compared with an attack on another."""
     content = hashlib.sha256()
     for part in parts:
         content.update(np.ascontiguousarray(as_array(part)).tobytes())
@@ -321,7 +368,7 @@ def fingerprint(*parts: Tensor) -> str:
 
 
 def _distinct(inputs: Tensor) -> tuple[NDArray[np.int64], list[int]]:
-    """For each row the number of its first equal, among the different ones, and the rows where these stand."""
+    """Return, for each row, the number of its first equal among the different ones, and where those stand."""
     rows = np.ascontiguousarray(as_array(inputs.flatten(1)))
     numbers: dict[bytes, int] = {}
     place, first = np.zeros(len(rows), dtype=np.int64), list[int]()
@@ -334,7 +381,7 @@ def _distinct(inputs: Tensor) -> tuple[NDArray[np.int64], list[int]]:
 
 def _inputs(name: str, inputs: object) -> Tensor:
     values = loaded(name, inputs)
-    remedy = "pass one input a row, two or more"
+    remedy = "pass two inputs or more, one per row"
     array = validate.array(name, values, remedy=remedy)
     if array.ndim < 2 or len(array) < 2:
         raise InputError(f"the shape of {name}", array.shape, requirement="must have two rows or more", remedy=remedy)

@@ -1,8 +1,8 @@
-"""The door of this room: a model and its inputs, checked and brought to float64.
+"""A model and its inputs, checked and converted to float64.
 
-The bounds hold for the function that is released, so what is handed on is that function itself: a copy of the
-module in float64 and evaluation mode, or the callable as it is. Everything is released row by row; a model that
-lets the rows of a batch see one another is refused, because the proofs speak of one input at a time.
+The bounds hold for the function that is released. What is passed on is that function itself: a copy of the module in
+float64 and evaluation mode, or the callable unchanged. A model whose output for one input depends on the other inputs
+of its batch is refused, because the proofs are about one input at a time.
 """
 
 from __future__ import annotations
@@ -24,31 +24,44 @@ from ..core.errors import InputError
 from .convolution import AsProducts
 
 _COUPLING = 1e-9
-"""Relative difference allowed between the features of an input alone and in a batch, unless the caller allows more; it
-is paid for."""
+"""Relative difference allowed between the features of an input alone and in a batch, unless the caller allows more. The
+bounds allow for it."""
 
 
 _OF_FLOAT64 = 1e-9
-"""Errors up to this say that float64 is released, whatever the module's own type."""
+"""A smaller error means that float64 features are released, whatever the module's own type."""
 
 
 def type_error(kind: torch.dtype) -> float:
-    """The share of their norm by which features that are computed in this type may differ from exact ones.
+    """Return the share of their norm by which features computed in this type may differ from exact ones.
 
-    Unless the caller says otherwise, released features may differ by so much from those computed here in float64, and
-    the bounds pay for it. In float64, other hardware differs; in smaller types, rounding does.
+    Unless the caller says otherwise, released features may differ by this much from those computed here in float64, and
+    the bounds allow for it: other hardware differs in float64, and smaller types round.
     """
     return {torch.float64: 1e-13, torch.float32: 1e-6}.get(kind, 8 * torch.finfo(kind).eps)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """Inputs (float64, one row each) and the function from rows of inputs to rows of features.
+    """Inputs and the function from rows of inputs to rows of features.
 
-    `search` is the same function in `precision`, for looking for good perturbations; what is found is certified with
-    `function`. `error` is the share of their norm by which released features may differ from those computed here,
-    `type` the one that they are released in: the coarsest of the module's weights, or of what a callable returns.
-    `seen` is the one that a module takes inputs in, that of its weights; callables see float64.
+    Attributes
+    ----------
+    inputs
+        In float64, one input per row.
+    function
+        The function that is bounded.
+    search
+        The same function in `precision`, used to look for good perturbations; what is found is certified with
+        `function`.
+    precision
+        The type in which `search` computes.
+    type
+        The type in which features are released: the coarsest of the module's weights, or of what a callable returns.
+    seen
+        The type in which a module takes its inputs, that of its weights; callables take float64.
+    error
+        The share of their norm by which released features may differ from those computed here.
     """
 
     inputs: Tensor
@@ -65,9 +78,10 @@ class Release:
         return tuple(self.inputs.shape[1:])
 
     def features(self, inputs: Tensor, *, rows: int = 1024, apart: bool = False) -> Tensor:
-        """Float64 features of any number of inputs, a chunk of rows at a time; halves the chunk if memory runs out.
+        """Return float64 features of any number of inputs, computed a chunk of rows at a time.
 
-        With `apart`, no chunk holds inputs of two entries of the first axis: not even rounding depends on the others.
+        If GPU memory runs out, the chunk is halved. With `apart`, no chunk mixes entries of the first axis, so that
+        even rounding does not depend on the other inputs.
         """
         flat = inputs.reshape(-1, *self.shape)
         together = flat.split(len(flat) // len(inputs) if apart else len(flat))
@@ -81,7 +95,7 @@ class Release:
                 rows //= 2
 
     def check_at_rest(self, points: Tensor) -> None:
-        """The Jacobian was found to vanish at these points: refused where the features change farther away."""
+        """Refuse a model whose Jacobian vanishes at these points although its features change farther away."""
         size = scales(points).reshape(-1, *[1] * len(self.shape))
         around = torch.stack([self.features(points + step * size) for step in (0.0, 1.0, -1.0)])
         if bool((around != around[:1]).any()):
@@ -89,34 +103,34 @@ class Release:
                 "the Jacobian of features",
                 0.0,
                 requirement="must not vanish while the features change",
-                remedy="the model rounds somewhere, or rests here: use multipoint_bounds, which needs no derivative",
+                remedy="the model rounds or is flat here; use multipoint_bounds, which needs no derivative",
             )
 
     def _checked(self, chunks: list[Tensor]) -> Tensor:
-        """The features of all chunks, finite, and for a row in the middle of each larger one the same as alone."""
+        """Return the features of all chunks, if they are finite and a row of each chunk has the same ones alone."""
         parts = [self._computed(chunk) for chunk in chunks]
         found = torch.cat(parts)
         if not torch.isfinite(found).all():
             raise InputError(
                 "features", "inf or nan", requirement="must return finite numbers", remedy="check weights and inputs"
             )
-        # All at once: a GPU asked after every chunk would wait for the answer.
+        # All at once: checking after every chunk would make a GPU wait.
         middles = [(chunk, part, len(chunk) // 2) for chunk, part in zip(chunks, parts, strict=True) if len(chunk) > 8]
         if middles:
             alone = torch.cat([self._computed(chunk[middle : middle + 1]) for chunk, _, middle in middles])
             beside = torch.stack([part[middle] for _, part, middle in middles])
-            _check_same(beside, alone, 2 * self.error)  # each may be off by what is paid for
+            _check_same(beside, alone, 2 * self.error)  # each may be off by the allowed error
         return found
 
     def _computed(self, chunk: Tensor) -> Tensor:
-        """On a GPU many rows by products, which gain nothing on a CPU; one alone as the model does, to compare both."""
+        """Compute features; on a GPU, many rows by matrix products and a single row as the model does it."""
         with AsProducts() if chunk.is_cuda and len(chunk) > 1 else contextlib.nullcontext():
             return _rows(self.function(chunk), len(chunk))
 
 
 @contextlib.contextmanager
 def plain_attention() -> Iterator[None]:
-    """Attention as plain matrix products: the fused kernels have no forward derivative, and round as they like."""
+    """Compute attention by plain matrix products: fused kernels round differently and lack forward derivatives."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -128,7 +142,7 @@ def plain_attention() -> Iterator[None]:
 
 @contextlib.contextmanager
 def derivatives() -> Iterator[None]:
-    """Plain attention; a model that cannot be differentiated is refused in its own words."""
+    """Use plain attention, and refuse a model that cannot be differentiated, quoting its error."""
     try:
         with plain_attention():
             yield
@@ -145,7 +159,7 @@ def derivatives() -> Iterator[None]:
 
 @contextlib.contextmanager
 def exact() -> Iterator[None]:
-    """As bounds and `Dithered` compute: no gradients, no TF32 or bfloat16 in products, no autocast, plain attention."""
+    """Compute as the bounds and `Dithered` do: no gradients, TF32, bfloat16 products, autocast or fused attention."""
     with (
         torch.no_grad(),
         torch.autocast("cpu", enabled=False),
@@ -158,7 +172,7 @@ def exact() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _full_products() -> Iterator[None]:
-    """Products of float32 numbers in float32, where the caller has allowed TF32 or bfloat16 inside them."""
+    """Multiply float32 numbers in float32, even if the caller has allowed TF32 or bfloat16."""
     backends: Any = torch.backends
     name, parts = "allow_tf32", [backends.cuda.matmul, backends.cudnn]
     full: object = False
@@ -184,11 +198,21 @@ def open_release(
     only_these: bool = False,
     promised: bool = True,
 ) -> Release:
-    """What the bounds work with, once it is known to be fit for them.
+    """Check a model and its inputs, and return what the bounds work with.
 
-    Without `feature_error` the type that features are released in decides, or twice its error on these inputs where
-    that is larger. `only_these` says that the model will see no other inputs, and may know no others, as of categories
-    or texts. Attacks, of which nothing is `promised`, do not measure that error.
+    Parameters
+    ----------
+    features
+        A module or a callable.
+    inputs
+        One input per row.
+    feature_error
+        The relative error of released features; by default that of the type in which they are released, or twice the
+        error measured on these inputs where that is larger.
+    only_these
+        The model will see no other inputs, and may be undefined elsewhere, as for categories or texts.
+    promised
+        Whether a guarantee will rest on the release. Attacks promise nothing and skip measuring the error.
     """
     if feature_error is not None:
         validate.number("feature_error", feature_error, at_least=0, below=0.1, remedy="use 1e-6 for float32")
@@ -216,7 +240,7 @@ def open_release(
     error = type_error(kind) if feature_error is None else float(feature_error)
     release = dataclasses.replace(release, type=kind, seen=seen, error=error)
     measured = _check_rows(release, only_these=only_these)
-    if returned != torch.float64:  # what comes in less than float64 was rounded to that
+    if returned != torch.float64:  # then it was rounded to that type
         measured = max(measured, torch.finfo(returned).eps / 4)
     if isinstance(features, nn.Module):
         if any(part.training for part in features.modules()):
@@ -228,21 +252,21 @@ def open_release(
                 raise InputError(
                     "feature_error",
                     error,
-                    requirement=f"must be {moved:.2g} or more, by which {_named(seen)} moves features of this model",
-                    remedy="raise it well above, or release what float64 computes and say 1e-13",
+                    requirement=f"must be {moved:.2g} or more, the measured error of this model in {_named(seen)}",
+                    remedy="use a much larger value, or release float64 features and use 1e-13",
                 )
             error = max(error, 2 * moved if feature_error is None else 0.0)
     return dataclasses.replace(release, error=max(error, 4 * measured))
 
 
 def weight_type(module: nn.Module) -> torch.dtype:
-    """The coarsest type of a module's weights: what it computes in. Without weights, what torch's own default is."""
+    """Return the coarsest type of a module's weights, in which it computes; float32 if it has none."""
     weights = [tensor.dtype for tensor in (*module.parameters(), *module.buffers()) if tensor.is_floating_point()]
     return min(weights, key=_digits, default=torch.float32)
 
 
 def scales(inputs: Tensor) -> Tensor:
-    """The scale of each input: how far its entries lie apart; where they do not, the size of them, or 1."""
+    """Return each input's scale: the range of its entries, or their size if they are all equal, or 1 if they are 0."""
     flat = inputs.flatten(1)
     size = flat.abs().amax(dim=1)
     spread = flat.amax(dim=1) - flat.amin(dim=1)
@@ -258,22 +282,22 @@ def _named(kind: torch.dtype) -> str:
 
 
 def _moved_by_type(release: Release, own: Callable[[Tensor], Tensor]) -> float:
-    """How far the type a model computes in takes features from float64 ones, as a share of these; over all inputs."""
+    """Return how far the model's own type moves features from float64 ones, relatively, over all inputs."""
     exact_ones, kind = release.features(release.inputs), _named(release.seen)
     try:
         with exact():
             parts = [own(some.to(release.seen)).reshape(len(some), -1) for some in release.inputs.split(256)]
     except torch.cuda.OutOfMemoryError:
         raise
-    except (RuntimeError, NotImplementedError):  # some devices lack operations of small types
+    except (RuntimeError, NotImplementedError):  # some devices lack operations in small types
         return 0.0
     found = torch.cat(parts).to(torch.float64)
     if not found.isfinite().all():
         raise InputError(
             "features",
             f"inf or nan in {kind}",
-            requirement="must be finite in the type that the model computes in",
-            remedy="release what float32 computes: features.float()",
+            requirement="must be finite in the type in which the model computes",
+            remedy="release float32 features: features.float()",
         )
     apart = (found - exact_ones).norm(dim=1)
     shares = torch.where(apart == 0, 0.0, apart / exact_ones.norm(dim=1))
@@ -282,8 +306,8 @@ def _moved_by_type(release: Release, own: Callable[[Tensor], Tensor]) -> float:
         raise InputError(
             f"the features of input {worst}",
             f"{float(found[worst].norm()):.2g} in {kind} and {float(exact_ones[worst].norm()):.2g} in float64, in norm",
-            requirement=f"must be more than the rounding of {kind}, or no bound holds",
-            remedy="leave out such inputs, as blank ones, or release what float64 computes: features.double()",
+            requirement=f"must be larger than the rounding error of {kind}",
+            remedy="leave out such inputs, e.g. blank ones, or release float64 features: features.double()",
         )
     return float(shares[worst])
 
@@ -296,22 +320,22 @@ def _frozen_copy(module: nn.Module, dtype: torch.dtype) -> nn.Module:
             "features",
             f"{type(failure).__name__}: {failure}",
             requirement="must be a module that can be copied",
-            remedy="run it once first if it is lazy; pass the module as it was before scripting",
+            remedy="run a lazy module once first; pass a scripted one as it was before scripting",
         ) from None
 
 
 def _of_copies(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """A model may change what it is given, as a first layer in place does; it is given a copy."""
+    """Give a model copies of its inputs, which it may overwrite."""
     return lambda rows: function(rows.clone())
 
 
 def _of_arrays(features: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
-    """A callable that takes NumPy arrays and returns them, or lists, as one of tensors."""
+    """Turn a callable on NumPy arrays, which may return lists, into one on tensors."""
     return lambda rows: torch.as_tensor(np.asarray(features(rows.numpy())))
 
 
 def _of_tensors(features: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
-    """A callable that takes tensors; NumPy arrays, which it may return, become tensors."""
+    """Let a callable on tensors return NumPy arrays."""
 
     def function(rows: Tensor) -> Tensor:
         found = features(rows)
@@ -321,7 +345,7 @@ def _of_tensors(features: Callable[[Any], Any]) -> Callable[[Tensor], Tensor]:
 
 
 def loaded(name: str, inputs: object) -> object:
-    """The inputs of a DataLoader, without the labels that may come with them; anything else as it is."""
+    """Return the inputs of a DataLoader, without labels; anything else unchanged."""
     return torch.from_numpy(validate.gathered(name, inputs)[0]) if validate.is_loader(inputs) else inputs
 
 
@@ -330,7 +354,7 @@ def _device(inputs: object) -> torch.device:
 
 
 def _inputs(inputs: object, device: torch.device) -> Tensor:
-    remedy = "pass one input a row, e.g. images[:8]"
+    remedy = "pass one input per row, e.g. images[:8]"
     array = validate.array("inputs", inputs, remedy=remedy)
     if array.ndim < 2:
         raise InputError("the shape of inputs", array.shape, requirement="must have two axes or more", remedy=remedy)
@@ -343,13 +367,13 @@ def _rows(found: Tensor, count: int) -> Tensor:
             "features",
             type(found).__name__ if not isinstance(found, Tensor) else tuple(found.shape),
             requirement=f"must return one row of real numbers for each of {count} inputs",
-            remedy="return the tensor of features alone: wrap a module that returns an object, a tuple or a dict",
+            remedy="return only the tensor of features; wrap a module that returns a tuple, a dict or an object",
         )
     return found.reshape(count, -1).to(torch.float64)
 
 
 def check_modes(module: nn.Module) -> None:
-    """Refuses layers that draw random numbers, or see the other examples of a batch, because of train mode."""
+    """Refuse layers that draw random numbers or see the rest of the batch because they are in train mode."""
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
         if tensor.is_complex():
             raise InputError(
@@ -365,7 +389,7 @@ def check_modes(module: nn.Module) -> None:
             raise InputError(
                 f"the batch normalisation {name or 'of features'}",
                 "no running statistics",
-                requirement="must use running statistics, or the examples of a batch see one another",
+                requirement="must use running statistics, so that an output does not depend on the rest of the batch",
                 remedy="load weights that carry running statistics",
             )
         if isinstance(part, nn.modules.dropout._DropoutNd | nn.RReLU) and part.training:
@@ -376,13 +400,13 @@ def _train_mode(what: str) -> InputError:
     return InputError(
         what,
         "train mode",
-        requirement="must be in evaluation mode: the bounds speak of one fixed function of one input",
+        requirement="must be in evaluation mode: the bounds are about one fixed function of one input",
         remedy="call features.eval()",
     )
 
 
 def check_evaluation(as_it_is: nn.Module, evaluated: nn.Module, inputs: Tensor) -> None:
-    """A module left in train mode must compute what it computes in evaluation mode, which is what is bounded."""
+    """Refuse a module in train mode unless it computes the same as in evaluation mode."""
     with exact():
         if not torch.equal(as_it_is(inputs.clone()), evaluated(inputs.clone())):
             raise _train_mode("features")
@@ -390,7 +414,7 @@ def check_evaluation(as_it_is: nn.Module, evaluated: nn.Module, inputs: Tensor) 
 
 @contextlib.contextmanager
 def _callers_code() -> Iterator[None]:
-    """What the caller's own function raises, whatever it is, in one line."""
+    """Report whatever the caller's function raises in one line."""
     try:
         yield
     except InputError:
@@ -405,7 +429,7 @@ def _callers_code() -> Iterator[None]:
 
 
 def _returned_type(release: Release) -> torch.dtype:
-    """The type of what the function returns for float64 inputs."""
+    """Return the type that the function returns for float64 inputs."""
     with _callers_code(), exact():
         one = release.inputs[:1]
         found = release.function(one)
@@ -414,7 +438,7 @@ def _returned_type(release: Release) -> torch.dtype:
 
 
 def _check_rows(release: Release, *, only_these: bool) -> float:
-    """Repeatable, and the same whether an input stands alone or beside others: how far from it, relatively."""
+    """Check that features are repeatable and do not depend on the batch; return their relative difference."""
     some = release.inputs[: 6 if only_these else 3]
     raised = 0.5 * scales(some).reshape(-1, *[1] * len(release.shape))
     batch = some if only_these else torch.cat([some, (some + raised).flip(0)])
@@ -428,7 +452,7 @@ def _check_rows(release: Release, *, only_these: bool) -> float:
             "features",
             f"a relative difference of {repeated:.2g} between two calls",
             requirement="must return the same features every time",
-            remedy="switch off dropout and other randomness; the noise is added by tacit",
+            remedy="switch off dropout and other randomness; Tacit adds the noise",
         )
     return max(repeated, _check_same(together, alone, max(_COUPLING, release.error)))
 
@@ -439,19 +463,19 @@ def _check_same(together: Tensor, alone: Tensor, most: float) -> float:
         raise InputError(
             "features",
             f"a relative difference of {difference:.2g} between an input alone and in a batch",
-            requirement="must treat every input by itself, in float64",
-            remedy="use evaluation mode and running statistics, and compute in float64, or say how exact features are: "
-            "feature_error=1e-6 for float32",
+            requirement="must not depend on the other inputs of a batch",
+            remedy="use evaluation mode and running statistics, and compute in float64, or state how exact "
+            "the features are: feature_error=1e-6 for float32",
         )
     return difference
 
 
 def _difference(one: Tensor, other: Tensor) -> float:
-    """The greatest distance between two rows, as a share of the longer one."""
+    """Return the greatest distance between two rows, as a share of the longer one."""
     length = torch.maximum(one.norm(dim=1), other.norm(dim=1))
     return float(((one - other).norm(dim=1) / torch.where(length == 0, torch.ones_like(length), length)).max())
 
 
 def as_array(tensor: Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """On the host, in float64."""
+    """Return a tensor as a float64 array on the host."""
     return tensor.detach().to("cpu", torch.float64).numpy()

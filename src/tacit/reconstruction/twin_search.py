@@ -1,4 +1,4 @@
-"""Twins: valid inputs far from the given ones whose releases the noise hides. A picture of what a bound means."""
+"""Twins: valid inputs far from the given ones whose releases the noise hides. They illustrate a bound."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import validate
+from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
-from ..core.guarantee import Adversary, Guarantee, safe_text
+from ..core.guarantee import Adversary, Guarantee
 from ..core.rounding import at_most
+from ..core.wording import safe_text
 from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
 from .noise import Gaussian, Noise, required_gaussian
@@ -28,9 +30,20 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Twins(Carded):
-    """For each input a valid input whose features lie at most `distance` away, in units of the noise.
+    """For each input, a different valid input whose release looks the same under the noise.
 
-    `inputs` are the twins; `difference` is the root mean square change of an entry from the original.
+    Attributes
+    ----------
+    inputs
+        The twins.
+    difference
+        The root mean square change of an entry, for each input.
+    distance
+        An upper limit on the distance between the features of input and twin, in units of the noise.
+    noise
+        The noise of the release.
+    feature_error
+        The relative error of the features that the distances allow for.
     """
 
     inputs: _Array
@@ -39,8 +52,14 @@ class Twins(Carded):
     noise: Noise
     feature_error: float
 
-    def guarantee(self, index: int) -> Guarantee:
-        """How well anyone can tell an input from its twin."""
+    def guarantee_of(self, index: int) -> Guarantee:
+        """Return how well anyone can tell an input from its twin.
+
+        Parameters
+        ----------
+        index
+            The number of the input, from 0.
+        """
         (index,) = validate.place("index", index, self.distance.shape, remedy="count the inputs from 0")
         return Guarantee(
             quantity=f"probability of telling input {index} from its twin",
@@ -56,11 +75,13 @@ class Twins(Carded):
             detail={"distance": float(self.distance[index])},
         )
 
+    guarantee = formerly("guarantee", guarantee_of)
+
     def _card(self) -> tuple[str, Rows]:
-        likely = max(self.guarantee(index).value for index in range(len(self.inputs)))
+        likely = max(self.guarantee_of(index).value for index in range(len(self.inputs)))
         least, greatest = (f"{float(found):.3g}" for found in (self.difference.min(), self.difference.max()))
         return (
-            f"Twins of {len(self.inputs)} inputs, valid inputs whose releases look alike",
+            f"Twins of {len(self.inputs)} inputs: valid inputs whose releases look alike",
             [
                 ("anyone tells an input from its twin", f"with probability at most {safe_text(likely, toward='up')}"),
                 ("root mean square change of an entry", f"{least} to {greatest}"),
@@ -81,10 +102,36 @@ def twins(
     seed: int = 0,
     feature_error: float | None = None,
 ) -> Twins:
-    """The farthest valid inputs that a gradient search finds within `distance` of each input's features.
+    """Search for the farthest valid inputs whose features are within `distance` of each input's; Gaussian noise only.
 
-    Gaussian noise only. Whatever the search finds is cut back along the straight line to the input until its
-    float64 features are close enough, so the distance is certain; that nothing lies farther is not.
+    What a gradient search finds is moved back along the straight line to the input until its float64 features are close
+    enough. So the distance is certain; that no valid input is farther away is not.
+
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    inputs
+        An array, a tensor or a DataLoader, one input per row.
+    noise
+        The noise added to the features.
+    distance
+        The largest distance between features, in units of the noise.
+    box
+        The least and the greatest entry of a valid input.
+    steps
+        Steps of the gradient search.
+    seed
+        For the random draws.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     gaussian = required_gaussian(noise, "twins")
     release = open_release(features, inputs, feature_error=feature_error)
@@ -103,7 +150,7 @@ def twins(
             moved = (release.inputs + change).clamp(*limits)
             far = (moved - release.inputs).flatten(1).norm(dim=1)
             near = (gaussian.whitened(release.function(moved).flatten(1)) - base).norm(dim=1) / distance
-            # Outside the distance, come closer; inside, go farther: each input by itself.
+            # Each input by itself: outside the distance, move closer; inside, move away.
             loss = torch.where(near > 0.9, near.clamp(min=1e-12).log(), -far.clamp(min=1e-12).log()).sum()
             optimiser.zero_grad()
             loss.backward()
@@ -121,7 +168,7 @@ def twins(
 
 
 def _cut_back(release: Release, moved: Tensor, noise: Gaussian, distance: float) -> tuple[Tensor, _Array]:
-    """The farthest of 64 points on each line from the input to `moved` whose features are certainly close enough."""
+    """Return the farthest of 64 points on each line from the input to `moved` with features that are close enough."""
     best, found = release.inputs.clone(), np.zeros(len(moved))
     base = release.features(release.inputs)
     for share in torch.linspace(0, 1, 65).tolist()[1:]:

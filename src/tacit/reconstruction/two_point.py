@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import validate
+from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
 from ..core.guarantee import Adversary, Guarantee
@@ -34,10 +35,22 @@ Box = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TwoPointBounds(Carded):
-    """Lower bounds on the root mean squared error of every estimate, biased or not, mode by mode.
+    """Lower bounds on the root mean squared error of every estimate, biased or not, for each mode.
 
-    Each holds on the worse of two inputs: the given one, and one whose mode differs by `change`. Both arrays have the
-    shape of the inputs.
+    Each holds on the worse of two inputs: the given one, and one whose mode differs by `change`.
+
+    Attributes
+    ----------
+    rmse
+        The bounds, in the shape of the inputs.
+    change
+        By how much the mode of the second input differs, in the same shape.
+    noise
+        The noise of the release.
+    basis
+        The name of the modes.
+    feature_error
+        The relative error of the features that the bounds allow for.
     """
 
     rmse: _Array
@@ -46,8 +59,16 @@ class TwoPointBounds(Carded):
     basis: str
     feature_error: float
 
-    def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
-        """The bound for one mode of one input, as a statement."""
+    def guarantee_of(self, index: int, mode: tuple[int, ...]) -> Guarantee:
+        """Return the bound for one mode of one input.
+
+        Parameters
+        ----------
+        index
+            The number of the input, from 0.
+        mode
+            One number for each axis of an input, from 0.
+        """
         where = mode_of_input(self.rmse, index, mode)
         change = float(self.change[where])
         return Guarantee(
@@ -62,8 +83,10 @@ class TwoPointBounds(Carded):
             detail={"change": change},
         )
 
+    guarantee = formerly("guarantee", guarantee_of)
+
     def plot(self) -> Figure:
-        """A histogram of all bounds, which a notebook shows."""
+        """Draw a histogram of all bounds."""
         return mode_histogram(
             _BOUNDED,
             self.rmse,
@@ -76,7 +99,7 @@ class TwoPointBounds(Carded):
 
 
 def two_point_theorem(noise: Noise) -> tuple[str, ...]:
-    """The theorem of these bounds: Gaussian noise has the exact risk, other noise what its total variation says."""
+    """Return the theorem: Gaussian noise has the exact risk, other noise a bound by its total variation."""
     gaussian, theorem = gaussian_of(noise), ["two-point Bayes risk"]
     if gaussian is not None:
         theorem.append("theory.estimation.two_point_bayes_mse")
@@ -96,11 +119,35 @@ def two_point_bounds(
     largest: float | None = None,
     feature_error: float | None = None,
 ) -> TwoPointBounds:
-    """For every mode, the change of that mode alone that serves best, found by a line search up to `largest`.
+    """Bound the error of any estimate of each mode, on the worse of two inputs that differ in this mode.
 
-    Without `largest`, that is ten times the width of the box, or else the spread of an input's entries. `box` gives the
-    least and the greatest value of a valid input's entries: changed inputs are cut off there, so that the bound holds
-    for an adversary who knows the box.
+    For every mode, a line search finds the change that gives the largest bound.
+
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    inputs
+        An array, a tensor or a DataLoader, one input per row.
+    noise
+        The noise added to the features.
+    basis
+        The modes: "dct", "pixel", "auto" (the first for images, the second for vectors), an orthonormal matrix with one
+        mode per row, or a pair of callables (to modes, from modes).
+    box
+        The least and the greatest entry of a valid input. Changed inputs are clipped to it, so that the bound also
+        holds against an adversary who knows the box.
+    largest
+        The largest change tried. By default ten times the width of the box or, without one, of an input's range.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     checked_noise(noise)
     release = open_release(features, inputs, feature_error=feature_error)
@@ -130,7 +177,7 @@ def two_point_bounds(
 
 
 def checked_box(box: object, release: Release) -> Box:
-    """The least and the greatest value of a valid entry; no limits where none were given."""
+    """Return the least and the greatest valid entry; infinite if there is no box."""
     if box is None:
         return (-math.inf, math.inf)
     remedy = "pass (least, greatest), e.g. (0, 1)"
@@ -148,9 +195,9 @@ def checked_box(box: object, release: Release) -> Box:
 def _best_change(
     release: Release, point: Tensor, base: Tensor, directions: Tensor, box: Box, largest: float, noise: Noise
 ) -> tuple[_Array, _Array]:
-    """The certified bound and the change of the mode, for each direction: a geometric search, then two finer ones.
+    """Return, for each direction, the certified bound and the change of the mode, by one coarse and two finer searches.
 
-    What leaves the box is cut off; whatever input results is a valid second point, and its mode is measured.
+    Points are clipped to the box; whatever input results is a valid second point, and its mode is measured.
     """
     flat = point.reshape(1, -1)
     best, best_change = np.zeros(len(directions)), np.zeros(len(directions))

@@ -1,4 +1,4 @@
-"""Bounds on unbiased estimators of an input, for any model: how much must an honest estimate scatter?"""
+"""Bounds on unbiased estimators of an input, for any model: how much must an unbiased estimate vary?"""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..core import validate
+from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
@@ -40,18 +41,33 @@ MULTIPOINT = (
 )
 """The theorem of `multipoint_bounds`."""
 REGULARISATION = 1e-8
-_STEPS = (1e-3, 1e-2, 1e-1, 1.0)  # of an input's own scale
-_LARGER_STEPS = (1e-3, 0.01, 0.1, 0.3)  # errors of float32 spoil the large ones less, and little noise wants small ones
-_FIRST_BLOCK = 64  # modes, where time is limited
-_SQUARE_TENSORS = 10  # of test points × test points, that the quotient holds at once
+_STEPS = (1e-3, 1e-2, 1e-1, 1.0)  # times an input's scale
+_LARGER_STEPS = (1e-3, 0.01, 0.1, 0.3)  # float32 errors matter less for large steps; little noise needs small ones
+_FIRST_BLOCK = 64  # modes, if time is limited
+_SQUARE_TENSORS = 10  # of size test points × test points, held at once
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class UnbiasedBounds(Carded):
-    """Lower bounds on the standard deviation of every unbiased estimate, mode by mode.
+    """Lower bounds on the standard deviation of every unbiased estimate, for each mode.
 
-    `std` has the shape of the inputs. inf means that no unbiased estimator exists. A value above the spread of
-    the data says that unbiased estimators are worse than guessing, and no more: real attackers are biased.
+    They say nothing about real attackers, who are biased. A bound above the spread of the data only says that unbiased
+    estimators are worse than guessing.
+
+    Attributes
+    ----------
+    std
+        The bounds, in the shape of the inputs; inf means that no unbiased estimator exists.
+    inputs
+        The inputs.
+    noise
+        The noise of the release.
+    basis
+        The name of the modes.
+    theorem
+        What the bounds rest on.
+    feature_error
+        The relative error of the features that the bounds allow for.
     """
 
     std: _Array
@@ -61,8 +77,16 @@ class UnbiasedBounds(Carded):
     theorem: tuple[str, ...]
     feature_error: float
 
-    def guarantee(self, index: int, mode: tuple[int, ...]) -> Guarantee:
-        """The bound for one mode of one input, as a statement."""
+    def guarantee_of(self, index: int, mode: tuple[int, ...]) -> Guarantee:
+        """Return the bound for one mode of one input.
+
+        Parameters
+        ----------
+        index
+            The number of the input, from 0.
+        mode
+            One number for each axis of an input, from 0.
+        """
         where = mode_of_input(self.std, index, mode)
         return Guarantee(
             quantity=f"standard deviation of an estimate of {self.basis} mode {where[1:]} of input {where[0]}",
@@ -74,13 +98,15 @@ class UnbiasedBounds(Carded):
             failure_probability=self.noise.failure_probability,
         )
 
+    guarantee = formerly("guarantee", guarantee_of)
+
     def plot(self) -> Figure:
-        """A histogram of all bounds, which a notebook shows; the inputs' spread is marked if there are several."""
+        """Draw a histogram of all bounds; if there are several inputs, their spread is marked."""
         return mode_histogram(
             _BOUNDED,
             self.std,
             spread=float(np.sqrt(np.mean(np.var(self.inputs, axis=0)))),
-            caption="For unbiased estimators alone: a bound above the inputs' own spread says that they are worse than "
+            caption="For unbiased estimators only: a bound above the inputs' own spread says that these are worse than "
             "guessing, not that the inputs are safe.",
         )
 
@@ -89,7 +115,7 @@ class UnbiasedBounds(Carded):
 
 
 def hcr_theorem(noise: Noise, how: str) -> tuple[str, ...]:
-    """The theorem of bounds from one change at a time, and how the change was found."""
+    """Return the theorem behind bounds from one change at a time, and how the change was found."""
     return (
         f"Hammersley–Chapman–Robbins, {how}",
         "theory.estimation.hcr_variance",
@@ -98,32 +124,49 @@ def hcr_theorem(noise: Noise, how: str) -> tuple[str, ...]:
 
 
 def mode_of_input(values: _Array, index: object, mode: object) -> tuple[int, ...]:
-    """Where the value of a mode of an input lies among those of all modes of all inputs."""
+    """Return where the value of a mode of an input lies in an array for all modes of all inputs."""
     of_input = validate.place("index", index, values.shape[:1], remedy="count the inputs from 0")
     return of_input + validate.place("mode", mode, values.shape[1:], remedy="give a number for each axis, from 0")
 
 
 def unbiased_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
-    """What bounds on unbiased estimators rest on."""
+    """Return what bounds on unbiased estimators rest on.
+
+    Parameters
+    ----------
+    noise
+        The noise of the release.
+    feature_error
+        The relative error of the features that the bound allows for.
+    """
     text = "the estimator is right on average for every input, inside the data's range or not"
     return (Assumption(text=text, checked_by="caller"), *release_assumptions(noise, feature_error))
 
 
 def release_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
-    """What every bound of this room rests on."""
+    """Return what every bound of this package rests on.
+
+    Parameters
+    ----------
+    noise
+        The noise of the release.
+    feature_error
+        The relative error of the features that the bound allows for.
+    """
     return (
         Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
         *(Assumption(text=text, checked_by="caller") for text in noise.assumptions),
         Assumption(
-            text="released numbers are rounded far above their low bits, which floating-point noise leaks through",
+            text="released numbers are rounded far above their low bits, which would reveal the features",
             checked_by="caller",
         ),
         Assumption(
-            text=f"the release computes the features of the model in evaluation mode to a relative {feature_error:.2g} "
-            "(as `Dithered` computes them: without TF32, autocast or fused attention; in float32 to about 1e-6)",
+            text="the released features are those of the model in evaluation mode, up to a relative error of "
+            f"{feature_error:.2g} (as `Dithered` computes them, without TF32, autocast or fused attention; float32 has "
+            "about 1e-6)",
             checked_by="caller",
         ),
-        Assumption(text="inputs are treated one by one, repeatably, with finite features", checked_by="code"),
+        Assumption(text="features are finite, repeatable, and do not depend on other inputs", checked_by="code"),
     )
 
 
@@ -140,18 +183,42 @@ def multipoint_bounds(
     feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
-    """Every mode as a test point, for all modes at once, from forward passes alone; the best of `steps` per mode.
+    """Bound all modes at once, with every mode as a test point (Barankin); Gaussian noise only.
 
-    Gaussian noise only. Each step is taken forwards and backwards. Without `steps`, which are in units of the inputs,
-    10⁻³ of the spread of an input's entries is used, for less exact features three larger ones too, which their errors
-    spoil less. `memory` (bytes) limits the work: where the matrices of all test points do not fit, modes
-    are taken in blocks, each with the block's own test points, which is as valid and less tight. `advance` hears how
-    many inputs are done.
+    Only forward passes are needed. Each step is taken forwards and backwards, and each mode keeps its best bound.
 
-    With `seconds`, small blocks come first, then larger ones up to the largest that fits, then blocks of modes drawn
-    afresh, until the time is spent or all modes have been in one block; each mode keeps its best bound. The first pass
-    is always finished, and a block that has begun. Every result is a bound; how large it is depends on the time.
-    `advance` then hears of the first pass.
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    inputs
+        An array, a tensor or a DataLoader, one input per row.
+    noise
+        The noise added to the features.
+    basis
+        The modes: "dct", "pixel", "auto" (the first for images, the second for vectors), an orthonormal matrix with one
+        mode per row, or a pair of callables (to modes, from modes).
+    steps
+        Step lengths, in units of the inputs. By default 10⁻³ of the range of an input's entries; for less exact
+        features, three larger ones too, which the errors affect less.
+    memory
+        Limits memory, in bytes. Where the matrices of all test points do not fit, modes are taken in blocks, each with
+        its own test points: as valid, and less tight.
+    seconds
+        Time to spend on better bounds: small blocks come first, then larger ones up to the largest that fits, then
+        random blocks until the time is up or one block held all modes. The first pass is always completed, and so is a
+        block that has begun. Every result is a bound; more time gives larger ones.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    advance
+        Called with the number of inputs done (in the first pass, with `seconds`).
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     checked_noise(noise)
     release = open_release(features, inputs, feature_error=feature_error)
@@ -178,10 +245,10 @@ def multipoint_bounds(
 
 
 def _block_variance(release: Release, noise: Noise, inputs: Tensor, vectors: Tensor, step: Tensor) -> Tensor:
-    """Of the modes with these vectors, each a test point for all of them, at each input's own step.
+    """Bound the modes with these vectors, each a test point for all of them, at each input's own step.
 
-    The better of two systems: the points on both sides, and of each mode the one that moves the features less, which
-    wins at a kink.
+    The better of two systems counts: the points on both sides, and for each mode the one that moves the features less,
+    which is better at a kink.
     """
     base, forwards = _moves(release, inputs, vectors, step)
     _, backwards = _moves(release, inputs, -vectors, step)
@@ -195,7 +262,7 @@ def _block_variance(release: Release, noise: Noise, inputs: Tensor, vectors: Ten
         "input_error": _input_error(inputs, step),
         "regularisation": REGULARISATION,
     }
-    # Sides that differ by rounding alone are one: which of them is taken shall not depend on the machine.
+    # Where both sides differ only by rounding, take the same one on every machine.
     nearer = torch.where((back < far * (1 - 1e-6))[:, :, None], backwards, forwards)
     found = multipoint_variance(nearer, **options)
     del nearer
@@ -216,9 +283,31 @@ def single_mode_bounds(
     steps: Sequence[float] | None = None,
     feature_error: float | None = None,
 ) -> UnbiasedBounds:
-    """One mode at a time, for any noise: the change of that mode alone, at the best of `steps`, forwards or backwards.
+    """Bound one mode at a time, for any noise, by changing that mode alone.
 
-    Without `steps`, which are in units of the inputs, four from 10⁻³ to 1 of the spread of an input's entries.
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    inputs
+        An array, a tensor or a DataLoader, one input per row.
+    noise
+        The noise added to the features.
+    basis
+        The modes: "dct", "pixel", "auto" (the first for images, the second for vectors), an orthonormal matrix with one
+        mode per row, or a pair of callables (to modes, from modes).
+    steps
+        Step lengths, in units of the inputs; the best counts, forwards or backwards. By default four from 10⁻³ to 1
+        times the range of an input's entries.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+
+    Raises
+    ------
+    InputError
+        If the model or a value cannot be used.
     """
     checked_noise(noise)
     release = open_release(features, inputs, feature_error=feature_error)
@@ -252,12 +341,47 @@ def hcr_bounds(
     feature_error: float | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
-    """The published procedure: Algorithm 1 from random starts, the greatest bound per mode over the restarts.
+    """Bound every mode by the published procedure: Algorithm 1, the greatest bound over random starts.
 
-    Searches in float32 where the model is a module, certifies every perturbation with one float64 forward pass.
-    Each start is noise times size/√n, as published. For most models and modes `multipoint_bounds` is far larger.
-    `rows` examples times restarts are worked on at once. A model that hides its derivative everywhere, as rounding
-    does, is refused.
+    For most models and modes `multipoint_bounds` is far larger. The search runs in float32 where the model is a module;
+    every perturbation found is certified by one float64 forward pass.
+
+    Parameters
+    ----------
+    features
+        The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
+        inputs to rows of features.
+    inputs
+        An array, a tensor or a DataLoader, one input per row.
+    noise
+        The noise added to the features.
+    size
+        Each start is noise times size/√n, with n features.
+    repetitions
+        Least-squares steps of Algorithm 1.
+    restarts
+        Random starts for each input.
+    basis
+        The modes: "dct", "pixel", "auto" (the first for images, the second for vectors), an orthonormal matrix with one
+        mode per row, or a pair of callables (to modes, from modes).
+    seed
+        For the starts.
+    rows
+        How many pairs of input and start are worked on at once.
+    feature_error
+        The share of their norm by which released features may differ from those computed here. By default the type of
+        the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    advance
+        Called with the number of inputs done.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be used, or if the model has no usable derivative anywhere, as after rounding.
+
+    References
+    ----------
+    Algorithm 1 of arXiv:2404.02866v3.
     """
     checked_noise(noise)
     release = open_release(features, inputs, feature_error=feature_error)
@@ -296,43 +420,43 @@ def hcr_bounds(
 
 
 def _best_starts(changes: Tensor, chi_square: Tensor) -> tuple[Tensor, Tensor]:
-    """Of each input's starts, (inputs, starts, modes) and (inputs, starts, 1), the one that bounds each mode best."""
+    """Return the start that bounds each mode best: from (inputs, starts, modes) and (inputs, starts, 1)."""
     quotients = (changes.square() / chi_square).nan_to_num(nan=0.0)  # 0/0: nothing changed
     best = quotients.argmax(dim=1, keepdim=True)
     return changes.gather(1, best)[:, 0], chi_square.expand_as(changes).gather(1, best)[:, 0]
 
 
 def _moves(release: Release, inputs: Tensor, vectors: Tensor, step: Tensor) -> tuple[Tensor, Tensor]:
-    """The features of every input, (b, n), and how far its step along every vector moves them, (b, m, n)."""
+    """Return the features of every input, (b, n), and how far its step along every vector moves them, (b, m, n)."""
     directions = torch.cat([torch.zeros_like(vectors[:1]), vectors])
     points = torch.addcmul(inputs.reshape(len(inputs), 1, -1), step[:, None, None], directions)
     found = release.features(points, apart=True).reshape(len(inputs), len(directions), -1)
-    return found[:, 0].clone(), found[:, 1:] - found[:, :1]  # a view would keep them all
+    return found[:, 0].clone(), found[:, 1:] - found[:, :1]  # a view would keep all in memory
 
 
 def _chi_square(release: Release, noise: Noise, shifts: Tensor, base: Tensor) -> _Array:
-    """The divergence of each shift, lengthened by what the error of the features allows."""
+    """Return the divergence of each shift, lengthened by the allowed error of the features."""
     return noise.chi_square(base, shifts, shift_error(release, shifts, base))
 
 
 def shift_error(release: Release, shifts: Tensor, base: Tensor) -> Tensor:
-    """How far each shift of the features may be from the released one, in norm."""
+    """Return how far each shift of the features may be from the released one, in norm."""
     return release.error * (2 * base.norm(dim=-1) + shifts.norm(dim=-1)) * (1 + 1e-9)
 
 
 def mode_error(changes: Tensor) -> _Array:
-    """How far a mode of each change may be from its exact value: by the basis, and by the sums over entries."""
+    """Return how far a mode of each change may be from its exact value, by the basis and by summation."""
     flat = changes.flatten(1)
     return (ROUNDING * math.sqrt(flat.shape[1]) + 2 * flat.shape[1] * UNIT) * as_array(flat.norm(dim=1))
 
 
 def _input_error(inputs: Tensor, step: Tensor) -> Tensor:
-    """How far a mode of θ + ε, rounded to float64, may be from where it should be."""
+    """Return how far a mode of θ + ε, rounded to float64, may be from its exact value."""
     return 2 * UNIT * (inputs.reshape(len(inputs), -1).norm(dim=1) + step) + ROUNDING * step
 
 
 def _steps(steps: Sequence[float] | None, release: Release, shares: Sequence[float]) -> list[Tensor]:
-    """Step by step its length for each input: as given, or these shares of the input's scale."""
+    """Return each step's length for every input: as given, or these shares of the input's scale."""
     if steps is None:
         return [share * scales(release.inputs) for share in shares]
     if not isinstance(steps, Sequence) or isinstance(steps, str) or not steps:
@@ -342,10 +466,10 @@ def _steps(steps: Sequence[float] | None, release: Release, shares: Sequence[flo
 
 
 def _passes(modes: int, width: int, memory: object, *, timed: bool) -> Iterator[tuple[Tensor, int, int]]:
-    """An order of the modes, how many of them a block takes, and how many inputs at once: `memory` bytes hold those.
+    """Yield an order of the modes, the size of a block, and how many inputs `memory` bytes hold at once.
 
-    One pass; or, where time is limited, small blocks, larger ones, and without end the largest in random orders, unless
-    that holds all modes.
+    One pass, unless time is limited: then small blocks, larger ones, and the largest in random orders without end,
+    unless it holds all modes.
     """
     most = validate.number("memory", memory, at_least=1e6, remedy="give bytes, e.g. 4e9")
 

@@ -1,4 +1,4 @@
-"""Comparisons in; text, JSON and one self-contained HTML file out. The only room that draws."""
+"""Comparisons in; text, JSON and one self-contained HTML file out. The only package that draws."""
 
 from .document import Chapter, Figure, Report, Slider, Step, Table
 from .proving import Proofs, Theorem, proofs, theorems

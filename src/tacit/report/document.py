@@ -1,4 +1,4 @@
-"""The report: what readers see of a list of comparisons."""
+"""Reports: comparisons with their summary, tables and figures, written as text, JSON or HTML."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from html import escape
 from typing import Any
 
 from ..core import validate
+from ..core.encoding import SCHEMA, encoded, frozen
 from ..core.errors import InputError
-from ..core.guarantee import SCHEMA, Comparison, encoded, frozen, safe_text
+from ..core.guarantee import Comparison, Guarantee
+from ..core.wording import safe_text
 from .figures import light
 from .proving import theorems
 from .rendering import template
@@ -22,13 +24,25 @@ FAILED_ATTACKS = "An attack that fails shows only that this attack failed."
 
 
 def picture_address(svg: str) -> str:
-    """A picture as a data address."""
+    """The data address of a picture."""
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A picture with the sentence that explains it and the words that replace it for those who cannot see it."""
+    """A picture with its caption and alternative text.
+
+    Attributes
+    ----------
+    title
+        The heading above the picture.
+    caption
+        The sentence that explains it.
+    alternative
+        What the picture shows, for readers who cannot see it.
+    svg
+        The picture itself.
+    """
 
     title: str
     caption: str
@@ -41,7 +55,7 @@ class Figure:
 
     @property
     def address(self) -> str:
-        """The picture as a data address, so that the page needs no second file."""
+        """The data address of the picture, so that the page needs no second file."""
         return picture_address(self.svg)
 
     def _repr_html_(self) -> str:
@@ -53,7 +67,19 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of short texts under their columns' names; the first column names the row."""
+    """Rows of short texts under column headings.
+
+    Attributes
+    ----------
+    title
+        The heading above the table.
+    columns
+        The headings of the columns; the first column names the row.
+    rows
+        The cells, one tuple per row.
+    note
+        The sentence below the table.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -64,7 +90,7 @@ class Table:
         for name in ("title", "note"):
             validate.text(f"the {name} of a table", getattr(self, name), remedy="fill it in")
         if not isinstance(self.rows, list | tuple) or not self.rows:
-            raise InputError("rows", self.rows, requirement="must be a non-empty list", remedy="give one at least")
+            raise InputError("rows", self.rows, requirement="must be a non-empty list", remedy="give at least one")
         for row in (self.columns, *self.rows):
             if not isinstance(row, list | tuple) or not row or not all(isinstance(cell, str) for cell in row):
                 raise InputError("a row of a table", row, requirement="must be a list of texts", remedy="write it out")
@@ -79,7 +105,7 @@ class Table:
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
 
     def to_lines(self) -> list[str]:
-        """For a terminal: cells padded, numbers to the right; too wide a table is turned on its side, in parts."""
+        """Return lines for a terminal; a table that is too wide is transposed and split into parts."""
         cells = [self.columns, *self.rows]
         if sum(_widths(cells)) + 2 * len(self.columns) > 82:
             cells = list(zip(*cells, strict=True))
@@ -98,7 +124,19 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One place of a slider: its name, what a table says of it, one sentence, and (alternative text, SVG) pictures."""
+    """One position of a slider.
+
+    Attributes
+    ----------
+    name
+        The name of the position.
+    values
+        Its row in the slider's table, after the name.
+    reading
+        One sentence that says what the position means.
+    pictures
+        Pairs of alternative text and SVG.
+    """
 
     name: str
     values: tuple[str, ...]
@@ -115,8 +153,20 @@ class Step:
 class Slider:
     """A choice that the reader can move, and what it changes.
 
-    Without a script the page shows the step chosen. A table of all steps always stands below; `columns` names the
-    steps and their values.
+    Without JavaScript the page shows the chosen step alone. A table of all steps always follows.
+
+    Attributes
+    ----------
+    title
+        The heading above the slider.
+    caption
+        The sentence below its table.
+    columns
+        The headings of the table: one for the names of the steps, one for each of their values.
+    steps
+        The positions of the slider.
+    chosen
+        The index of the step shown first.
     """
 
     title: str
@@ -134,14 +184,32 @@ class Slider:
 
     @property
     def table(self) -> Table:
-        """All steps."""
+        """A table of all steps."""
         rows = tuple((step.name, *step.values) for step in self.steps)
         return Table(title=self.title, columns=self.columns, rows=rows, note=self.caption)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chapter:
-    """One part of a longer report: four answers, then what they rest on. The first comparison is its headline."""
+    """One part of a longer report: four answers, then the comparisons behind them.
+
+    Attributes
+    ----------
+    title
+        The heading of the chapter.
+    released
+        The answer to "What is released".
+    nobody
+        The answer to "What nobody can learn".
+    attacker
+        The answer to "What an attacker got".
+    change
+        The answer to "What to change".
+    comparisons
+        The comparisons; the first one is the headline.
+    sliders, figures, tables
+        What follows the answers.
+    """
 
     title: str
     released: str
@@ -174,8 +242,24 @@ class Chapter:
 class Report:
     """What one command found.
 
-    `summary` is the plain-language reading, one sentence a string; `detail` is free-form data for the JSON; `met` is
-    False where a requirement that the user set is not met. A report with chapters takes its comparisons from them.
+    Attributes
+    ----------
+    command
+        The command that made the report.
+    title
+        The heading of the report.
+    summary
+        The result in plain language, one sentence per string.
+    comparisons
+        Guarantees with the attacks on them. A report with chapters takes its comparisons from them.
+    chapters
+        The parts of a longer report.
+    figures, tables
+        What follows the summary.
+    detail
+        More data for the JSON.
+    met
+        False if a requirement that the user set is not met.
     """
 
     command: str
@@ -228,7 +312,7 @@ class Report:
         return tuple((text, tuple(numbers)) for text, numbers in found.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Schema 2: {"schema", "command", "comparisons": […], "detail"}."""
+        """Return the JSON object of schema 2: {"schema", "command", "comparisons": […], "detail"}."""
         return {
             "schema": SCHEMA,
             "command": self.command,
@@ -237,11 +321,11 @@ class Report:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """Return `to_dict` as text."""
         return json.dumps(self.to_dict(), allow_nan=False, indent=2) + "\n"
 
     def to_text(self) -> str:
-        """For a terminal, 80 columns wide."""
+        """Return text for a terminal, 80 columns wide."""
         lines = [self.title, "=" * len(self.title), ""]
         lines += [line for sentence in self.summary for line in textwrap.wrap(sentence, 80)]
         for table in self.tables:
@@ -266,7 +350,8 @@ class Report:
             for attack in comparison.attacks:
                 lines += _hanging(f"{attack.value_text}: {attack.method}", "   attack     ")
             lines += _hanging(verdict(comparison), "   verdict    ")
-            lines += _hanging(guarantee.theorem_text, "   theorem    ")
+            for place, entry in enumerate(_theorem_lines(guarantee)):
+                lines += _hanging(entry, " " * 14 if place else "   theorem    ")
             if guarantee.proof_text:
                 lines += _hanging(guarantee.proof_text, "   proof      ")
         if self.comparisons and not self.contradicted:
@@ -274,13 +359,13 @@ class Report:
         return "\n".join(lines) + "\n"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the page in a frame of its own, so that neither changes how the other looks."""
+        """Return the page in a frame of its own, so that its style and the notebook's do not mix."""
         page, title = escape(self.to_html()), escape(self.title)
         style, allowed = "width:100%;height:44em;border:0", "allow-scripts allow-downloads"
         return f'<iframe srcdoc="{page}" title="{title}" style="{style}" sandbox="{allowed}"></iframe>'
 
     def to_html(self) -> str:
-        """One file that needs nothing else: no network, and no script but for moving a slider."""
+        """Return one self-contained HTML page; its only script moves the sliders."""
         from .. import __version__
 
         return template("report.html.j2").render(
@@ -297,7 +382,7 @@ class Report:
 
 
 def verdict(comparison: Comparison) -> str:
-    """What the comparison says, and what it does not say."""
+    """Say what the comparison shows."""
     if not comparison.attacks:
         return "Not attacked: nothing here shows how tight the bound is."
     count, beyond = len(comparison.attacks), len(comparison.contradicting)
@@ -317,7 +402,7 @@ def verdict(comparison: Comparison) -> str:
 
 
 def number_line(comparison: Comparison) -> dict[str, Any] | None:
-    """Where bound and attacks lie, in percent, on a line that takes in 0 and ends at a round number."""
+    """The positions of bound and attacks, in percent, on a line that includes 0 and ends at round numbers."""
     guarantee = comparison.guarantee
     values = [guarantee.value, *(end for attack in comparison.attacks for end in (attack.low, attack.high))]
     if not all(math.isfinite(value) for value in values):
@@ -339,7 +424,7 @@ def number_line(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def _round_number(value: float) -> float:
-    """0 for what is not positive, else the least of 1, 2, 3, 5, 10 times a power of ten that leaves some room."""
+    """0 if the value is not positive; else the least of 1, 2, 3, 5, 10 times a power of ten above it."""
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -348,6 +433,13 @@ def _round_number(value: float) -> float:
 
 def _hanging(text: str, label: str) -> list[str]:
     return textwrap.wrap(text, 80, initial_indent=label, subsequent_indent=" " * len(label))
+
+
+def _theorem_lines(guarantee: Guarantee) -> list[str]:
+    """The theorem's words, then each function with what it computes: all of them enter the number."""
+    known = theorems()
+    words = [entry for entry in guarantee.theorem if entry not in guarantee.references]
+    return words + [f"{name}: {known[name].summary}" if name in known else name for name in guarantee.references]
 
 
 def _widths(cells: Sequence[Sequence[str]]) -> list[int]:

@@ -28,7 +28,7 @@ _STYLES = [
     for (dashes, markers) in (("-", "osD^v"), ((0, (3, 1.5)), "PXph*"))
     for colour, marker in zip((MUTED, PROVEN, ACHIEVED, USEFUL, INK), markers, strict=True)
 ]
-"""Of the lines of one picture, in their order: colour, dashes and marker."""
+"""Colour, dashes and marker of the lines in a picture, in their order."""
 
 _RC: Any = {
     "font.family": ["DejaVu Sans"],
@@ -141,7 +141,7 @@ def comparison(
 
 
 def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = None, x_label: str) -> str:
-    """Shares of positive values over a logarithmic axis, one outline a name, with one place marked if given."""
+    """Shares of positive values over a logarithmic axis, one outline per name, with one place marked if given."""
     import numpy as np
     from matplotlib import ticker
 
@@ -152,7 +152,7 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = N
         edges = np.geomspace(everything.min() * 0.9, everything.max() * 1.1, 60)
         axes.set_xscale("log")
         decades = math.log10(edges[-1] / edges[0])
-        if decades < 2:  # matplotlib writes powers of ten beside one another, and over one another
+        if decades < 2:  # matplotlib's labels at powers of ten would overlap
             axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if decades > 0.4 else range(1, 10)))
             axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_formatter("")
@@ -171,7 +171,7 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = N
 
 
 def leads(found: Mapping[str, Any], noise: float) -> str:
-    """Leads of the winning class in shares of all votes, one outline a name, with the size of the noise marked."""
+    """Leads of the winning class in shares of all votes, one outline per name, with the size of the noise marked."""
     import numpy as np
 
     def draw(figure: Any) -> None:
@@ -197,7 +197,7 @@ def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequ
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
-        # A test that says the opposite has both rates turned around.
+        # The opposite of a test has rates 1 − TPR and 1 − FPR.
         lowest = [1 - value for value in reversed(limit)]
         mirrored = [1 - value for value in reversed(rates)]
         axes.fill([*rates, *reversed(mirrored)], [*limit, *reversed(lowest)], color=PROVEN, alpha=0.16, linewidth=0)
@@ -244,7 +244,7 @@ def growth(
     levels: Mapping[str, float],
     marked: Mapping[str, float],
 ) -> str:
-    """Advantages against numbers of rows, both logarithmic, with heights and places marked."""
+    """Advantages against numbers of rows, both logarithmic, with some heights and places marked."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -266,7 +266,7 @@ def growth(
 
 
 def lines(x: Sequence[float], found: Mapping[str, tuple[Sequence[float], str]], *, labels: tuple[str, str]) -> str:
-    """Lines over plain axes, each (values, colour); `labels` are of x and y."""
+    """Lines over plain axes, each (values, colour); `labels` names the axes x and y."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -281,7 +281,7 @@ def lines(x: Sequence[float], found: Mapping[str, tuple[Sequence[float], str]], 
 
 
 def intervals(found: Mapping[str, tuple[float, float]], *, x_label: str, marked: tuple[float, str]) -> str:
-    """A line from low to high for each name, which stands above it, and one place marked; the axis begins at 0."""
+    """A line from low to high below each name, and one place marked; the axis begins at 0."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -343,7 +343,7 @@ def _count(value: float, _: object) -> str:
 
 
 def light(svg: str) -> str:
-    """The same picture in light colours alone, for pages that do not follow the reader's scheme, as notebooks."""
+    """The picture in light colours only, for pages that ignore the reader's colour scheme, such as notebooks."""
     return re.sub(r"@media \(prefers-color-scheme: dark\)\{:root\{[^}]*\}\}", "", svg, count=1)
 
 

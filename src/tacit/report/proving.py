@@ -1,6 +1,6 @@
-"""Theorems by name: what each states, and its proof, as they come with this very version of the package.
+"""Theorems by name: what each states, and its proof, from the installed version of the package.
 
-Statements are read from the source of `tacit.theory`, which need not be imported, and proofs from docs/proofs/.
+Statements are the docstrings of `tacit.theory`, read without importing it; proofs come from docs/proofs/.
 """
 
 from __future__ import annotations
@@ -16,26 +16,39 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ..core import validate
+from ..core.encoding import SCHEMA
 from ..core.errors import InputError
-from ..core.guarantee import SCHEMA, proof_page
+from ..core.guarantee import proof_page
 from .rendering import template
 
 _PACKAGE = "tacit"
 _SIDES = ("at_least", "at_most")
 _BESIDE = {"ledger": "docs/ledger.md"}
-"""Pages that prove something in their part "What holds", by the name under which that is shown."""
+"""Other pages with a proof, in their section "What holds", by the name that `tacit proof` takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Theorem:
-    """A function of `tacit.theory`: which side its value is on, what it states, and the proof.
+    """A function of `tacit.theory`, what it states, and the proof.
 
-    `proof` is Markdown in parts: the page's opening and that of the chapter, which say what symbols mean, and last the
-    section that proves it.
+    Attributes
+    ----------
+    name
+        Its full name, `theory.MODULE.FUNCTION`.
+    side
+        Which way its value errs: `"at_least"` for lower bounds, `"at_most"` for upper bounds.
+    signature
+        Its name and parameters.
+    statement
+        Its docstring, in numpydoc format.
+    proof
+        Markdown in parts: the openings of the page and of the chapter, which define the symbols, and the section with
+        the proof.
     """
 
     name: str
@@ -46,7 +59,7 @@ class Theorem:
 
     @property
     def page(self) -> str:
-        """Where the proof stands, from the root of the project."""
+        """The page with the proof, relative to the root of the project."""
         return proof_page(self.name)
 
     @property
@@ -60,24 +73,51 @@ class Theorem:
         return " ".join(self.statement.split("\n\n")[0].split())
 
     @property
-    def stated(self) -> tuple[tuple[str, str], ...]:
-        """What the statement is made of: its parts by their names, such as Assumptions."""
-        parts = re.split(r"^(Statement|Assumptions|Direction|Reference)\.\s", self.statement, flags=re.MULTILINE)
+    def parameters(self) -> tuple[tuple[str, str], ...]:
+        """What each parameter means, by its name."""
+        parts = re.split(r"^(\w+)$", self._section("Parameters"), flags=re.MULTILINE)
         return tuple((name, " ".join(text.split())) for name, text in zip(parts[1::2], parts[2::2], strict=True))
 
+    @property
+    def stated(self) -> tuple[tuple[str, str], ...]:
+        """Statement, Assumptions and Direction from the notes, then the References."""
+        parts = re.split(r"^(Statement|Assumptions|Direction)\.\s", self._section("Notes"), flags=re.MULTILINE)
+        texts = [*zip(parts[1::2], parts[2::2], strict=True), ("References", self._section("References"))]
+        return tuple((name, " ".join(text.split())) for name, text in texts)
+
+    def _section(self, name: str) -> str:
+        """The text of a section of the docstring: up to the next underlined heading."""
+        _, _, after = self.statement.partition(f"\n{name}\n{'-' * len(name)}\n")
+        return re.split(r"\n\n\w+\n-{3,}\n", after)[0]
+
+    def mentions(self, words: str) -> bool:
+        """Whether the statement contains these words."""
+        return _folded(words) in _folded(self.statement)
+
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return what `to_json` of its `Proofs` writes."""
         fields = {"name": self.name, "side": self.side, "signature": self.signature, "statement": self.statement}
         return {**fields, "page": self.page, "proof": "\n\n".join(self.proof)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proofs:
-    """What `tacit proof` found: theorems, whole pages, or, where no name was given, the list of all theorems."""
+    """What `tacit proof` found: theorems, whole pages or, if no name was given, the list of all theorems.
+
+    Attributes
+    ----------
+    theorems
+        The theorems found.
+    pages
+        The name and the text of each page that was asked for as a whole.
+    listing
+        Whether no name was given, so that theorems are listed without their proofs.
+    contradicted, met
+        Always False and True: `tacit` takes its exit status from these attributes of every result.
+    """
 
     theorems: tuple[Theorem, ...]
     pages: tuple[tuple[str, str], ...] = ()
-    """The name and the text of each page that was asked for as a whole."""
     listing: bool = False
 
     contradicted = False
@@ -85,14 +125,14 @@ class Proofs:
 
     @property
     def title(self) -> str:
-        """Of the page."""
+        """The title of the page."""
         if self.listing:
             return "All theorems"
         return ", ".join([theorem.name for theorem in self.theorems] + [name for name, _ in self.pages])
 
     @property
     def parts(self) -> tuple[tuple[Theorem, tuple[str, ...]], ...]:
-        """Each theorem with those parts of its proof that do not stand before it already."""
+        """Each theorem with the parts of its proof that no theorem before it has shown."""
         seen: set[str] = set()
         found = []
         for theorem in self.theorems:
@@ -102,7 +142,7 @@ class Proofs:
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """The theorems, and the pages that were asked for."""
+        """Return the theorems, and the pages that were asked for."""
         found: dict[str, Any] = {"schema": SCHEMA, "command": "proof"}
         if self.listing:
             names = ("name", "side", "page")
@@ -116,11 +156,11 @@ class Proofs:
         return found
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """Return `to_dict` as text."""
         return json.dumps(self.to_dict(), allow_nan=False, indent=2) + "\n"
 
     def to_text(self) -> str:
-        """For a terminal, 80 columns wide where that breaks nothing."""
+        """Return text for a terminal, 80 columns wide except for tables, code and signatures that do not fit."""
         if self.listing:
             lines = ["tacit proof NAME prints a theorem and its proof; these are the names:"]
             for module in dict.fromkeys(theorem.name.split(".")[1] for theorem in self.theorems):
@@ -134,7 +174,7 @@ class Proofs:
         lines = []
         for theorem, parts in self.parts:
             lines += [theorem.name, "=" * len(theorem.name), "", *_wrapped(theorem.signature), ""]
-            lines += [*theorem.statement.splitlines(), "", f"Proof ({theorem.page})", ""]
+            lines += [*_filled(theorem.statement), "", f"Proof ({theorem.page})", ""]
             for part in parts or (theorem.proof[-1].splitlines()[0] + ": see above",):
                 lines += [*_wrapped(part), ""]
         for name, text in self.pages:
@@ -142,14 +182,31 @@ class Proofs:
         return "\n".join(lines).rstrip() + "\n"
 
     def to_html(self) -> str:
-        """One file that needs nothing else."""
+        """Return one self-contained HTML page."""
         from .. import __version__
 
         return template("proof.html.j2").render(found=self, version=__version__)
 
 
 def proofs(names: Sequence[str] = ()) -> Proofs:
-    """The theorems of these names, with or without their modules; a module's name gives its whole page."""
+    """Look up theorems and their proofs.
+
+    Parameters
+    ----------
+    names
+        Names of functions of `tacit.theory`, with or without their modules; names of modules, which give the whole
+        page; or words by which a report names a theorem, such as "Theorem B". Without names, all theorems are listed.
+
+    Returns
+    -------
+    Proofs
+        What was found.
+
+    Raises
+    ------
+    InputError
+        If nothing has one of the names.
+    """
     if not names:
         return Proofs(theorems=tuple(theorems().values()), listing=True)
     chosen: dict[str, Theorem] = {}
@@ -163,18 +220,27 @@ def proofs(names: Sequence[str] = ()) -> Proofs:
         elif name in _pages():
             pages[_BESIDE.get(name, f"docs/proofs/{name}.md")] = page_text(name)
         else:
-            raise InputError(
-                "NAME",
-                given,
-                requirement="must be a theorem or a module of tacit.theory, and one alone",
-                remedy=_nearest(name),
-            )
+            found = _by_words(name)
+            if not found:
+                raise InputError(
+                    "NAME",
+                    given,
+                    requirement="must be a function or a module of tacit.theory, or words from a theorem's statement",
+                    remedy=_nearest(name),
+                )
+            chosen |= {theorem.name: theorem for theorem in found}
     return Proofs(theorems=tuple(chosen.values()), pages=tuple(pages.items()))
 
 
 @cache
 def theorems() -> dict[str, Theorem]:
-    """All marked functions of `tacit.theory` by their full names, `theory.module.function`."""
+    """All theorems of `tacit.theory`, by their full names `theory.MODULE.FUNCTION`.
+
+    Returns
+    -------
+    dict
+        The theorems, in the order of the modules and of the source.
+    """
     found = {}
     for source in sorted(files(_PACKAGE).joinpath("theory").iterdir(), key=lambda file: file.name):
         if not source.name.endswith(".py") or source.name == "__init__.py":
@@ -195,7 +261,7 @@ def theorems() -> dict[str, Theorem]:
 
 
 def page_text(name: str) -> str:
-    """A page of docs/proofs/, or the part of another that proves something."""
+    """The text of a page of docs/proofs/, or the section of another page that has a proof."""
     text = _pages()[name].read_text(encoding="utf-8")
     if name not in _BESIDE:
         return text
@@ -204,7 +270,7 @@ def page_text(name: str) -> str:
 
 @cache
 def _pages() -> dict[str, Traversable]:
-    """Wheels hold the pages in tacit/proofs/; a checkout has them where they are written."""
+    """The pages by name: from tacit/proofs/ in a wheel, from docs/ in a checkout."""
     held = files(_PACKAGE).joinpath("proofs")
     if held.is_dir():
         return {file.name.removesuffix(".md"): file for file in held.iterdir() if file.name.endswith(".md")}
@@ -219,9 +285,9 @@ def _side(node: ast.stmt) -> str | None:
 
 
 def _sections(module: str, function: str) -> tuple[str, ...]:
-    """The page's opening, that of the chapter where the section stands in one, and the section; empty if none is there.
+    """The opening of the page, that of the chapter if there is one, and the section; empty if there is no section.
 
-    A section is about the functions to whose reference it links.
+    A section is about the functions whose reference it links to.
     """
     if module not in _pages():
         return ()
@@ -235,6 +301,20 @@ def _sections(module: str, function: str) -> tuple[str, ...]:
     return ()
 
 
+def _by_words(words: str) -> list[Theorem]:
+    """The theorems whose statements contain the words, or at least the part before the first punctuation mark."""
+    for phrase in (words, re.split(r"[,;:(]", words)[0].strip()):
+        found = [theorem for theorem in theorems().values() if len(phrase) > 4 and theorem.mentions(phrase)]
+        if found:
+            return found
+    return []
+
+
+def _folded(text: str) -> str:
+    """The text in lower case, without line breaks, and with plain hyphens."""
+    return " ".join(text.casefold().replace("–", "-").split())
+
+
 def _nearest(name: str) -> str:
     known = {theorem.short for theorem in theorems().values()} | set(_pages())
     near = difflib.get_close_matches(name.rpartition(".")[2], sorted(known), n=3, cutoff=0.5)
@@ -242,8 +322,28 @@ def _nearest(name: str) -> str:
     return f"did you mean {' or '.join(near)}? Else {hint}" if near else hint
 
 
+def _filled(docstring: str) -> list[str]:
+    """The docstring with its paragraphs filled to 80 columns; headings and indentation stay as they are."""
+    lines: list[str] = []
+    for indent, group in groupby(docstring.splitlines(), key=_indent):
+        block = list(group)
+        if indent is None:
+            lines += block
+            continue
+        heading = 2 if len(block) > 1 and set(block[1]) == {"-"} else 0
+        text = " ".join(line.strip() for line in block[heading:])
+        wrapper = textwrap.TextWrapper(80, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        wrapper.break_long_words = False
+        lines += [*block[:heading], *wrapper.wrap(text)]
+    return lines
+
+
+def _indent(line: str) -> str | None:
+    return line[: len(line) - len(line.lstrip())] if line else None
+
+
 def _wrapped(text: str) -> list[str]:
-    """Lines of at most 80 columns; tables, code and what is indented stay as they are."""
+    """Lines of at most 80 columns; tables, code and indented lines stay as they are."""
     lines: list[str] = []
     code = False
     for line in text.splitlines():

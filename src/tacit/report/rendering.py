@@ -1,4 +1,4 @@
-"""Pages from their templates."""
+"""HTML pages from templates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @cache
 def template(name: str) -> Template:
-    """One of `templates/`, which escapes whatever is put into it and refuses what nobody gave it."""
+    """A template from `templates/`; it escapes all values, and a missing value is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -1,4 +1,4 @@
-"""The published experiments, run again, and what goes beyond them beside each."""
+"""Published experiments, run again, and what goes beyond them."""
 
 from .results import collect, gather
 

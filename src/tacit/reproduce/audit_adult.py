@@ -31,7 +31,7 @@ _MODELS = {
 
 
 def income_audits(task: Task, folder: Path, advance: Advance) -> Report:
-    """The larger file of Adult is audited, the smaller one is learned from: rows make certificates tight."""
+    """Audit the larger file of Adult, and learn from the smaller one: more rows make certificates tighter."""
     (table, income), (known, known_income) = adult_tables(folder / "adult.tar.xz")
     count = len(income) if task.records is None else task.records
     if count > len(income):
@@ -57,17 +57,17 @@ def income_audits(task: Task, folder: Path, advance: Advance) -> Report:
     right = [f"{100 * np.mean((score > 0.5) == income):.1f} % ({name})" for name, score in scores.items()]
     summary = (
         (
-            f"{count} people are audited; the models learned from {len(known_income)} others, and are right about the "
-            f"income of {', '.join(right)}."
+            f"{count} people are audited; the models learned from {len(known_income)} others, and predict the income "
+            f"of {', '.join(right)} correctly."
         ),
         (
             f"Income itself tells {page.between(found, _TRUTH, 'sex', _CLASS)} about sex and "
-            f"{page.between(found, _TRUTH, 'race', _CLASS)} about race: what a model that is always right has to tell."
+            f"{page.between(found, _TRUTH, 'race', _CLASS)} about race: a model that is always right must tell this."
         ),
         *(_blindness(found, secret) for secret in secrets),
         (
             "These are advantages (TPR − FPR), from what an attack has shown to what nobody exceeds. Sex is Female or "
-            "Male in this data set; race is white or other."
+            "Male in this data set; race is grouped into white and other."
         ),
         *page.counted(found),
     )
@@ -83,8 +83,8 @@ def income_audits(task: Task, folder: Path, advance: Advance) -> Report:
         tables=page.tables(
             found,
             ("model", "secret", "output"),
-            f"Noisy: with Gaussian noise of {SCORE_NOISE:g}. Models were given all columns, all but sex and race, or "
-            "neither these nor relationship and marital status.",
+            f"Noisy: with Gaussian noise of {SCORE_NOISE:g}. Models used all columns, all except sex and race, or all "
+            "except these, relationship and marital status.",
         ),
         found=found,
         shown={
@@ -97,7 +97,7 @@ def income_audits(task: Task, folder: Path, advance: Advance) -> Report:
 def _income_scores(
     table: Mapping[str, Array], known: Mapping[str, Array], income: Array, left_out: Sequence[str], seed: int
 ) -> NDArray[np.float64]:
-    """The chance of a large income that gradient boosting gives to each person."""
+    """Return the probability of a large income that gradient boosting gives each person."""
     seen = {name: column for name, column in known.items() if name not in left_out}
     columns = Columns().fit(seen)
     model = HistGradientBoostingClassifier(random_state=seed).fit(columns.transform(seen), income)

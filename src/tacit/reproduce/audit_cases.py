@@ -1,4 +1,4 @@
-"""Audits of several outputs under one δ, each kept in a file."""
+"""Audits of several outputs that share one failure probability, each kept in a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..runtime import run_folder
 
 CEILING, DELTA = 0.1, 0.05
 RATES = (np.linspace(0, 1, 101) ** 2).tolist()
-"""False positive rates at which the region of a certificate is kept."""
+"""False positive rates at which the region of a certificate is stored."""
 
 Array = NDArray[Any]
 Advance = Callable[[str], None]
@@ -30,7 +30,22 @@ Found = dict[str, Any]
 class Task:
     """What to run; the fields are the options of the command line.
 
-    `records` are the people audited, or the members and as many others; `rows` are drawn of these for each audit.
+    Attributes
+    ----------
+    experiment
+        "adult" or "mnist".
+    out, data
+        The output folder and the data folder.
+    records
+        How many people are audited, or how many members and as many others.
+    rows
+        How many rows are drawn from these for each audit of mnist.
+    shadows
+        How many shadow models are trained for each model of mnist.
+    seed
+        For draws, training and attacks.
+    resume
+        Continue in a folder that an earlier run left behind.
     """
 
     experiment: str
@@ -45,7 +60,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Case:
-    """One audit: what is told apart by what, and what differential privacy implies for it, if the model has any."""
+    """One audit: secrets and outputs, and what differential privacy implies for them if the model has any."""
 
     model: str
     secret: str
@@ -57,13 +72,13 @@ class Case:
 
     @property
     def file(self) -> str:
-        """Where it is kept."""
+        """The name of the file that keeps it."""
         name = re.sub(r"[^A-Za-z0-9]+", "-", f"{self.model} {self.secret} {self.output}")
         return f"{name}.json"
 
 
 def mark(task: Task, columns: Sequence[Array]) -> dict[str, object]:
-    """What a folder must have been made for, to go on in it."""
+    """Return what a folder must have been made for, to continue in it."""
     return {
         "tacit": __version__,
         "task": f"audit {task.experiment}",
@@ -75,7 +90,7 @@ def mark(task: Task, columns: Sequence[Array]) -> dict[str, object]:
 
 
 def audited(task: Task, cases: Sequence[Case], advance: Advance, *, attacked: Array) -> list[Found]:
-    """Every audit, those that are finished from their files; all certificates hold together."""
+    """Run every audit, or read it from its file if it is finished; all certificates hold together."""
     found = []
     for case in cases:
         advance(f"auditing {case.secret} from {case.model}: {case.output}")
@@ -84,11 +99,11 @@ def audited(task: Task, cases: Sequence[Case], advance: Advance, *, attacked: Ar
     return found
 
 
-def _one(case: Case, delta: float, attacked: Array, seed: int) -> Found:
+def _one(case: Case, failure_probability: float, attacked: Array, seed: int) -> Found:
     certificate = certify(
         case.secrets,
         case.outputs,
-        delta=delta,
+        failure_probability=failure_probability,
         loss="joint",
         noise=case.noise,
         name=f"{case.output} of the model “{case.model}”",
@@ -99,12 +114,10 @@ def _one(case: Case, delta: float, attacked: Array, seed: int) -> Found:
         case.outputs[attacked],
         certificate=certificate,
         noise=case.noise,
-        failure_probability=0.1 * delta,
+        failure_probability=0.1 * failure_probability,
         seed=seed,
     )
-    whole = Audit(
-        certificate=certificate, attacks=tuple(attempt.attack for attempt in tried), require_advantage=CEILING
-    )
+    whole = Audit(certificate=certificate, attacks=tried, require_advantage=CEILING)
     return {
         "model": case.model,
         "secret": case.secret,
@@ -119,7 +132,7 @@ def _one(case: Case, delta: float, attacked: Array, seed: int) -> Found:
         "bits": certificate.bits,
         "epsilon_shown": max(attempt.epsilon for attempt in tried),
         "implied": None if case.private is None else case.private.advantage,
-        "attack": tried[0].method,
+        "attack": tried[0].learner,
         "roc": {attempt.name: attempt.roc for attempt in tried},
         "region": np.asarray(certificate.tpr_at(RATES)).tolist(),
         "comparison": whole.comparison.to_dict(),

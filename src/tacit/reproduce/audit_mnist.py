@@ -1,4 +1,4 @@
-"""What a classifier's answers tell about whether an image was among its training images."""
+"""What a classifier's answers tell about whether an image was in its training set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from ..audit import ImpliedByDP, membership
 from ..core import validate
 from ..core.errors import InputError
-from ..core.guarantee import safe_text
+from ..core.wording import safe_text
 from ..learning import MomentClassifier, OrientedGradients
 from ..report import Report
 from ..runtime import run_folder
@@ -29,7 +29,7 @@ from .data import mnist_rows
 
 LOSS_NOISE, LIRA_NOISE = 0.1, 0.5
 BUDGETS = {"private, ε = 1": 1.0, "hardly any noise": 100.0}
-"""Two of one learner: a private one, and one that shows what the learner does without the noise."""
+"""The same learner twice: private, and with so little noise that it shows what the learner does without."""
 
 PRIVATE_DELTA = 1e-5
 HIDDEN, EPOCHS = 128, 40  # of the network that learns its images by heart
@@ -42,7 +42,7 @@ _ATTACKED = 40_000  # rows, where they are drawn with replacement
 
 
 def membership_audits(task: Task, folder: Path, advance: Advance) -> Report:
-    """Members and others are training images of MNIST; its test images are the public ones, without labels."""
+    """Audit membership: members and others are training images of MNIST, its test images are public."""
     validate.whole("--rows", task.rows, at_least=400, remedy="leave it out")
     validate.whole("--shadows", task.shadows, at_least=4, remedy="leave it out")
     images, labels, public, _ = mnist_rows(folder / "mnist")
@@ -98,9 +98,9 @@ def membership_audits(task: Task, folder: Path, advance: Advance) -> Report:
         tables=page.tables(
             found,
             ("model", "output"),
-            "DP allows: what the model's own guarantee implies, without any table, where membership is tossed like a "
-            "coin before training. Noisy: with Gaussian noise, of "
-            f"{LOSS_NOISE:g} on the loss and of {LIRA_NOISE:g} on the LiRA score. Hardly any noise: the private "
+            "DP allows: what the model's own guarantee implies, without any table, if a coin decided before training "
+            "who is a member. Noisy: with Gaussian noise, "
+            f"{LOSS_NOISE:g} on the loss and {LIRA_NOISE:g} on the LiRA score. Hardly any noise: the private "
             f"learner with ε = {BUDGETS['hardly any noise']:g}.",
         ),
         found=found,
@@ -115,7 +115,7 @@ def membership_audits(task: Task, folder: Path, advance: Advance) -> Report:
 def _scores(
     task: Task, name: str, train: Callable[[Array, Array], Any], records: Callable[[], list[tuple[Array, Array]]]
 ) -> Array:
-    """Rows drawn from members and others: whether it is a member, and the model's scores."""
+    """Return rows drawn from members and others: whether each is a member, and the model's scores."""
 
     def made() -> NDArray[np.float64]:
         members, others = records()
@@ -130,10 +130,10 @@ def _scores(
 
 
 def _by_heart(images: Array, labels: Array, *, seed: int) -> Any:
-    """A network without any penalty, trained long enough to be right about all of 3000 images."""
+    """Train a network without any penalty for long enough to be right about all of 3000 images."""
     model = MLPClassifier((HIDDEN,), alpha=0.0, max_iter=EPOCHS, n_iter_no_change=EPOCHS, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it stops where it was told to
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it stops after EPOCHS on purpose
         # scikit-learn answers Ctrl-C with a warning and a half-trained network.
         warnings.filterwarnings("error", message="Training interrupted by user")
         try:
@@ -143,7 +143,7 @@ def _by_heart(images: Array, labels: Array, *, seed: int) -> Any:
 
 
 class _Chances:
-    """A private classifier with chances: its fitted values, as large as they are on public records, by softmax."""
+    """A private classifier with probabilities: a softmax of its scores, scaled by their size on public records."""
 
     def __init__(self, epsilon: float, inputs: Array, labels: Array, public: Array) -> None:
         model = MomentClassifier(epsilon=epsilon, delta=PRIVATE_DELTA, ridge=0.5, classes=range(10))
@@ -169,32 +169,32 @@ def _membership_summary(task: Task, count: int, tables: Mapping[str, Array], fou
     low, high = safe_text(shown[_LEARNED], toward="down"), safe_text(worst[_LEARNED], toward="up")
     return (
         (
-            f"{count} training images are members, {count} more are not; {task.rows} rows are drawn from them for "
-            "each audit, with replacement, so that rows are independent given the model: certificates are about a "
+            f"{count} training images are members, {count} others are not. For each audit, {task.rows} rows are drawn "
+            "from them with replacement, so that rows are independent given the model: certificates are about a "
             "random one of these members against a random one of these others."
         ),
         (
-            f"Right about members and others: {'; '.join(right)}. The private classifiers have public features, made "
-            "from MNIST's test images without their labels; the network has none."
+            f"Accuracy on members and others: {'; '.join(right)}. The private classifiers use public features, made "
+            "from MNIST's test images without their labels; the network does not."
         ),
         (
-            f"The worst of the four outputs of the network that learned by heart lets an attack reach {low}, and "
+            f"From the worst of the four outputs of the network that learned by heart, an attack reaches {low}, and "
             f"nobody more than {high}."
         ),
         (
             f"No output of the private classifier gives anyone more than {safe_text(worst[private], toward='up')}. Its "
-            f"guarantee alone, ε = {BUDGETS[private]:g} at δ = {PRIVATE_DELTA:g}, would allow {implied}: it holds for "
-            "the worst record and for those who see the whole model, the certificate for the average record and one "
-            "output."
+            f"guarantee alone, ε = {BUDGETS[private]:g} at δ = {PRIVATE_DELTA:g}, would allow {implied}: that holds "
+            "for the worst record and for adversaries who see the whole model, the certificate for the average record "
+            "and one output."
         ),
         (
             f"The same learner with hardly any noise gives nobody more than {safe_text(worst[bare], toward='up')}, and "
-            f"an attack {safe_text(shown[bare], toward='down')}: so much of the protection is the learner's, not the "
-            "noise's."
+            f"an attack {safe_text(shown[bare], toward='down')}: that part of the protection comes from the learner, "
+            "not from the noise."
         ),
         (
-            "Loss is for those who know the image's label. Who computes the LiRA score also holds the image and "
-            f"{task.shadows} shadow models; its certificate covers those who see that score and nothing else."
+            "The loss needs the image's label. The LiRA score needs the image and "
+            f"{task.shadows} shadow models as well; its certificate covers adversaries who see only that score."
         ),
         *page.counted(found),
     )

@@ -1,12 +1,12 @@
-"""`tacit reproduce audit adult` and `mnist`: finished models, audited.
+"""`tacit reproduce audit adult` and `mnist`: audits of finished models.
 
-adult    what a prediction of income, or its score, tells about a person's sex and race
-mnist    what a classifier's answers tell about whether an image was among its training images: of one that learned
-         them by heart, of a private one, and of the private one's learner with hardly any noise
+`adult` audits what a prediction of income, or its score, tells about a person's sex and race. `mnist` audits what a
+classifier's answers tell about whether an image was in its training set, for three models: one that learned its images
+by heart, a private one, and the private one's learner with hardly any noise.
 
 Secrets, outputs, noise and the ceiling were fixed before these tables were seen, on other draws of images. Scores and
-finished audits are files of the output folder, so that a run that was killed goes on with `resume`; no private model is
-drawn twice.
+finished audits are files in the output folder, so that a run that was killed continues with `resume`; no private model
+is drawn twice.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .data import data_folder
 
 
 def steps(task: Task) -> int:
-    """How often `reproduce` calls `advance`."""
+    """Return how often `reproduce` calls `advance`."""
     return 1 + (3 + 14 if task.experiment == "adult" else 3 + 12)  # models and cases
 
 
 def reproduce(task: Task, *, advance: Advance = lambda _: None) -> Report:
-    """Train what is to be audited, audit it, and report; goes on where an earlier run stopped."""
+    """Train what is to be audited, audit it, and report; continue where an earlier run stopped."""
     validate.whole("--seed", task.seed, at_least=0, remedy="use 0")
     if task.records is not None:
         validate.whole("--records", task.records, at_least=100, remedy="leave it out")

@@ -1,9 +1,9 @@
-"""What the studies of private learning share: records split into private, public and tested ones, votes, answers."""
+"""What the studies of private learning share: tasks, splits of the records, votes and answers."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core import validate
 from ..learning import OrientedGradients, Teachers
 from ..learning.columns import Columns
 from ..learning.mechanisms import Mechanism
@@ -20,12 +21,69 @@ from .data import adult_tables, mnist_rows
 _Array = NDArray[Any]
 
 SPLITS = ("last", "first")
-"""Which part of the test file is kept for testing; the rest of it is the public set."""
+"""Which part of the test file is kept for testing; the rest is the public set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CouncilTask:
+    """What the tasks of both studies have in common.
+
+    Attributes
+    ----------
+    name
+        The data set, "mnist" or "adult".
+    out
+        The output folder.
+    data
+        The data folder; by default the environment variable TACIT_DATA names it.
+    epsilons
+        The budgets.
+    engine
+        Where teachers are trained.
+    resume
+        Continue in a folder that an earlier run left behind.
+    """
+
+    name: str
+    out: Path
+    data: Path | None = None
+    epsilons: tuple[float, ...]
+    engine: str = "local"
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        for epsilon in self.epsilons:
+            validate.number("--epsilon", epsilon, at_least=1e-3, at_most=1e3, remedy="leave it out for the usual ones")
+
+
+def mean_of(rows: Iterable[Mapping[str, Any]], key: str) -> float | None:
+    """Return the mean of one entry over the rows that have it; None if none has."""
+    values = [row[key] for row in rows if row.get(key) is not None]
+    return float(np.mean(values)) if values else None
+
+
+def percent(share: float | None) -> str:
+    """Return a share as text."""
+    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Data:
-    """One split: private records, public records and tested records, and the features that teachers see."""
+    """One split of the records.
+
+    Attributes
+    ----------
+    private, labels
+        Private records and their labels.
+    public, truth
+        Public records and their true labels, which only evaluation sees.
+    tested, tested_truth
+        Records on which students are tested, and their labels.
+    private_features, public_features, tested_features
+        What teachers see of each.
+    classes
+        The number of classes.
+    """
 
     private: _Array
     labels: _Array
@@ -39,7 +97,7 @@ class Data:
     classes: int
 
     def mark(self) -> dict[str, str]:
-        """What tells these data from others."""
+        """Return digests that tell these data from others."""
         return {
             "private": run_folder.digest(np.ascontiguousarray(self.private).tobytes()),
             "test": run_folder.digest(np.ascontiguousarray(self.public).tobytes()),
@@ -47,7 +105,7 @@ class Data:
 
 
 def vote_counts(data: Data, estimator: Any, teachers: int, *, council: int, path: Path, engine: str) -> _Array:
-    """Counts of the votes of one council on every public record; kept in a file."""
+    """Return how many teachers of one council vote for each class, for every public record; kept in a file."""
 
     def counted() -> _Array:
         key = hashlib.blake2b(f"tacit reproduce mapl {council}".encode(), digest_size=32).digest()
@@ -60,7 +118,7 @@ def vote_counts(data: Data, estimator: Any, teachers: int, *, council: int, path
 
 def answers(mechanism: Mechanism, counts: _Array, places: Iterable[int]) -> dict[str, list[Any]]:
     """The public records that were asked about until the mechanism stopped, and its answers; None is a refusal."""
-    mechanism.guarantee()
+    mechanism.guarantee  # noqa: B018 — raises where no theorem covers it
     points: list[int] = []
     found: list[Any] = []
     session = mechanism.session()
@@ -73,7 +131,7 @@ def answers(mechanism: Mechanism, counts: _Array, places: Iterable[int]) -> dict
 
 
 def _splits(count: int, tested: int) -> dict[str, tuple[slice, slice]]:
-    """The public part of a test file of so many records, and the part kept for testing."""
+    """Return the public part of a test file with this many records, and the part kept for testing."""
     return {
         "last": (slice(0, count - tested), slice(count - tested, count)),
         "first": (slice(tested, count), slice(0, tested)),
@@ -102,7 +160,7 @@ def _mnist(folder: Path) -> dict[str, Data]:
 
 
 def _adult(folder: Path) -> dict[str, Data]:
-    """Columns become numbers by the public part of the test file alone; the other half is tested."""
+    """Encode columns as numbers by the public part of the test file alone; the other half is tested."""
     (private, labels), (table, truth) = adult_tables(folder / "adult.tar.xz")
     found = {}
     for split, (public, tested) in _splits(len(truth), tested=len(truth) // 2).items():

@@ -1,4 +1,4 @@
-"""The data sets of the paper, from a folder, normalised as it says."""
+"""The data sets of the experiments, read from a folder and normalised as published."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .networks import IMAGENET_MEAN, IMAGENET_STD
 _Array = NDArray[np.float64]
 
 SIDE = 91
-"""Of the ImageNet images, in pixels, before the networks upsample them."""
+"""The side of ImageNet images in pixels, before the networks upsample them."""
 
 _ADULT = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
@@ -32,14 +32,21 @@ _ADULT = (
 
 _PICTURES = (".webp", ".png", ".jpg", ".jpeg")
 _LARGEST = 2**28
-"""Bytes, unpacked; the largest of these files, MNIST's training images, has a fifth of that."""
+"""Bytes, unpacked; the largest of these files, MNIST's training images, has a fifth of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Data:
-    """Evaluated images with their labels, and images that an adversary may learn from; all normalised.
+    """Evaluated images with labels, and images that an adversary may learn from; all normalised.
 
-    `mean` and `std` undo the normalisation. `known` is in float32.
+    Attributes
+    ----------
+    images, labels
+        Evaluated images and their classes.
+    known, known_labels
+        Images that an adversary may learn from, in float32, and their classes.
+    mean, std
+        What undoes the normalisation.
     """
 
     images: _Array
@@ -50,26 +57,26 @@ class Data:
     std: _Array
 
     def pictures(self, images: _Array) -> list[_Array]:
-        """Images as they are looked at: between 0 and 1, grey or with the colours last."""
+        """Return images for viewing: between 0 and 1, grey or with the colours last."""
         seen = np.clip(images * self.std + self.mean, 0, 1)
         return [image[0] if len(image) == 1 else image.transpose(1, 2, 0) for image in seen]
 
 
 def data_folder(given: Path | None) -> Path:
-    """Where the data are: as given, or the environment variable TACIT_DATA."""
+    """Return where the data are: as given, or from the environment variable TACIT_DATA."""
     named = given or (Path(os.environ["TACIT_DATA"]) if os.environ.get("TACIT_DATA") else None)
     if named is None or not named.is_dir():
         raise InputError(
             "--data",
             None if named is None else str(named),
-            requirement="must be a folder, or the environment variable TACIT_DATA name one",
+            requirement="must be a folder, unless the environment variable TACIT_DATA names one",
             remedy="put mnist/*.gz, cifar10.npz or imagenet/*.png there",
         )
     return named
 
 
 def data_of(name: str, folder: Path, *, images: int | None, seed: int) -> Data:
-    """The evaluated images of one experiment: all, or so many drawn at random without replacement."""
+    """Return the images of one experiment: all, or this many drawn at random without replacement."""
     if name == "mnist":
         return _small(_mnist(folder / "mnist"), images, seed, mean=0.1307, std=0.3081)
     if name == "cifar10":
@@ -93,9 +100,7 @@ def _small(arrays: tuple[Any, Any, Any, Any], images: int | None, seed: int, *, 
 def _chosen(available: int, images: int | None, seed: int) -> NDArray[np.int64]:
     count = available if images is None else validate.whole("--images", images, at_least=2, remedy="leave it out")
     if count > available:
-        raise InputError(
-            "--images", count, requirement=f"must be at most {available}, all there are", remedy="lower it"
-        )
+        raise InputError("--images", count, requirement=f"must be at most {available}", remedy="lower it")
     return np.sort(np.random.default_rng(seed).permutation(available)[:count])
 
 
@@ -106,7 +111,7 @@ def _mnist(folder: Path) -> tuple[Any, Any, Any, Any]:
 
 
 def mnist_rows(folder: Path) -> tuple[_Array, NDArray[np.int64], _Array, NDArray[np.int64]]:
-    """MNIST's training images, their labels, its test images and theirs; an image is a row of numbers from 0 to 1."""
+    """Return MNIST's training images and labels, then its test images and labels; rows of numbers from 0 to 1."""
     known, known_labels, tested, labels = _mnist(folder)
     rows = (images.reshape(len(images), -1) / 255.0 for images in (known, tested))
     return next(rows), known_labels.astype(np.int64), next(rows), labels.astype(np.int64)
@@ -116,7 +121,7 @@ _Table = dict[str, NDArray[np.str_]]
 
 
 def adult_tables(path: Path) -> tuple[tuple[_Table, NDArray[np.int64]], tuple[_Table, NDArray[np.int64]]]:
-    """The records of adult.data and of adult.test in an archive, by column, and whether they earn more than 50K."""
+    """Return the records of adult.data and of adult.test by column, and whether each person earns more than 50K."""
     try:
         with tarfile.open(plain(path, "the data")) as archive:
             names = {Path(name).name: name for name in archive.getnames()}
@@ -124,7 +129,7 @@ def adult_tables(path: Path) -> tuple[tuple[_Table, NDArray[np.int64]], tuple[_T
             data, test = (_limited(file).decode() for file in files if file is not None)
     except InputError:
         raise
-    except Exception:  # what tarfile and its decompressors raise over bytes that are no archive
+    except Exception:  # tarfile and its decompressors raise anything
         raise _unusable(
             path, "must be an archive with adult.data and adult.test", "put UCI's Adult there as adult.tar.xz"
         ) from None
@@ -133,7 +138,7 @@ def adult_tables(path: Path) -> tuple[tuple[_Table, NDArray[np.int64]], tuple[_T
 
 def _adult(text: str, path: Path) -> tuple[_Table, NDArray[np.int64]]:
     rows = [row for row in csv.reader(text.splitlines(), skipinitialspace=True) if len(row) == len(_ADULT) + 1]
-    rows = [row for row in rows if row[0].isdigit()]  # some copies have a line of names, UCI's test file a remark
+    rows = [row for row in rows if row[0].isdigit()]  # some copies have a header, and UCI's test file a remark
     if not rows:
         raise _unusable(path, "must hold records of 15 values", "put UCI's Adult there as adult.tar.xz")
     columns = np.array(rows, dtype=str).T
@@ -148,7 +153,7 @@ def _idx(path: Path) -> NDArray[np.uint8]:
         return np.frombuffer(raw, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
     except InputError:
         raise
-    except Exception:  # what gzip, its decompressor and NumPy raise over other bytes
+    except Exception:  # gzip, its decompressor and NumPy raise anything
         raise _unusable(path, "must be MNIST's gzipped IDX file", "put MNIST's four .gz files there") from None
 
 
@@ -165,7 +170,7 @@ def _cifar10(path: Path) -> tuple[Any, Any, Any, Any]:
 
 
 def pictures_in(folder: Path) -> list[Path]:
-    """The image files of a folder, in order; their names begin with the class index."""
+    """Return the image files of a folder, in order; their names begin with the class index."""
     remedy = "put ImageNet images there, named by class index, e.g. 0207_golden_retriever.png"
     paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _PICTURES) if folder.is_dir() else []
     if len(paths) < 2:
@@ -194,7 +199,7 @@ def _imagenet(folder: Path, images: int | None, seed: int) -> Data:
 
 
 def _picture(path: Path) -> _Array:
-    """The middle square of an image, with anti-aliasing, between 0 and 1, colours first."""
+    """Return the middle square of an image, antialiased, between 0 and 1, colours first."""
     from PIL import Image
 
     try:
@@ -204,8 +209,8 @@ def _picture(path: Path) -> _Array:
                 colours = picture.convert("RGB")
     except InputError:
         raise
-    except Exception:  # readers of images raise what they like
-        raise _unusable(path, "must be an image", "delete the file or mend it") from None
+    except Exception:  # image readers raise anything
+        raise _unusable(path, "must be an image", "repair or delete it") from None
     side = min(colours.size)
     left, top = ((length - side) // 2 for length in colours.size)
     box = (left, top, left + side, top + side)
@@ -213,7 +218,7 @@ def _picture(path: Path) -> _Array:
 
 
 def _limited(file: IO[bytes] | gzip.GzipFile) -> bytes:
-    """All that a compressed file unpacks to, unless that is more than any of these data."""
+    """Read a compressed file, unless it unpacks to more than any of these data sets."""
     content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise ValueError

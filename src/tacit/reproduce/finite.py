@@ -1,8 +1,9 @@
-"""`tacit reproduce audit`: the experiment of "Theoretical guarantees for model auditing with finite adversaries".
+"""`tacit reproduce audit figure1`: Figure 1 of a paper on auditing with finite adversaries.
 
-A linear classifier's output T on a Gaussian mixture, cut off at ±3: N(Sμ, 1) given a fair secret S = ±1. How little any
-adversary's squared error can be: the truth, the paper's bound from a two-layer network, and certificates from the same
-rows, with what no valid certificate exceeds.
+The paper is "Theoretical guarantees for model auditing with finite adversaries". A linear classifier's output T on a
+Gaussian mixture, cut off at ±3, is N(Sμ, 1) given a fair secret S = ±1. How small can any adversary's squared error be?
+Compared are the truth, the paper's bound from a two-layer network, certificates from the same rows, and a limit that no
+valid certificate exceeds.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from scipy import integrate, optimize, special, stats
 from ..audit import Certificate, certify, certify_network
 from ..core import validate
 from ..core.errors import InputError
-from ..core.guarantee import Attack, Comparison, safe_text
+from ..core.guarantee import Attack, Comparison
+from ..core.wording import safe_text
 from ..report import Figure, Report, Table, figures
 from ..runtime.files import write_whole
 from ..theory.confidence import sampled_mean_lower
@@ -29,7 +31,7 @@ DELTA = 0.01
 NOISE = 0.1
 _EDGE = 3.0
 _CHUNK = 10_000
-_CONFIDENCE = 0.999
+_FAILURE = 0.001
 _NAME = "the classifier's output"
 
 _Floats = NDArray[np.float64]
@@ -37,18 +39,18 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """N(Sμ, 1) cut off at ±3, S a fair coin."""
+    """N(Sμ, 1), cut off at ±3, for a fair coin S."""
 
     mean: float
 
     def draw(self, rows: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], _Floats]:
-        """Secrets ±1 and outputs."""
+        """Draw secrets ±1 and outputs."""
         secrets = np.where(rng.random(rows) < 0.5, 1, -1)
         low, high = (special.ndtr(edge - self.mean * secrets) for edge in (-_EDGE, _EDGE))
         return secrets, self.mean * secrets + special.ndtri(low + (high - low) * rng.random(rows))
 
     def density(self, t: Any, secret: int) -> Any:
-        """Of the output, given the secret."""
+        """Return the density of the output, given the secret."""
         inside = special.ndtr(_EDGE + self.mean) - special.ndtr(-_EDGE + self.mean)
         return stats.norm.pdf(t, secret * self.mean) / inside
 
@@ -61,7 +63,7 @@ class Mixture:
         return float(found[0])
 
     def least_loss_with_noise(self, noise: float) -> float:
-        """The same where T is released with Gaussian noise."""
+        """Return the same if T is released with Gaussian noise."""
         nodes, weights = np.polynomial.legendre.leggauss(400)
         t, weights = _EDGE * nodes, _EDGE * weights
 
@@ -75,7 +77,7 @@ class Mixture:
         return 1 - float(integrate.quad(squared, -reach, reach, limit=200, epsabs=1e-12)[0])
 
     def limit(self, rows: int) -> float:
-        """What half of all valid certificates' values cannot exceed, even where only μ is unknown.
+        """Return what the median value of no valid certificate exceeds, even if only μ is unknown.
 
         S·T is an exponential family in μ, independent of S: the best limit inverts the test by its sum, here with the
         sum's normal approximation.
@@ -92,7 +94,23 @@ class Mixture:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to run; the fields are the options of the command line."""
+    """What to run; the fields are the options of the command line.
+
+    Attributes
+    ----------
+    experiment
+        "figure1".
+    out
+        The output folder.
+    rows
+        Rows of each simulated table.
+    neurons, restarts
+        Of the paper's network; the best of the restarts counts.
+    tables
+        How many tables are certified; medians are reported.
+    seed
+        For tables and networks.
+    """
 
     experiment: str
     out: Path
@@ -104,15 +122,15 @@ class Task:
 
 
 def steps(task: Task) -> int:
-    """How often `reproduce` calls `advance`."""
+    """Return how often `reproduce` calls `advance`."""
     return len(MEANS) * (1 + task.restarts)
 
 
 def reproduce(task: Task, *, advance: Callable[[str], None] = lambda _: None) -> Report:
-    """Figure 1 of the paper, its bound beside certificates; writes results.json, results.md and figures."""
-    validate.choice("EXPERIMENT", task.experiment, ("figure1",), remedy="there is one in the paper")
-    validate.whole("--rows", task.rows, at_least=100, remedy="the paper takes 100 000")
-    validate.whole("--neurons", task.neurons, at_least=1, remedy="the paper takes 1 000")
+    """Run Figure 1 of the paper, with certificates next to its bound; write results.json, results.md and figures."""
+    validate.choice("EXPERIMENT", task.experiment, ("figure1",), remedy="use figure1")
+    validate.whole("--rows", task.rows, at_least=100, remedy="the paper uses 100 000")
+    validate.whole("--neurons", task.neurons, at_least=1, remedy="the paper uses 1 000")
     validate.whole("--restarts", task.restarts, at_least=1, remedy="use 3")
     validate.whole("--tables", task.tables, at_least=1, remedy="use 21")
     validate.whole("--seed", task.seed, at_least=0, remedy="use 0")
@@ -120,7 +138,7 @@ def reproduce(task: Task, *, advance: Callable[[str], None] = lambda _: None) ->
         task.out.mkdir(parents=True, exist_ok=True)
     except OSError:
         raise InputError(
-            "--out", str(task.out), requirement="must be a folder", remedy="choose one that can be written to"
+            "--out", str(task.out), requirement="must be a folder", remedy="choose one that can be written"
         ) from None
     rows, comparisons = [], []
     for place, mean in enumerate(MEANS):
@@ -162,7 +180,7 @@ def _row(
         neurons=task.neurons,
         barron=mean,
         diameter=2 * _EDGE,
-        delta=DELTA,
+        failure_probability=DELTA,
     )
     truth, limit = mixture.least_loss, mixture.limit(task.rows)
     truths = {"lipschitz": truth, "noisy": mixture.least_loss_with_noise(NOISE), "monotone": truth}
@@ -185,8 +203,8 @@ def _row(
 
 
 def _certificates(mean: float, secrets: NDArray[np.int64], outputs: _Floats) -> dict[str, Certificate]:
-    """Under the paper's assumption, that η has Barron constant μ; with noise; with a monotone posterior."""
-    common: dict[str, Any] = {"delta": DELTA, "sampling": "pairs", "name": _NAME}
+    """Certify under the paper's assumption that η has Barron constant μ, with noise, and with a monotone posterior."""
+    common: dict[str, Any] = {"failure_probability": DELTA, "sampling": "pairs", "name": _NAME}
     # About (2·range/(C²n))^(1/3) is best, and depends on no outcome.
     width = min(2 * _EDGE, (4 * _EDGE / (mean**2 * len(outputs))) ** (1 / 3))
     return {
@@ -199,9 +217,9 @@ def _certificates(mean: float, secrets: NDArray[np.int64], outputs: _Floats) -> 
 def _network(
     outputs: _Floats, secrets: NDArray[np.int64], neurons: int, rng: np.random.Generator
 ) -> Callable[[_Floats], _Floats]:
-    """A two-layer network: neurons at random, and the output layer that fits these rows best.
+    """Return a two-layer network: random neurons, and the output layer that fits these rows best.
 
-    For its neurons no training gets a lower loss on these rows; Theorem 1 asks for the lowest of all neurons.
+    No training gives these neurons a lower loss on these rows; Theorem 1 asks for the lowest over all neurons.
     """
     slopes = 2.0 * rng.standard_normal(neurons)
     offsets = -slopes * rng.uniform(-_EDGE, _EDGE, neurons)
@@ -229,9 +247,9 @@ def _comparison(
     secrets: NDArray[np.int64],
     outputs: _Floats,
 ) -> Comparison:
-    """The certificate beside the network on rows that it never saw; guesses are cut off at ±1."""
+    """Compare the certificate with the network on rows it never saw; guesses are clipped at ±1."""
     errors = (secrets - np.clip(network(outputs), -1, 1)) ** 2 / 4
-    failure = (1 - _CONFIDENCE) / 2
+    failure = _FAILURE / 2
     low = 4 * sampled_mean_lower(errors, failure_probability=failure)
     high = 4 * (1 - sampled_mean_lower(1 - errors, failure_probability=failure))
     guarantee = certificate.guarantee_of("squared loss")
@@ -240,7 +258,7 @@ def _comparison(
         value=float(4 * errors.mean()),
         low=low,
         high=high,
-        confidence=_CONFIDENCE,
+        failure_probability=_FAILURE,
         adversary=guarantee.adversary,
         method=f"two-layer network, tested on {len(outputs)} rows of its own",
     )
@@ -263,9 +281,9 @@ def _report(task: Task, rows: list[dict[str, float]], comparisons: list[Comparis
         figures=(
             Figure(
                 title="The least squared error of any adversary",
-                caption="1 is no knowledge of the secret. The paper's bound holds if training found the global "
+                caption="1 means no knowledge of the secret. The paper's bound holds if training found the global "
                 "minimum; the certificate needs no network.",
-                alternative=f"The truth falls to {rows[-1]['truth']:.3f} as μ grows; the certificate stays next to it, "
+                alternative=f"The truth falls to {rows[-1]['truth']:.3f} as μ grows; the certificate stays close, "
                 f"the paper's bound falls to {rows[-1]['printed']:.3f}.",
                 svg=figures.lines(
                     means,
@@ -280,8 +298,8 @@ def _report(task: Task, rows: list[dict[str, float]], comparisons: list[Comparis
             ),
             Figure(
                 title="How tight certificates are",
-                caption="As a share of the truth, medians of "
-                f"{task.tables} tables: three certificates, and the largest median of any valid one.",
+                caption="As a share of the truth, medians over "
+                f"{task.tables} tables: three certificates, and the largest possible median of a valid one.",
                 alternative=f"Certificates lie at {shown['monotone']} % or more, the limit at {shown['limit']} %.",
                 svg=figures.lines(
                     means,
@@ -309,28 +327,34 @@ def _report(task: Task, rows: list[dict[str, float]], comparisons: list[Comparis
                     )
                     for row in rows
                 ),
-                note=f"{task.rows} rows, δ = {DELTA:g}, {task.neurons} neurons, best of {task.restarts} networks. To "
-                f"the right: shares of the least error, medians of {task.tables} tables; where there is noise, of the "
-                "least error from the output with its noise.",
+                note=f"{task.rows} rows, failure probability {DELTA:g}, {task.neurons} neurons, best of "
+                f"{task.restarts} networks. The last four columns are shares of the least error, medians over "
+                f"{task.tables} tables; with noise, of the least error from the noisy output.",
             ),
         ),
-        detail={"rows": rows, "delta": DELTA, "table_rows": task.rows, "neurons": task.neurons, "noise": NOISE},
+        detail={
+            "rows": rows,
+            "failure_probability": DELTA,
+            "table_rows": task.rows,
+            "neurons": task.neurons,
+            "noise": NOISE,
+        },
     )
 
 
 def _summary(task: Task, shown: dict[str, str], printed: list[float]) -> tuple[str, ...]:
     ours = (
-        f"From {task.rows} rows and under the paper's own assumption, a certificate reaches {shown['lipschitz']} % or "
-        f"more of the true least error of every adversary; with noise of {NOISE:g} on the output {shown['noisy']} %, "
-        f"and where the secret's probability only grows with the output {shown['monotone']} %."
+        f"From {task.rows} rows and under the paper's own assumption, a certificate reaches at least "
+        f"{shown['lipschitz']} % of the true least error of every adversary; with noise of {NOISE:g} on the output "
+        f"{shown['noisy']} %, and if the secret's probability never falls as the output grows {shown['monotone']} %."
     )
     limit = (
-        f"These are medians of {task.tables} tables at the worst μ; no valid certificate has a median above "
-        f"{shown['limit']} % there, even were μ alone unknown."
+        f"These are medians over {task.tables} tables at the worst μ; no valid certificate has a median above "
+        f"{shown['limit']} % there, even if only μ is unknown."
     )
     theirs = (
         f"The paper's bound (51) reaches {100 * min(printed):.1f} – {100 * max(printed):.1f} % of the network's error, "
-        "and rests on training having found the best network of all."
+        "and assumes that training found the best network of all."
     )
     return ours, limit, theirs
 

@@ -1,7 +1,7 @@
-"""`tacit reproduce hcr`: the experiments of arXiv:2404.02866v3, and beside each what the paper stops short of.
+"""`tacit reproduce hcr`: the experiments of arXiv:2404.02866v3, and next to each result what the paper leaves open.
 
-Trained weights, every finished batch of bounds and every attack are files of the output folder: a run that was killed
-goes on with `resume`, repeats nothing that was finished, and ends with the same numbers.
+Trained weights, every finished batch of bounds and every attack are files in the output folder. A run that was killed
+continues with `resume`, repeats nothing that was finished, and ends with the same numbers.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ _Array = NDArray[np.float64]
 _Advance = Callable[[str], None]
 
 DITHERS = 10
-"""Noisy releases of every image, over which the accuracy with dithering is averaged."""
+"""Noisy releases of every image, over which the accuracy with noise is averaged."""
 GPU_SHARE = 0.6
-"""Of the GPU's memory, that the multi-point bound may use."""
+"""The share of a GPU's memory that the multi-point bound may use."""
 LEAST_TRIED = 30
-"""Images that a decoder must be tried on, for its error to be worth a number."""
+"""The fewest images on which a decoder's error is worth reporting."""
 WIDEST_DECODED = 4096
-"""Features that a decoder looks at one by one."""
+"""The most features that a decoder sees without projection."""
 MOST_FITTED = 8192
-"""Entries of an image for which a covariance is fitted."""
+"""The most entries of an image for which a covariance is fitted."""
 
 
 _NETWORKS: dict[str, Callable[..., networks.Network]] = {
@@ -69,7 +69,7 @@ _NETWORKS: dict[str, Callable[..., networks.Network]] = {
 
 
 def steps(task: Task) -> int:
-    """How many steps of progress the task has."""
+    """Return how many steps of progress the task has."""
     setting = _setting(task)
     count = _images(task, setting, data_folder(task.data))
     searched = count if task.search_images is None else min(count, task.search_images)
@@ -77,9 +77,10 @@ def steps(task: Task) -> int:
 
 
 def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
-    """Run what is left of the task, and report on all of it. `advance` hears what begins.
+    """Run what is left of the task, and report on all of it.
 
-    Besides the files of its steps, the output folder gets results.json, results.md and the figures as SVG.
+    Besides the files of its steps, the output folder gets results.json, results.md and the figures as SVG. `advance` is
+    called with a line about each step as it begins.
     """
     setting = _setting(task)
     for name, value in (("--restarts", task.restarts), ("--repetitions", task.repetitions)):
@@ -107,11 +108,11 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     bounds = {f"1/{size}": _searched(run, size, advance) for size in sizes}
     bounds[MULTI_POINT] = _multipoint(run, MULTI_POINT, run.feature_error, advance)
     bounds[IN_FLOAT64] = _multipoint(run, IN_FLOAT64, type_error(torch.float64), advance)
-    advance("naming the image")
+    advance("naming the released image")
     naming = Comparison.from_dict(run_folder.record(task.out / "naming.json", lambda: _naming(run).to_dict()))
-    advance("what remains for anyone")
+    advance("rebuilding an image drawn from the prior")
     remaining = _remaining(run)
-    advance("rebuilding images that were never seen")
+    advance("rebuilding unseen images by a decoder")
     found = Findings(accuracy=accuracy, bounds=bounds, naming=naming, remaining=remaining, rebuilding=_rebuilding(run))
     page = report(run, found)
     row = page.detail["row"]
@@ -124,7 +125,7 @@ def _setting(task: Task) -> Setting:
 
 
 def _images(task: Task, setting: Setting, folder: Path) -> int:
-    """How many images are evaluated: as asked, or the paper's number, or all where there are fewer."""
+    """Return how many images are evaluated: as asked, or the paper's number, or all if there are fewer."""
     if task.images is not None:
         return validate.whole(
             "--images", task.images, at_least=2, remedy="leave it out to evaluate as many as the paper"
@@ -133,13 +134,13 @@ def _images(task: Task, setting: Setting, folder: Path) -> int:
 
 
 def _weights(task: Task, setting: Setting, folder: Path) -> Path | None:
-    """The file of pretrained weights; None where the network is trained here."""
+    """Return the file of pretrained weights; None if the network is trained here."""
     if setting.epochs:
         if task.weights is not None:
             raise InputError(
                 "--weights",
                 str(task.weights),
-                requirement=f"must not be given for {task.net}, which is trained",
+                requirement=f"must not be given for {task.net}, which is trained here",
                 remedy="leave it out",
             )
         return None
@@ -172,7 +173,7 @@ def _mark(task: Task, setting: Setting, data: Data, weights: Path | None) -> dic
 
 
 def _network(task: Task, setting: Setting, data: Data, weights: Path | None, advance: _Advance) -> networks.Network:
-    """In evaluation mode on the device: with the weights given, as kept by an earlier run, or trained."""
+    """Return the network in evaluation mode: with the given weights, those of an earlier run, or trained now."""
     device, make = device_of(task), _NETWORKS[task.net]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(task.seed)
@@ -191,14 +192,14 @@ def _network(task: Task, setting: Setting, data: Data, weights: Path | None, adv
                 "a kept file",
                 str(path),
                 requirement="must be as this task wrote it",
-                remedy="choose another --out: what is kept here belongs to the weights that were",
+                remedy="choose another --out: the results kept here belong to the original weights",
             )
         run_folder.load_weights(network, path)
     return network.to(device).eval()
 
 
 def _train(network: networks.Network, data: Data, epochs: int, seed: int, advance: _Advance) -> None:
-    """AdamW with a rate of 0.001 on random minibatches of 32, all on the device."""
+    """Train by AdamW with a rate of 0.001 on random minibatches of 32."""
     device = next(network.parameters()).device
     images, labels = torch.tensor(data.known, device=device), torch.tensor(data.known_labels, device=device)
     optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, fused=device.type == "cuda")
@@ -213,16 +214,16 @@ def _train(network: networks.Network, data: Data, epochs: int, seed: int, advanc
 
 
 def _measured(network: networks.Network, data: Data, setting: Setting) -> dict[str, float]:
-    """The noise that the paper's rule gives, and how far float32 takes the features."""
+    """Return the noise that the paper's rule gives, and the relative error of float32 features."""
     release = open_release(network.features.eval(), data.images)
     size = float(release.features(release.inputs).square().mean().sqrt())
     return {"sigma": setting.scale * size, "feature_error": release.error}
 
 
 def _accuracy(run: Run) -> dict[str, float]:
-    """Without and with dithering, on the evaluated images and, unless the network was trained on them here, all others.
+    """Measure the accuracy without and with noise, on the evaluated images and all others not used for training.
 
-    Those cost a forward pass each where bounds cost seconds, and few images say little of an accuracy.
+    The others cost one forward pass each, and make the accuracy more precise.
     """
     data, head = run.data, copy.deepcopy(run.network.head).to(torch.float64).eval()
     tested: list[tuple[NDArray[Any], NDArray[np.int64]]] = [(data.images, data.labels)]
@@ -249,7 +250,7 @@ def _batches(count: int, batch: int) -> Iterator[slice]:
 
 
 def _searched(run: Run, size: int, advance: _Advance) -> _Array:
-    """The published search: Algorithm 1, the greatest bound over the restarts."""
+    """Run the published search: Algorithm 1, the greatest bound over the restarts."""
     task, images = run.task, run.data.images[: run.task.search_images]
     at_once = run.setting.batch * task.restarts
 
@@ -261,7 +262,7 @@ def _searched(run: Run, size: int, advance: _Advance) -> _Array:
             size=1 / size,
             repetitions=task.repetitions,
             restarts=task.restarts,
-            # Each batch has a stream of its own, so that a run that was interrupted draws what it would have drawn.
+            # Each batch has its own random stream, so that an interrupted run gives the same numbers.
             seed=task.seed + rows.start,
             rows=at_once if device_of(task).type == "cuda" else min(at_once, 1024),
             feature_error=run.feature_error,
@@ -289,7 +290,7 @@ def _multipoint(run: Run, name: str, feature_error: float, advance: _Advance) ->
 
 
 def _naming(run: Run) -> Comparison:
-    """Which of the evaluated images was released: the limit for anyone, and the nearest candidate."""
+    """Bound the chance of naming the released image among those evaluated, and attack it by the nearest candidate."""
     draws = min(20_000, 200_000_000 // run.width)
     seed, images = run.task.seed, run.data.images
     options: dict[str, Any] = {"draws": draws, "feature_error": run.feature_error}
@@ -299,13 +300,13 @@ def _naming(run: Run) -> Comparison:
 
 
 def _remaining(run: Run) -> Comparison | None:
-    """What remains for anyone if images are drawn from a Gaussian fitted to the training set; None for large images."""
+    """Bound rebuilding an image drawn from a Gaussian fitted to the training set; None for large images."""
     if run.data.images[0].size > MOST_FITTED:
         return None
 
     def compared() -> dict[str, Any]:
         prior, seed = Mixture.fitted(run.data.known), run.task.seed
-        guarantee = bayes_bound(run.features, prior, run.noise, seed=seed, feature_error=run.feature_error).guarantee()
+        guarantee = bayes_bound(run.features, prior, run.noise, seed=seed, feature_error=run.feature_error).guarantee
         attack = linear_decoder(run.features, prior.sample(20_000, seed=seed + 1), prior, run.noise, seed=seed)
         return Comparison(guarantee=guarantee, attacks=(attack,)).to_dict()
 
@@ -313,7 +314,7 @@ def _remaining(run: Run) -> Comparison | None:
 
 
 def _rebuilding(run: Run) -> Rebuilding | None:
-    """Learned from the training set and tried on the evaluated images; None where these are too few to try it on."""
+    """Train a decoder and try it on the evaluated images; None if these are too few."""
     known, unseen = _split(run.data)
     if len(unseen) < LEAST_TRIED:
         return None
@@ -341,7 +342,7 @@ def _rebuilding(run: Run) -> Rebuilding | None:
 
 
 def _split(data: Data) -> tuple[_Array, _Array]:
-    """What the decoder learns from and what it is tried on; where other images are few, part of the evaluated ones."""
+    """Return what the decoder learns from and is tried on; if other images are few, parts of the evaluated ones."""
     known = data.known.astype(np.float64)
     if len(known) >= len(data.images):
         return known, data.images
@@ -350,9 +351,10 @@ def _split(data: Data) -> tuple[_Array, _Array]:
 
 
 def _decoded(run: Run, known: _Array) -> nn.Module:
-    """What the decoder looks at: all features or, of very many, their part in the span of those of the known images.
+    """Return what the decoder sees: all features or, if there are very many, a projection of them.
 
-    The linear decoder that it starts from looks nowhere else, and the noise of that part is the same.
+    The projection is onto the span of the known images' features. The linear decoder it starts from uses nothing else,
+    and the projected noise is the same.
     """
     if run.width <= WIDEST_DECODED:
         return run.features

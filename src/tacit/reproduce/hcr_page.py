@@ -1,4 +1,4 @@
-"""The page of `tacit reproduce hcr`: the paper's figures, and what stands beside them."""
+"""The page of `tacit reproduce hcr`: the paper's figures, and what goes beyond them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..core.guarantee import Comparison, safe_text
+from ..core.guarantee import Comparison
+from ..core.wording import safe_text
 from ..reconstruction import median_bounds
 from ..reconstruction.release import type_error
 from ..report import Figure, Report, figures
@@ -19,7 +20,7 @@ _Array = NDArray[np.float64]
 
 
 def report(run: Run, found: Findings) -> Report:
-    """All of it: the row of the table of results, sentences, guarantees and figures."""
+    """Return the report: the row of the table of results, sentences, guarantees and figures."""
     accuracy, bounds, naming = found.accuracy, found.bounds, found.naming
     remaining, rebuilding = found.remaining, found.rebuilding
     task, setting, spread = run.task, run.setting, median_bounds.prior_std(run.data.images)
@@ -67,7 +68,7 @@ def report(run: Run, found: Findings) -> Report:
     shown = _figures(run, bounds, spread, rebuilding)
     return Report(
         command=f"reproduce hcr {task.net}",
-        title=f"The published bounds on {setting.title}, and what lies beyond them",
+        title=f"The published bounds on {setting.title}, and what goes beyond them",
         summary=_summary(run, row, naming, rebuilding),
         comparisons=(
             *(Comparison(guarantee=median) for median in medians),
@@ -89,14 +90,14 @@ def report(run: Run, found: Findings) -> Report:
 
 
 def _least_ratio(some: _Array, others: _Array) -> float:
-    """The least of some/others over all entries where the others are positive and finite."""
+    """Return the least of some/others over all entries where the others are positive and finite."""
     there = (others > 0) & np.isfinite(others)
     return float(np.min(some[there] / others[there])) if there.any() else math.inf
 
 
 def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebuilding | None) -> tuple[str, ...]:
     setting = run.setting
-    classified = "them" if setting.epochs else f"{row['accuracy_images']} images, which it may have been trained on,"
+    classified = "them" if setting.epochs else f"{row['accuracy_images']} images (perhaps from its training set)"
     published = ""
     if setting.accuracies is not None:
         published = " (published: {:.1f} % and {:.1f} %)".format(*(100 * share for share in setting.accuracies))
@@ -104,11 +105,11 @@ def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebu
     searched = ""
     if row["search_images"]:
         median = row["median"][f"1/{setting.sizes[0]}"]
-        searched = f"{safe_text(median, toward='down')} or more by the published search on {common} images, and by "
+        searched = f"at least {safe_text(median, toward='down')} by the published search on {common} images, and "
     sentences = [
         (
-            f"{row['images']} images of {row['inputs']} numbers, released as {row['features']} features with Gaussian "
-            f"noise of {setting.scale:g} times their root mean square, σ = {row['sigma']:.3g}."
+            f"{row['images']} images of {row['inputs']} numbers are released as {row['features']} features with "
+            f"Gaussian noise of σ = {row['sigma']:.3g}, {setting.scale:g} times the features' root mean square."
         ),
         (
             f"The network classifies {100 * row['accuracy']:.1f} % of {classified} without the noise and "
@@ -116,41 +117,41 @@ def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebu
             f"{100 * row['accuracy_error']:.1f} points."
         ),
         (
-            f"Unbiased estimates of half of the modes scatter by {searched}"
-            f"{safe_text(row['median'][MULTI_POINT], toward='down')} or more by the multi-point bound, where the "
-            f"images themselves vary by {row['prior_std']:.2g}. That holds for features as the network computes them, "
-            f"in float32, to a relative {row['feature_error']:.2g}; if float64 computed them, the multi-point bound "
-            f"would be {safe_text(row['median'][IN_FLOAT64], toward='down')}. Neither says anything of attackers with "
-            "prior knowledge, who are biased."
+            f"For half of the modes, unbiased estimates have a standard deviation of {searched}"
+            f"at least {safe_text(row['median'][MULTI_POINT], toward='down')} by the multi-point bound; that of the "
+            f"images themselves is {row['prior_std']:.2g}. This holds for features that the network computes in "
+            f"float32, with a relative error of {row['feature_error']:.2g}; for float64 features, the multi-point "
+            f"bound is {safe_text(row['median'][IN_FLOAT64], toward='down')}. Neither says anything about attackers "
+            "with prior knowledge, who are biased."
         ),
         (
-            "An adversary who holds these images names the released one with probability "
-            f"{safe_text(naming.guarantee.value, toward='up')} at most."
+            "An adversary who holds these images names the released one with probability at most "
+            f"{safe_text(naming.guarantee.value, toward='up')}."
         ),
     ]
     if row["least_gain"] is not None:
         sentences.insert(
             3,
-            f"On no mode of {common} images is the latter less than {safe_text(row['least_gain'], toward='down')} "
-            "times the former.",
+            f"For every mode of {common} images, the multi-point bound is at least "
+            f"{safe_text(row['least_gain'], toward='down')} times that of the published search.",
         )
     if row["remaining"] is not None:
         sentences.append(
-            "If images were drawn from a Gaussian with the mean and covariance of the training set, "
-            f"{safe_text(row['remaining'], toward='down', digits=2)} of their variance would remain, at least, whoever "
+            "For images drawn from a Gaussian with the mean and covariance of the training set, which real images are "
+            f"not, at least {safe_text(row['remaining'], toward='down', digits=2)} of their variance remains, whoever "
             f"rebuilds them; the best linear decoder leaves {row['remaining_attack']:.2g}."
         )
     if rebuilding is not None:
         share = safe_text(rebuilding.attack.value, toward="nearest", digits=2)
         sentences.append(
-            f"A decoder ({rebuilding.attack.method}) rebuilds {rebuilding.images} images that it never saw with a mean "
-            f"squared error of {share} of their variance."
+            f"A decoder ({rebuilding.attack.method}) rebuilds {rebuilding.images} unseen images with a mean squared "
+            f"error of {share} of their variance."
         )
     return tuple(sentences)
 
 
 def _figures(run: Run, bounds: dict[str, _Array], spread: float, rebuilding: Rebuilding | None) -> dict[str, Figure]:
-    """Each by the name of its file."""
+    """Return the figures by the names of their files."""
     setting = run.setting
     searched = {
         f"published search, {name}": values for name, values in bounds.items() if name not in (MULTI_POINT, IN_FLOAT64)
@@ -163,17 +164,19 @@ def _figures(run: Run, bounds: dict[str, _Array], spread: float, rebuilding: Reb
         found = {
             "published": _histogram("The published search, all modes", searched, spread),
             "lowest": _histogram(f"The published search, {block}", lowest, spread),
-            "multi-point": _histogram("The same beside the multi-point bound, all modes", beside, spread),
+            "multi-point": _histogram("The same next to the multi-point bound, all modes", beside, spread),
         }
     return {**found, "images": _pictures(run, bounds, rebuilding)}
 
 
 def _histogram(title: str, bounds: dict[str, _Array], spread: float) -> Figure:
     most = 1e9 * spread
-    beyond = "; what exceeds it a billion times is counted there" if max(map(np.max, bounds.values())) > most else ""
+    beyond = (
+        "; bounds beyond a billion times that are counted there" if max(map(np.max, bounds.values())) > most else ""
+    )
     return Figure(
         title=title,
-        caption="Standard deviation that unbiased estimates of a mode must have, at least, over all modes and images. "
+        caption="The least standard deviation of unbiased estimates, over all modes and images. "
         f"The dashed line is the images' own spread{beyond}.",
         alternative="; ".join(
             f"{name}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
@@ -182,7 +185,7 @@ def _histogram(title: str, bounds: dict[str, _Array], spread: float) -> Figure:
         svg=figures.histogram(
             {name: np.minimum(values, most) for name, values in bounds.items()},
             marked=(spread, "spread of the images"),
-            x_label="bound, per mode",
+            x_label="bound of a mode",
         ),
     )
 
@@ -199,8 +202,8 @@ def _pictures(run: Run, bounds: dict[str, _Array], rebuilding: Rebuilding | None
             values[:count], images, basis="dct", seed=run.task.seed
         )
     caption = (
-        "Every cosine mode moved up or down by the toss of a coin, as far as an unbiased estimate of it must scatter, "
-        "and cut off at black and white."
+        "Every cosine mode moved up or down at random by the least standard deviation of an unbiased estimate, and "
+        "clipped at black and white."
     )
     if rebuilding is not None:
         rows["rebuilt by a decoder that never saw it"] = rebuilding.shown[:count]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,78 +22,87 @@ from .data import Data
 _Array = NDArray[np.float64]
 
 SHOWN = 3
-"""Images that the page shows."""
+"""Images shown on the page."""
 MULTI_POINT = "multi-point"
 IN_FLOAT64 = "multi-point, float64"
-"""The same bound for a release of what float64 computes; all others are for the network's own float32."""
+"""The same bound for float64 features; all others are for float32, in which the networks compute."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How the paper treats one network; for the two that it does not treat, as its ImageNet networks.
+    """How one network is treated; the defaults are the paper's for ImageNet networks.
 
-    `scale` times the root mean square of the features is σ; `sizes` are reciprocals; `accuracies` are the published
-    ones without and with dithering; `batch` is how many images make a file of the output folder.
+    Attributes
+    ----------
+    title
+        The network's name.
+    scale
+        σ as a multiple of the features' root mean square.
+    images
+        How many images are evaluated.
+    sizes
+        The two perturbation sizes, as reciprocals.
+    lowest
+        The side of the block of lowest modes that a figure shows.
+    batch
+        How many images make up one file in the output folder.
+    accuracies
+        The published accuracies without and with noise; None for networks that the paper does not treat.
+    epochs
+        How long the network is trained; 0 if its weights come from a file.
+    weights
+        The name of that file in the data folder, if it is looked for there.
     """
 
     title: str
-    images: int
     scale: float
-    sizes: tuple[int, int]
-    lowest: int
-    batch: int
+    images: int = 128
+    sizes: tuple[int, int] = (500, 1000)
+    lowest: int = 32
+    batch: int = 4
     accuracies: tuple[float, float] | None = None
     epochs: int = 0
     weights: str = ""
 
 
-def _imagenet(title: str, *, scale: float, accuracies: tuple[float, float] | None = None, weights: str = "") -> Setting:
-    return Setting(
-        title=title,
-        images=128,
-        scale=scale,
-        sizes=(500, 1000),
-        lowest=32,
-        batch=4,
-        accuracies=accuracies,
-        weights=weights,
-    )
-
+_SMALL: dict[str, Any] = {"lowest": 8, "batch": 500}
 
 SETTINGS = {
     "mnist": Setting(
-        title="MNIST",
-        images=10_000,
-        scale=1,
-        sizes=(200, 1000),
-        lowest=8,
-        batch=500,
-        accuracies=(0.979, 0.951),
-        epochs=6,
+        title="MNIST", scale=1, images=10_000, sizes=(200, 1000), accuracies=(0.979, 0.951), epochs=6, **_SMALL
     ),
-    "cifar10": Setting(
-        title="CIFAR-10",
-        images=2500,
-        scale=5,
-        sizes=(500, 1000),
-        lowest=8,
-        batch=500,
-        accuracies=(0.70, 0.50),
-        epochs=7,
-    ),
-    "resnet18": _imagenet("ResNet-18", scale=2, accuracies=(0.57, 0.54)),
-    "swin-t": _imagenet("Swin-T", scale=3, accuracies=(0.64, 0.54)),
-    "squeezenet": _imagenet("SqueezeNet 1.1", scale=2, weights="squeezenet1_1.safetensors"),
-    "resnet50": _imagenet("ResNet-50", scale=2, weights="resnet50.safetensors"),
+    "cifar10": Setting(title="CIFAR-10", scale=5, images=2500, accuracies=(0.70, 0.50), epochs=7, **_SMALL),
+    "resnet18": Setting(title="ResNet-18", scale=2, accuracies=(0.57, 0.54)),
+    "swin-t": Setting(title="Swin-T", scale=3, accuracies=(0.64, 0.54)),
+    "squeezenet": Setting(title="SqueezeNet 1.1", scale=2, weights="squeezenet1_1.safetensors"),
+    "resnet50": Setting(title="ResNet-50", scale=2, weights="resnet50.safetensors"),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Which network, where its data and weights are, and how much of the paper's experiment to run.
+    """Which network, where its data and weights are, and how much of the experiment to run.
 
-    `images` are evaluated (the paper's number unless given); the published search, which is slow, runs on the first
-    `search_images` of them, and not at all where that is 0.
+    Attributes
+    ----------
+    net
+        A key of `SETTINGS`.
+    out
+        The output folder.
+    data, weights
+        The data folder, and a file of pretrained weights.
+    images
+        How many images are evaluated; by default the paper's number.
+    search_images
+        The published search, which is slow, runs on the first this many images; 0 leaves it out.
+    restarts, repetitions
+        Of the published search.
+    device
+        "cpu" or "cuda"; by default a GPU if there is one.
+    resume
+        Continue in a folder that an earlier run left behind.
+    seed
+        For training, draws, searches and attacks.
     """
 
     net: str
@@ -121,29 +131,32 @@ class Run:
 
     @property
     def features(self) -> nn.Module:
+        """The part of the network whose output is released."""
         return self.network.features
 
     @property
     def width(self) -> int:
-        """How many features are released."""
+        """The number of released features."""
         with exact():
             some = torch.tensor(self.data.images[:1], dtype=torch.float32, device=device_of(self.task))
             return int(self.features(some).numel())
 
 
 def device_of(task: Task) -> torch.device:
-    """Where the task runs: as it says, or on a GPU where there is one."""
+    """Return where the task runs: as stated, or on a GPU if there is one."""
     if task.device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    validate.choice("--device", task.device, ("cpu", "cuda"), remedy="leave it out to use a GPU where there is one")
+    validate.choice("--device", task.device, ("cpu", "cuda"), remedy="leave it out to use a GPU if there is one")
     if task.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device", "cuda", requirement="must be there", remedy="use cpu, or a torch built for CUDA")
+        raise InputError(
+            "--device", "cuda", requirement="must be available", remedy="use cpu, or install torch for CUDA"
+        )
     return torch.device(task.device)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rebuilding:
-    """What a decoder achieved on images that it never saw, how many they were, and what it made of the first."""
+    """What a decoder achieved on images it never saw, how many they were, and what it made of the first few."""
 
     attack: Attack
     images: int
@@ -152,7 +165,7 @@ class Rebuilding:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Findings:
-    """Accuracies and on how many images, bounds by the method, and what was found about anyone."""
+    """Accuracies, bounds by method, and what was found about naming and rebuilding images."""
 
     accuracy: dict[str, float]
     bounds: dict[str, _Array]

@@ -1,8 +1,8 @@
-"""`tacit reproduce mapl`: what private answers buy on MNIST and Adult, by every mechanism, beside published numbers.
+"""`tacit reproduce mapl`: what private answers are worth on MNIST and Adult, next to published numbers.
 
-All constants were fixed on parts of the training sets before the test sets were looked at. Votes and the result of
-every release are files of the output folder, so that a run that was killed goes on with `resume`. The folder holds
-votes of private records: here they are public data sets, elsewhere it would have to stay private.
+All constants were fixed on parts of the training sets before the test sets were used. Votes and the result of every
+release are files in the output folder, so that a run that was killed continues with `resume`. The folder holds votes of
+private records: these are public data sets, but anything else would have to stay private.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..learning.students.fitting import UNLABELLED, fitted
 from ..learning.students.images import distorted, small_convolutional
 from ..report import Figure, Report, Table, figures
 from ..runtime import run_folder
-from .councils import LOADERS, SPLITS, Data, answers, vote_counts
+from .councils import LOADERS, SPLITS, CouncilTask, Data, answers, mean_of, percent, vote_counts
 from .data import data_folder
 from .results import write_results
 
@@ -67,8 +67,24 @@ MECHANISMS = {
 class Setting:
     """How one data set is treated, and what others published about it.
 
-    `expected` is the share of right teachers that choices rest on; `queries` and `recipe` are the number of queries and
-    the student of the recipe, `student` that of all other mechanisms; `linear` and `ridge` belong to the moments.
+    Attributes
+    ----------
+    title
+        The name of the data set.
+    teachers
+        How many teachers vote.
+    expected
+        The share of teachers expected to be right, by which constants are chosen.
+    queries, recipe
+        The number of queries and the student of the recipe.
+    estimator
+        What each teacher is.
+    student
+        The student of all other mechanisms.
+    linear, ridge
+        Features and penalty of the moments.
+    published
+        What others reported.
     """
 
     title: str
@@ -134,17 +150,20 @@ SETTINGS: dict[str, Callable[[], Setting]] = {"mnist": _mnist, "adult": _adult}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
-    """Which data set, where it is, and how much to run: `seeds` councils of teachers, each on both splits."""
+class Task(CouncilTask):
+    """Which data set, and how much to run.
 
-    name: str
-    out: Path
-    data: Path | None = None
-    seeds: int = 5
+    Attributes
+    ----------
+    seeds
+        How many councils of teachers, each on both splits.
+    mechanisms
+        Which mechanisms are compared.
+    """
+
     epsilons: tuple[float, ...] = EPSILONS
+    seeds: int = 5
     mechanisms: tuple[str, ...] = tuple(MECHANISMS)
-    engine: str = "local"
-    resume: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,16 +174,14 @@ class _Run:
 
 
 def steps(task: Task) -> int:
-    """How many steps of progress the task has."""
+    """Return how many steps of progress the task has."""
     return len(SPLITS) * task.seeds * (1 + len(list(_releases(task)))) + 1
 
 
 def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
-    """Run what is left of the task, and report on all of it. `advance` hears what begins."""
+    """Run what is left of the task, and report on all of it; `advance` is called as each step begins."""
     setting = SETTINGS[validate.choice("DATA", task.name, tuple(SETTINGS), remedy="see tacit reproduce mapl --help")]()
     validate.whole("--seeds", task.seeds, at_least=1, remedy="leave it out for five")
-    for epsilon in task.epsilons:
-        validate.number("--epsilon", epsilon, at_least=1e-3, at_most=1e3, remedy="leave it out for 0.5 to 8")
     for name in task.mechanisms:
         validate.choice("--mechanism", name, tuple(MECHANISMS), remedy="leave it out for all")
     advance("reading the data")
@@ -204,14 +221,13 @@ def _mark(task: Task, run: _Run) -> dict[str, object]:
         "tacit": __version__,
         "task": f"mapl {task.name}",
         **run.data[SPLITS[0]].mark(),
-        "setting": run_folder.digest(
-            re.sub(r" at 0x\w+", "", repr(run.setting)).encode()
-        ),  # functions have no fixed address
+        # Without the addresses of functions, which change.
+        "setting": run_folder.digest(re.sub(r" at 0x\w+", "", repr(run.setting)).encode()),
     }
 
 
 def _result(setting: Setting, data: Data, votes: _Array, name: str, epsilon: float, path: Path) -> _Row:
-    """One release and its student: queries asked and answered, labels right, the student's accuracy."""
+    """Return one release and its student: queries asked and answered, correct labels, the student's accuracy."""
     if name == NOT_PRIVATE:
         model: Any = clone(setting.student.final if isinstance(setting.student, Propagated) else setting.student)
         return {"accuracy": _accuracy(model.fit(data.private, data.labels), data)}
@@ -241,7 +257,7 @@ def _result(setting: Setting, data: Data, votes: _Array, name: str, epsilon: flo
 
 
 def _released(setting: Setting, data: Data, votes: _Array, name: str, epsilon: float) -> dict[str, list[Any]]:
-    """The public records that were asked about, and the answers: noisy counts, a class, or nothing."""
+    """Return the public records asked about, and the answers: noisy counts, a class, or nothing."""
     if name == RECIPE:
         mechanism: Mechanism = GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True)
         queries = setting.queries
@@ -262,7 +278,7 @@ def _released(setting: Setting, data: Data, votes: _Array, name: str, epsilon: f
 
 @cache
 def _asked(data: Data, queries: int) -> _Array:
-    """The public records that so many queries ask about: medoids of their features, the same for all mechanisms."""
+    """Return the public records to ask about: medoids of their features, the same for all mechanisms."""
     return medoids(data.public_features, clusters=queries, random_state=0)
 
 
@@ -271,19 +287,14 @@ def _accuracy(model: Any, data: Data) -> float:
 
 
 def _summarised(rows: list[_Row], name: str, epsilon: float) -> _Row:
-    """Means over councils and splits, and the accuracy by split; an accuracy is None where no query was answered."""
+    """Return means over councils and splits, and the accuracy by split; None if no query was answered."""
     found = [row for row in rows if (row["mechanism"], row["epsilon"]) == (name, epsilon)]
-
-    def mean(key: str, split: str | None = None) -> float | None:
-        values = [row[key] for row in found if row.get(key) is not None and split in (None, row["split"])]
-        return float(np.mean(values)) if values else None
-
     accuracies = [row["accuracy"] for row in found if row["accuracy"] is not None]
     return {
         "mechanism": name,
         "epsilon": epsilon,
-        **{key: mean(key) for key in ("asked", "answered", "labels", "accuracy")},
-        **{split: mean("accuracy", split) for split in SPLITS},
+        **{key: mean_of(found, key) for key in ("asked", "answered", "labels", "accuracy")},
+        **{split: mean_of([row for row in found if row["split"] == split], "accuracy") for split in SPLITS},
         "least": min(accuracies, default=None),
         "failed": len(found) - len(accuracies),
     }
@@ -294,8 +305,7 @@ def _report(run: _Run, rows: list[_Row]) -> Report:
     means = [_summarised(rows, name, epsilon) for name, epsilon in _releases(task)]
     shown = {"errors": _figure(setting, means)}
     guarantees = [
-        GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True).guarantee()
-        for epsilon in task.epsilons
+        GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True).guarantee for epsilon in task.epsilons
     ]
     return Report(
         command=f"reproduce mapl {task.name}",
@@ -317,15 +327,15 @@ def _summary(run: _Run, means: list[_Row]) -> tuple[str, ...]:
     setting, data = run.setting, run.data[SPLITS[0]]
     sizes = (
         f"{len(data.private)} private records, {setting.teachers} teachers, {len(data.public)} public records, "
-        f"{len(data.tested)} records to test the student on; δ = {DELTA:g}, accounting that does not look at the data."
+        f"{len(data.tested)} records to test the student on; δ = {DELTA:g}; the accounting does not use the data."
     )
     runs = (
-        f"Means of {run.task.seeds} councils of teachers on each of two splits: the last and the first records of the "
-        "test file are kept for testing, in turn."
+        f"Means over {run.task.seeds} councils of teachers on each of two splits: testing uses first the last, then "
+        "the first records of the test file."
     )
     students = (
-        f"At ε = {row['epsilon']:g} the recipe's student is right on {_percent(row['accuracy'])} of the tested records "
-        f"(last {_percent(row['last'])}, first {_percent(row['first'])}; the worst run {_percent(row['least'])})."
+        f"At ε = {row['epsilon']:g} the recipe's student is right on {percent(row['accuracy'])} of the tested records "
+        f"(last {percent(row['last'])}, first {percent(row['first'])}; worst run {percent(row['least'])})."
         for row in means
         if row["mechanism"] == RECIPE and row["accuracy"] is not None
     )
@@ -341,21 +351,17 @@ def _table(run: _Run, means: list[_Row]) -> Table:
                 MECHANISMS[row["mechanism"]],
                 f"{row['epsilon']:g}" if row["epsilon"] else "–",
                 *("–" if row[key] is None else f"{row[key]:.0f}" for key in ("asked", "answered")),
-                *(_percent(row[key]) for key in ("labels", "accuracy", *SPLITS, "least")),
+                *(percent(row[key]) for key in ("labels", "accuracy", *SPLITS, "least")),
             )
             for row in means
         ),
-        note="Means over councils and splits. Asked and answered are numbers of queries; labels right is the share of "
-        "answers that are true; student is its accuracy on tested records, over runs with an answer at least. Plain "
-        "composition pays for every query; the recipe's student learns from noisy counts; one noisy release of moments "
-        "serves linear learners alone, and is what one might choose instead. Except for the recipe, queries and "
-        f"constants were chosen by votes expected of teachers of whom a share of {run.setting.expected:g} is right, "
-        "never by private votes.",
+        note="Means over councils and splits. Asked and answered count queries; labels right is the share of answers "
+        "that are true; student is its accuracy on tested records, over runs with at least one answer. Plain "
+        "composition pays for every query. The recipe's student learns from noisy counts. Moments, one noisy release "
+        "that serves linear learners only, are the alternative. Except for the recipe, queries and constants were "
+        f"chosen for teachers of whom a share of {run.setting.expected:g} is expected to be right, never by private "
+        "votes.",
     )
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def _figure(setting: Setting, means: list[_Row]) -> Figure:
@@ -367,7 +373,7 @@ def _figure(setting: Setting, means: list[_Row]) -> Figure:
     return Figure(
         title="The student's errors",
         caption=f"Share of tested records that the student gets wrong on {setting.title}, against the privacy loss ε; "
-        "nothing where no query was answered.",
+        "no point where no query was answered.",
         alternative="; ".join(f"{label}: {_read(epsilons, values)}" for label, values in shown.items()),
         svg=figures.comparison(
             epsilons,

@@ -1,8 +1,8 @@
 """`tacit reproduce mechanisms`: every mechanism on the same votes and the same budget, for councils of four sizes.
 
-Constants of a mechanism are chosen by votes that are expected, never by those that are there; queries are the public
-records in the order of their file, the same for all. The student is one more learner of the teachers' kind, fitted on
-the answers alone, so that it shows what the answers are worth and nothing else.
+The constants of a mechanism are chosen by the votes expected beforehand, never by the actual ones. Queries are the
+public records in the order of their file, the same for all. The student is another learner of the teachers' kind,
+fitted only to the answers, so that it shows what these are worth.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from ..learning.choice import Choice, choice, margins
 from ..learning.students.fitting import fitted
 from ..report import Figure, Report, Table, figures
 from ..runtime import run_folder
-from .councils import LOADERS, SPLITS, Data, answers, vote_counts
+from .councils import LOADERS, SPLITS, CouncilTask, Data, answers, mean_of, percent, vote_counts
 from .data import data_folder
 from .mapl import DELTA, MECHANISMS, SETTINGS, Setting
 from .results import write_results
@@ -41,40 +40,41 @@ EXPECTED = {
     "mnist": {100: 0.97, 250: 0.95, 500: 0.93, 1000: 0.87},
     "adult": {100: 0.82, 250: 0.80, 500: 0.78, 1000: 0.77},
 }
-"""The share of teachers that are right, by their number: measured on a sixth of the training file, with teachers on
-chunks of the same size from the rest of it, and rounded down. Constants are chosen by it."""
+"""The share of teachers that are right, by their number; constants are chosen by it. It was measured on a sixth of the
+training file, with teachers on chunks of the same size from the rest, and rounded down."""
 COMPARED = ("svt-faithful", "svt", "stable", "gnmax", "confident-gnmax", "gate")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
-    """Which data set, where it is, and how much to run: `councils` of each size in `teachers`."""
+class Task(CouncilTask):
+    """Which data set, and how much to run.
 
-    name: str
-    out: Path
-    data: Path | None = None
+    Attributes
+    ----------
+    councils
+        How many councils of each size.
+    teachers
+        The sizes.
+    """
+
+    epsilons: tuple[float, ...] = EPSILONS
     councils: int = 3
     teachers: tuple[int, ...] = TEACHERS
-    epsilons: tuple[float, ...] = EPSILONS
-    engine: str = "local"
-    resume: bool = False
 
 
 def steps(task: Task) -> int:
-    """How many steps of progress the task has."""
+    """Return how many steps of progress the task has."""
     return 1 + len(task.teachers) * task.councils * (1 + len(task.epsilons) * len(COMPARED))
 
 
 def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
-    """Run what is left of the task, and report on all of it. `advance` hears what begins."""
+    """Run what is left of the task, and report on all of it; `advance` is called as each step begins."""
     setting = SETTINGS[
         validate.choice("DATA", task.name, tuple(SETTINGS), remedy="see tacit reproduce mechanisms --help")
     ]()
     validate.whole("--councils", task.councils, at_least=1, remedy="leave it out for three")
     for count in task.teachers:
         validate.whole("--teachers", count, at_least=2, remedy="leave it out for 100 to 1000")
-    for epsilon in task.epsilons:
-        validate.number("--epsilon", epsilon, at_least=1e-3, at_most=1e3, remedy="leave it out for 0.5 to 4")
     advance("reading the data")
     data = LOADERS[task.name](data_folder(task.data))[SPLITS[0]]
     run_folder.claim(task.out, _mark(task, setting, data), resume=task.resume)
@@ -141,7 +141,7 @@ def _chosen(task: Task, data: Data, teachers: int, name: str, epsilon: float) ->
 
 
 def _result(task: Task, setting: Setting, data: Data, votes: _Array, teachers: int, name: str, epsilon: float) -> _Row:
-    """One release and its student: queries asked and answered, labels right, the student's accuracy."""
+    """Return one release and its student: queries asked and answered, correct labels, the student's accuracy."""
     chosen = _chosen(task, data, teachers, name, epsilon)
     release = answers(chosen.mechanism, votes, range(chosen.queries))
     known = [(place, answer) for place, answer in zip(*release.values(), strict=True) if answer is not None]
@@ -154,15 +154,10 @@ def _result(task: Task, setting: Setting, data: Data, votes: _Array, teachers: i
     return found
 
 
-def _mean(rows: Sequence[_Row], key: str) -> float | None:
-    values = [row[key] for row in rows if row[key] is not None]
-    return float(np.mean(values)) if values else None
-
-
 def _summarised(rows: Sequence[_Row], teachers: int, epsilon: float, name: str) -> _Row:
-    """Means over the councils; shares are None where no query was answered."""
+    """Return means over the councils; shares are None if no query was answered."""
     found = [row for row in rows if (row["teachers"], row["epsilon"], row["mechanism"]) == (teachers, epsilon, name)]
-    means = {key: _mean(found, key) for key in ("plurality", "asked", "answered", "labels", "accuracy")}
+    means = {key: mean_of(found, key) for key in ("plurality", "asked", "answered", "labels", "accuracy")}
     return {"teachers": teachers, "epsilon": epsilon, "mechanism": name, **means}
 
 
@@ -175,7 +170,7 @@ def _report(task: Task, setting: Setting, data: Data, rows: list[_Row]) -> Repor
     ]
     shown = {f"{teachers}": _figure(setting, task, means, teachers) for teachers in task.teachers}
     guarantees = [
-        _chosen(task, data, task.teachers[0], "gnmax", epsilon).mechanism.guarantee() for epsilon in task.epsilons
+        _chosen(task, data, task.teachers[0], "gnmax", epsilon).mechanism.guarantee for epsilon in task.epsilons
     ]
     return Report(
         command=f"reproduce mechanisms {task.name}",
@@ -200,8 +195,8 @@ def _report(task: Task, setting: Setting, data: Data, rows: list[_Row]) -> Repor
 def _summary(task: Task, data: Data, means: list[_Row]) -> tuple[str, ...]:
     first = (
         f"{len(data.private)} private records; {len(data.public)} public records, asked about in the order of their "
-        f"file; {len(data.tested)} records to test the student on; δ = {DELTA:g}, accounting that does not look at the "
-        f"data; means of {task.councils} councils of each size."
+        f"file; {len(data.tested)} records to test the student on; δ = {DELTA:g}; the accounting does not use the "
+        f"data. Means over {task.councils} councils of each size."
     )
     found = {(row["teachers"], row["epsilon"], row["mechanism"]): row for row in means}
     pairs = [
@@ -218,12 +213,12 @@ def _summary(task: Task, data: Data, means: list[_Row]) -> tuple[str, ...]:
     return (
         first,
         (
-            f"The gate answers more queries than GNMax, and is right on no smaller a share of them, in {len(wins)} of "
-            f"{len(pairs)} cases{': ' + '; '.join(wins) if wins else ''}."
+            f"In {len(wins)} of {len(pairs)} cases the gate answers more queries than GNMax, and at least as large a "
+            f"share of them correctly{': ' + '; '.join(wins) if wins else ''}."
         ),
-        f"It answers fewer, or is right less often, in the others{': ' + '; '.join(lost) if lost else ''}.",
+        f"In the others it answers fewer, or is right less often{': ' + '; '.join(lost) if lost else ''}.",
         (
-            f"Of the students that learned from answers, the gate's is the better one in "
+            "The gate's student is better than GNMax's in "
             f"{sum((gate['accuracy'] or 0) > noisy['accuracy'] for *_, gate, noisy in pairs)} cases."
         ),
     )
@@ -258,19 +253,15 @@ def _table(means: list[_Row]) -> Table:
             for teachers, epsilon in dict.fromkeys((row["teachers"], row["epsilon"]) for row in means)
         ),
         note="Queries answered, the share of answers that are true, and in brackets the accuracy of a student that "
-        "learned from them alone. Mechanisms that refuse answer the easier queries, which is part of their accuracy; "
-        "a student may learn more from many doubtful answers than from few certain ones.",
+        "learned only from them. Mechanisms that refuse answer the easier queries, which explains part of their "
+        "accuracy; a student may learn more from many doubtful answers than from a few certain ones.",
     )
 
 
 def _cell(row: _Row) -> str:
     if row["labels"] is None:
         return "0"
-    return f"{row['answered']:.0f} at {_percent(row['labels'])} ({_percent(row['accuracy'])})"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{row['answered']:.0f} at {percent(row['labels'])} ({percent(row['accuracy'])})"
 
 
 def _figure(setting: Setting, task: Task, means: list[_Row], teachers: int) -> Figure:
@@ -282,14 +273,14 @@ def _figure(setting: Setting, task: Task, means: list[_Row], teachers: int) -> F
     lines = {MECHANISMS[name]: [found.get((name, epsilon)) for epsilon in task.epsilons] for name in COMPARED}
     plurality = next(row["plurality"] for row in means if row["teachers"] == teachers)
     return Figure(
-        title=f"Right answers of {teachers} teachers",
+        title=f"Correct answers of {teachers} teachers",
         caption=f"Public records of {setting.title} that were answered with their true class, against the privacy loss "
-        f"ε; nothing where no query was answered. The winner of {teachers} teachers' votes is true on "
-        f"{_percent(plurality)} of all records.",
+        f"ε; no point where no query was answered. The plurality of {teachers} teachers is right on "
+        f"{percent(plurality)} of all records.",
         alternative="; ".join(
             f"{label}: "
             + ", ".join(f"{value or 0:.0f} at {at:g}" for at, value in zip(task.epsilons, values, strict=True))
             for label, values in lines.items()
         ),
-        svg=figures.comparison(task.epsilons, lines, x_label="privacy loss ε", y_label="right answers", counted=True),
+        svg=figures.comparison(task.epsilons, lines, x_label="privacy loss ε", y_label="correct answers", counted=True),
     )

@@ -1,6 +1,6 @@
 """The networks of the paper, cut where their features are released (arXiv:2404.02866v3, section 3).
 
-The ImageNet networks take images of 91 × 91 pixels, normalised as torchvision's weights ask, and upsample them inside.
+The ImageNet networks take images of 91 × 91 pixels, normalised as torchvision's weights require, and upsample them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class Network(nn.Module):
-    """`features` is what is released, `head` turns the features, flat, into class scores."""
+    """A network in two parts: `features` is released, `head` turns the flat features into class scores."""
 
     def __init__(self, features: nn.Module, head: nn.Module) -> None:
         super().__init__()
@@ -51,9 +51,10 @@ def resnet18(load: Callable[[nn.Module], None]) -> Network:
 
 
 def resnet50(load: Callable[[nn.Module], None]) -> Network:
-    """Not in the paper: 100 352 features, the last block's output before pooling, of a network trained by Keras.
+    """Not in the paper: 100 352 features, the last block's output before pooling, of a network trained with Keras.
 
-    It differs from torchvision's in BatchNorm's eps, in where a block has its stride, and in its normalisation.
+    It differs from torchvision's in BatchNorm's eps, in which convolution of a block has the stride, and in its
+    normalisation.
     """
     network = _loaded("resnet50", load, norm_layer=partial(nn.BatchNorm2d, eps=1e-3))
     for layer in (network.layer2, network.layer3, network.layer4):
@@ -62,7 +63,7 @@ def resnet50(load: Callable[[nn.Module], None]) -> Network:
 
 
 def squeezenet(load: Callable[[nn.Module], None]) -> Network:
-    """Not in the paper: 86 528 features, all that comes before the classifier."""
+    """Not in the paper: 86 528 features, everything before the classifier."""
     network = _loaded("squeezenet1_1", load)
     head = nn.Sequential(nn.Unflatten(1, (512, 13, 13)), network.classifier, nn.Flatten())
     return Network(nn.Sequential(_upsampled(), network.features, nn.Flatten()), head)
@@ -79,7 +80,7 @@ def swin_t(load: Callable[[nn.Module], None]) -> Network:
 
 
 class _KerasPixels(nn.Module):
-    """From normalised RGB to BGR between 0 and 255 around its mean."""
+    """Convert normalised RGB to BGR between 0 and 255, minus its mean."""
 
     scale: Tensor
     shift: Tensor
@@ -111,7 +112,7 @@ def _loaded(name: str, load: Callable[[nn.Module], None], **options: object) -> 
         from torchvision import models
     except (ImportError, RuntimeError) as failure:  # a build for another torch raises RuntimeError
         raise MissingExtraError(
-            f"this network must have a torchvision that fits torch {torch.__version__}, got {failure}; "
+            f"this network must have a torchvision for torch {torch.__version__}, got {failure}; "
             "pip install '.[vision]' in Tacit's checkout"
         ) from None
     network = getattr(models, name)(weights=None, **options)

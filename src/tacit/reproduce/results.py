@@ -1,4 +1,4 @@
-"""Results as files that a documentation folder can hold: JSON, Markdown, and figures as SVG."""
+"""Results as files for a documentation folder: JSON, Markdown, and figures as SVG."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..core.encoding import decoded
 from ..core.errors import InputError
-from ..core.guarantee import decoded, safe_text
+from ..core.wording import safe_text
 from ..report import Report
 from ..runtime.files import write_whole
 
@@ -17,22 +18,22 @@ _NO_BREAK = "\u00a0"
 
 _COLUMNS = {
     "network": "",
-    "images": "evaluated; in brackets those of the published search where they are fewer",
+    "images": "evaluated; in brackets those of the published search, if fewer",
     "σ": "of the Gaussian noise",
-    "accuracy": "percent, without → with dithering, ± the standard error at most; in brackets the published numbers",
+    "accuracy": "percent, without → with noise, ± at most the standard error; in brackets the published numbers",
     "published search": "median standard deviation of unbiased estimates per mode, at the two perturbation sizes",
-    "multi-point": "the same, by the multi-point bound; in brackets for a release of what float64 computes, where all "
-    "other columns are for one in float32, as the networks compute",
+    "multi-point": "the same by the multi-point bound; in brackets for float64 features, where all other columns are "
+    "for float32, in which the networks compute",
     "prior": "standard deviation of the images themselves",
-    "named": "greatest probability of naming the released one of the images; in brackets what an attack reached",
-    "remains": "least share of the variance that remains, whoever rebuilds an image drawn from a Gaussian like the "
-    "training set; in brackets what the best linear decoder leaves",
+    "named": "upper bound on the probability of naming the released image; in brackets what an attack reached",
+    "remains": "least share of the variance that remains, whoever rebuilds an image drawn from a Gaussian fitted to "
+    "the training set; in brackets what the best linear decoder leaves",
     "rebuilt": "mean squared error of a decoder on images it never saw, as a share of their variance",
 }
 
 
 def write_results(report: Report, folder: Path, *, name: str, heading: str, first: str = "") -> None:
-    """results.json, the figures NAME-….svg, section.md, and results.md, which has something before the section."""
+    """Write results.json, the figures NAME-….svg, section.md, and results.md, which is `first` and the section."""
     write_whole(folder / "results.json", report.to_json().encode())
     for suffix, figure in zip(report.detail["figures"], report.figures, strict=True):
         write_whole(folder / f"{name}-{suffix}.svg", figure.svg.encode())
@@ -42,19 +43,29 @@ def write_results(report: Report, folder: Path, *, name: str, heading: str, firs
 
 
 def gather(folders: Sequence[Path], page: Path, *, title: str) -> Path:
-    """One page from the sections of several runs, and their figures beside it."""
+    """Make one page from the sections of several runs, with their figures beside it.
+
+    Parameters
+    ----------
+    folders
+        Output folders of finished runs.
+    page
+        The Markdown file to write.
+    title
+        Its heading.
+    """
     page.parent.mkdir(parents=True, exist_ok=True)
     write_whole(page, "\n".join([f"# {title}\n", *(_gathered(folder, page.parent) for folder in folders)]).encode())
     return page
 
 
 def _gathered(folder: Path, destination: Path) -> str:
-    """The section of a run, once its figures are copied."""
+    """Copy the figures of a run, and return its section."""
     try:
         section = (folder / "section.md").read_text()
     except OSError:
         raise InputError(
-            "folder", str(folder), requirement="must be one of a finished run", remedy="finish it with --resume"
+            "folder", str(folder), requirement="must be that of a finished run", remedy="finish the run with --resume"
         ) from None
     for figure in sorted(folder.glob("*.svg")):
         shutil.copyfile(figure, destination / figure.name)
@@ -62,9 +73,16 @@ def _gathered(folder: Path, destination: Path) -> str:
 
 
 def collect(folders: Sequence[Path], destination: Path) -> Path:
-    """One page with one table, DESTINATION/index.md, from the output folders of several runs, and their figures.
+    """Make DESTINATION/index.md, one page with one table, from several runs of `tacit reproduce hcr`.
 
-    It begins with links to the other pages there.
+    Their figures are copied there. The page begins with links to the other pages in that folder.
+
+    Parameters
+    ----------
+    folders
+        Output folders of finished runs.
+    destination
+        The folder to write to.
     """
     destination.mkdir(parents=True, exist_ok=True)
     sections = [_gathered(folder, destination) for folder in folders]
@@ -75,14 +93,14 @@ def collect(folders: Sequence[Path], destination: Path) -> Path:
 
 
 def other_pages(folder: Path) -> str:
-    """Links to the pages of a folder beside its index, by their titles."""
+    """Return links to the other pages of a folder, by their titles."""
     titles = {page.name: page.read_text().partition("\n")[0] for page in sorted(folder.glob("*.md"))}
     links = [f"[{title.removeprefix('# ')}]({name})" for name, title in titles.items() if name != "index.md"]
     return f"Other results: {'; '.join(links)}.\n" if links else ""
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows of several reports as one Markdown table, with a line on each of its columns."""
+    """Return the rows of several reports as one Markdown table, with a line about each column."""
     lines = [f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
     lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
     lines += ["", *(f"- *{name}*: {meaning}" for name, meaning in _COLUMNS.items() if meaning)]
@@ -116,7 +134,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _lines(parts: Sequence[str]) -> str:
-    """Parts of a cell, which is broken between them alone."""
+    """Join parts of a cell so that lines break only between parts."""
     return " ".join(part.replace(" ", _NO_BREAK) for part in parts)
 
 

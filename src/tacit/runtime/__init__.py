@@ -1,1 +1,1 @@
-"""What the outside world is reached through: files, run folders, tables, clusters, workers, entropy."""
+"""Access to the outside world: files, run folders, tables, clusters, workers and entropy."""

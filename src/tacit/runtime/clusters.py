@@ -1,7 +1,7 @@
-"""Where batches run: here, one after another, or on a Dask cluster that runs already, in any order.
+"""Where batches run: in this process, one after another, or on an existing Dask cluster, in any order.
 
-What goes to a cluster goes encrypted, as tls://HOST:PORT, unless the cluster is on this machine. `INSECURE` before an
-address says that its whole network is trusted instead.
+Connections to a cluster are encrypted (tls://HOST:PORT), unless the cluster is on this machine. The prefix `INSECURE`
+of an address states that everyone on its network is trusted instead.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from typing import Any
 from ..core.errors import InputError, MissingExtraError, TacitError
 
 TIMEOUT = 5.0
-"""Seconds to wait for a scheduler's answer."""
+"""Seconds to wait for a scheduler's response."""
 RETRIES = 2
-"""How often a batch that failed is tried again; a worker's death is mended by Dask itself, and does not count."""
+"""How often a failed batch is tried again; Dask itself handles the death of a worker, which does not count."""
 AHEAD = 64
-"""Batches, at the least, that a cluster is handed before the first is done; all of them may not fit its scheduler."""
+"""The least number of batches submitted ahead; all at once might be too many for the scheduler."""
 
 INSECURE = "insecure+"
-"""What stands before the address of a cluster that may be spoken to in plain text."""
+"""The prefix of an address that allows an unencrypted connection."""
 _CERTIFICATES = ("ca-file", "client.cert", "client.key")
-"""What Dask's configuration must say of its key distributed.comm.tls."""
+"""What Dask's configuration must set under distributed.comm.tls."""
 
 Job = tuple[Any, ...]
 Outcomes = Callable[[Callable[..., Any], Any, Sequence[Job]], Iterator[tuple[int, Any]]]
-"""From a function, what all its jobs share, and the jobs: number and function(shared, *job) of each that is done."""
+"""Takes a function, what all jobs share, and the jobs; yields the number and function(shared, *job) of each."""
 
 
 @contextlib.contextmanager
 def open_cluster(engine: str) -> Iterator[Outcomes]:
-    """What runs jobs on this engine, `local`, `tls://HOST:PORT` of a Dask cluster, or `dask://HOST:PORT` of one here.
+    """Open an engine: `local`, or a Dask cluster at `tls://HOST:PORT`, or at `dask://HOST:PORT` on this machine.
 
-    A cluster must answer before anything is run.
+    A cluster must respond before anything is run.
     """
     if engine == "local":
         yield _here
@@ -51,7 +51,7 @@ def open_cluster(engine: str) -> Iterator[Outcomes]:
 
 
 def address(engine: str, *, kinds: Sequence[str], name: str = "--engine") -> tuple[str, str, int]:
-    """Kind, host and port of KIND://HOST:PORT, where the kind is one of those given, and others cannot listen."""
+    """Kind, host and port of KIND://HOST:PORT; refused if the kind is not allowed, or others could listen."""
     bare = engine.removeprefix(INSECURE)
     found = re.fullmatch(r"(\w+)://([^\s/:@\[\]]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", bare)
     if found is None or found[1] not in kinds or not 0 < int(found[3]) < 2**16:
@@ -62,28 +62,28 @@ def address(engine: str, *, kinds: Sequence[str], name: str = "--engine") -> tup
         raise InputError(
             name,
             engine,
-            requirement="must be encrypted where it leaves this machine",
-            remedy="give a Dask cluster certificates and write tls://HOST:PORT, set RAY_USE_TLS=1 for Ray; or, where "
+            requirement="must be encrypted if it leaves this machine",
+            remedy="give a Dask cluster certificates and write tls://HOST:PORT, set RAY_USE_TLS=1 for Ray; or, if "
             f"everyone on the network is trusted, add --insecure (in Python, write {INSECURE}{kind}://HOST:PORT)",
         )
     return kind, host, port
 
 
 def _encrypted(kind: str) -> bool:
-    """Whether others cannot read what is sent; Ray's own variables say so of Ray."""
+    """Whether the connection is encrypted; for Ray, its own environment variable decides."""
     return kind == "tls" or (kind == "ray" and os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"))
 
 
 def _loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:  # a name, which may lead anywhere
+    except ValueError:  # a host name, which may be anywhere
         return False
 
 
 @contextlib.contextmanager
 def client(engine: str, *, name: str = "--engine") -> Iterator[Any]:
-    """A client of the Dask scheduler at tls://HOST:PORT or dask://HOST:PORT, which must answer."""
+    """Connect to the Dask scheduler at tls://HOST:PORT or dask://HOST:PORT, which must respond."""
     try:
         import dask
         import distributed
@@ -101,7 +101,7 @@ def client(engine: str, *, name: str = "--engine") -> Iterator[Any]:
             remedy="set them in Dask's configuration, or as DASK_DISTRIBUTED__COMM__TLS__CA_FILE and so on",
         )
     _reach(engine, where, name)
-    # What all jobs share is sent once, on purpose; Dask would warn of its size.
+    # What all jobs share is sent once, on purpose; Dask would warn about its size.
     with (
         silent("distributed.client"),
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}),
@@ -111,7 +111,7 @@ def client(engine: str, *, name: str = "--engine") -> Iterator[Any]:
 
 
 def _reach(engine: str, address: str, name: str) -> None:
-    """A client waits without end for a server that is no scheduler and says nothing; this does not."""
+    """Check that a scheduler responds; a client would wait forever for a server that says nothing."""
     from distributed.comm.core import connect
     from distributed.security import Security
 
@@ -122,18 +122,18 @@ def _reach(engine: str, address: str, name: str) -> None:
 
     try:
         asyncio.run(greeting())
-    except Exception:  # a server that is no scheduler may answer with anything
+    except Exception:  # another kind of server may respond with anything
         raise InputError(
             name,
             engine,
             requirement=f"must name a Dask scheduler that answers within {TIMEOUT:g} seconds",
-            remedy=f"start it with `dask scheduler`, see that certificates fit, or use {name} local",
+            remedy=f"start it with `dask scheduler`, check that certificates match, or use {name} local",
         ) from None
 
 
 @contextlib.contextmanager
 def silent(logger_name: str) -> Iterator[None]:
-    """What a cluster's client says at length is said here in a line."""
+    """Silence a logger: errors are reported here in one line."""
     logger = logging.getLogger(logger_name)
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -155,9 +155,9 @@ def _there(
 
     numbers: dict[Any, int] = {}
 
-    # Sent by value, with bytes alone: a worker that cannot read a message dies of it, one that lacks a package while
-    # it runs this says so. These bytes come from the driver, over the connection that carries its code anyway: no file
-    # is ever unpickled.
+    # Sent by value, with bytes only: a worker that cannot unpickle a message dies, but one that lacks a package while
+    # it runs this reports it. These bytes come from the driver, over the connection that carries its code anyway; no
+    # file is ever unpickled.
     def run(shared: bytes, job: bytes) -> Any:
         from distributed.protocol import pickle
 
@@ -171,7 +171,7 @@ def _there(
             yield future
 
     try:
-        # A task's result, which Dask makes again, not scattered data, which dies with the worker that holds it.
+        # The result of a task, which Dask can compute again; scattered data would die with its worker.
         held = client.submit(bytes, pickle.dumps(shared), pure=False, retries=RETRIES)
         ahead, more = max(AHEAD, 2 * sum(client.nthreads().values())), submitted()
         done = as_completed(islice(more, ahead), loop=client.loop)
@@ -184,13 +184,13 @@ def _there(
         raise InputError(
             "--engine",
             engine,
-            requirement="must be there until all batches are done",
-            remedy="start it again and go on with --resume",
+            requirement="must stay up until all batches are done",
+            remedy="start it again and continue with --resume",
         ) from None
-    except Exception as failure:  # whatever the workers ran into
+    except Exception as failure:  # anything that went wrong in the workers
         raise InputError(
             f"--engine {engine}",
             failure,
             requirement="must run the batches",
-            remedy="give its workers this tacit, torch and the model's packages, and go on with --resume",
+            remedy="give its workers this tacit, torch and the model's packages, and continue with --resume",
         ) from None

@@ -1,9 +1,9 @@
-"""Exact privacy noise from cryptographic generators that the operating system's entropy seeds. Nothing takes a seed.
+"""Exact privacy noise from cryptographic generators, seeded by the operating system. Nothing takes a seed.
 
 Floating-point noise leaks through its low bits (Mironov, CCS 2012, doi:10.1145/2382196.2382264), so privacy noise is
-made of integers. Discrete Laplace and Gaussian noise come from OpenDP, which samples them exactly (Canonne,
-Kamath and Steinke, arXiv:2004.00010v4), with the bits of a generator of its own (OpenSSL's), seeded by the operating
-system. It has no Bernoulli of rational probability, so that one is ours, with the operating system's own generator.
+made of integers. Discrete Laplace and Gaussian noise come from OpenDP, which samples them exactly (Canonne, Kamath and
+Steinke, arXiv:2004.00010v4) with OpenSSL's generator, seeded by the operating system. OpenDP has no Bernoulli variable
+with a rational probability, so that one is drawn here, with the operating system's own generator.
 """
 
 from __future__ import annotations
@@ -24,7 +24,20 @@ _LARGEST_SCALE = 2.0**40
 
 
 def discrete_laplace(scale: float, *, size: int) -> NDArray[np.int64]:
-    """`size` independent integers, each x with probability proportional to exp(−|x|/scale)."""
+    """Draw independent integers x with probabilities proportional to exp(−|x|/scale).
+
+    Parameters
+    ----------
+    scale
+        The scale of the noise.
+    size
+        The number of integers.
+
+    Returns
+    -------
+    ndarray
+        The integers.
+    """
     scale, size = _scale_and_size(scale, size)
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
@@ -32,7 +45,20 @@ def discrete_laplace(scale: float, *, size: int) -> NDArray[np.int64]:
 
 
 def discrete_gaussian(scale: float, *, size: int) -> NDArray[np.int64]:
-    """`size` independent integers, each x with probability proportional to exp(−x²/(2·scale²))."""
+    """Draw independent integers x with probabilities proportional to exp(−x²/(2·scale²)).
+
+    Parameters
+    ----------
+    scale
+        The scale of the noise, close to its standard deviation.
+    size
+        The number of integers.
+
+    Returns
+    -------
+    ndarray
+        The integers.
+    """
     scale, size = _scale_and_size(scale, size)
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
@@ -40,7 +66,20 @@ def discrete_gaussian(scale: float, *, size: int) -> NDArray[np.int64]:
 
 
 def bernoulli(probability: Fraction | int, *, size: int) -> NDArray[np.bool_]:
-    """`size` independent coins, each true with exactly the rational probability given."""
+    """Draw independent coins that are true with exactly the given probability.
+
+    Parameters
+    ----------
+    probability
+        A rational number between 0 and 1.
+    size
+        The number of coins.
+
+    Returns
+    -------
+    ndarray
+        The coins, as booleans.
+    """
     if isinstance(probability, bool) or not isinstance(probability, Fraction | int) or not 0 <= probability <= 1:
         raise InputError(
             "probability",

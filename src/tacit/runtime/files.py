@@ -1,7 +1,7 @@
-"""Files of ours, which are there whole or not at all, and files of others, which may hold anything.
+"""Writing files completely or not at all, and reading files of others, which may hold anything.
 
-Of the latter sizes are checked before memory is taken: a header may claim what the file does not hold, and an archive
-may unpack to more than any machine has.
+Sizes are checked before memory is allocated: a header may claim more than the file holds, and an archive may unpack to
+more than any machine has.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ALWAYS_UNPACKED = 2**28
-"""Bytes to which an archive may unpack, however small it is."""
+"""Bytes to which any archive may unpack."""
 _UNPACKED_RATIO = 200
-"""Beyond that, so many bytes for each of the archive's."""
+"""Beyond that, how many times its own size."""
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -36,26 +36,26 @@ _KINDS = {
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace the file in one step, on the disk before it has its name; an existing one keeps its mode."""
+    """Write a file atomically: it is on disk before it gets its name; an existing file keeps its mode."""
     with _written(path, content) as partial:
         partial.replace(path)
     sync_folder(path.parent)
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """The same, unless the file is there by then: of several writers at once the first decides."""
+    """Write a file atomically unless it exists by then: of several concurrent writers the first one wins."""
     with _written(path, content) as partial:
         try:
             os.link(partial, path)
         except FileExistsError:
             pass
-        except OSError:  # a file system without links: then the last decides
+        except OSError:  # a file system without links: the last writer wins
             partial.replace(path)
     sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """A new file's name is on the disk once its folder is; Windows cannot open folders, and writes them in order."""
+    """Flush a folder, and with it the names of new files; Windows cannot open folders, and writes them in order."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -66,9 +66,9 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _written(path: Path, content: bytes) -> Iterator[Path]:
-    """A file beside the path with this content, on the disk; gone in the end unless it was renamed."""
+    """A file beside the path with this content, flushed to disk; removed at the end unless it was renamed."""
     partial = path.parent / f".{path.name[:50]}-{secrets.token_hex(8)}"
-    # Made with the mode that it is to have: as readable as any new file, or as the one that it replaces.
+    # Created with its final mode: that of any new file, or of the file that it replaces.
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666
     binary = getattr(os, "O_BINARY", 0)
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | binary, mode & 0o666)
@@ -85,7 +85,7 @@ def _written(path: Path, content: bytes) -> Iterator[Path]:
 
 
 def one_file(path: Path, other: Path) -> bool:
-    """Whether two names are of one file, through links of any kind, or would be once it is there."""
+    """Whether two paths name the same file, through links of any kind, or would once it exists."""
     with contextlib.suppress(OSError, ValueError):
         if path.samefile(other):
             return True
@@ -96,9 +96,9 @@ def one_file(path: Path, other: Path) -> bool:
 
 
 def plain(path: Path, name: str) -> Path:
-    """The path, unless there is something else than a file: what a pipe or a device gives may never come, or end.
+    """Return the path if it is a plain file; a pipe or a device might block, or never end.
 
-    One that is not there is left to whoever opens it, who knows what to say.
+    A path that does not exist is returned too: opening it will raise the right error.
     """
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
@@ -109,7 +109,7 @@ def plain(path: Path, name: str) -> Path:
             name,
             f"{path}, {_KINDS.get(kind, 'something else')}",
             requirement="must be a plain file",
-            remedy="copy what is to be read into one",
+            remedy="copy the data into one",
         )
     return path
 
@@ -134,7 +134,7 @@ def arrays(path: Path, name: str) -> dict[str, NDArray[Any]]:
 
 
 def check_unpacked(archive: zipfile.ZipFile, path: Path, name: str) -> None:
-    """Refuses an archive that unpacks to much more than it holds, before it does."""
+    """Refuse an archive that would unpack to much more than its size."""
     size, packed = sum(member.file_size for member in archive.infolist()), path.stat().st_size
     if size > max(_ALWAYS_UNPACKED, _UNPACKED_RATIO * packed):
         raise InputError(
@@ -147,19 +147,19 @@ def check_unpacked(archive: zipfile.ZipFile, path: Path, name: str) -> None:
 
 
 def check_memory(size: int, path: Path, name: str) -> None:
-    """Refuses what would take more than half of the memory there is."""
+    """Refuse what would take more than half of the memory."""
     most = _memory() // 2
     if size > most:
         raise InputError(
             name,
             f"{size} bytes in {path.name}",
             requirement=f"must fit into half of the memory, {most} bytes",
-            remedy="use fewer rows, or another machine",
+            remedy="use fewer rows, or a larger machine",
         )
 
 
 def _array(file: IO[bytes], size: int, path: Path, name: str) -> NDArray[Any]:
-    """The array of a file of this size, whose header must tell the truth about it."""
+    """The array of a file of this size, after checking its header against the size."""
     import numpy as np
 
     version = np.lib.format.read_magic(file)
@@ -168,7 +168,7 @@ def _array(file: IO[bytes], size: int, path: Path, name: str) -> NDArray[Any]:
     count = math.prod(shape)
     if dtype.hasobject or min(shape, default=0) < 0 or count * max(1, dtype.itemsize) > size - file.tell():
         raise ValueError
-    check_memory(8 * count, path, name)  # as float64, which all of them become
+    check_memory(8 * count, path, name)  # as float64, to which all arrays are converted
     file.seek(0)
     found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     return found
@@ -176,25 +176,25 @@ def _array(file: IO[bytes], size: int, path: Path, name: str) -> NDArray[Any]:
 
 @contextlib.contextmanager
 def _reading(path: Path, name: str) -> Iterator[None]:
-    """Whatever is raised over bytes that are no arrays becomes one line; so does what is only warned of."""
+    """Turn errors and warnings about bytes that are not arrays into one line."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             yield
     except InputError:
         raise
-    except Exception as failure:  # NumPy and zipfile raise what they like
+    except Exception as failure:  # NumPy and zipfile raise many types
         raise InputError(
             name,
             f"{type(failure).__name__} in {path}",
             requirement="must be a readable file of numbers or text",
-            remedy="check that it is there, whole, and what its name says; write it with numpy.save or numpy.savez",
+            remedy="check that it exists, is complete and is what its name says; write it by numpy.save or savez",
         ) from None
 
 
 def _memory() -> int:
-    """In bytes: of the machine, or of the part of it that this process may use."""
+    """Bytes of memory of the machine, or of the part that this process may use."""
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**36
-    with contextlib.suppress(OSError, ValueError):  # where no group sets a limit
+    with contextlib.suppress(OSError, ValueError):  # no control group sets a limit
         most = min(most, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return most

@@ -1,7 +1,8 @@
-"""Where private records may lie on a disk or in shared memory: in folders that nobody but their owner can open.
+"""Where private records may be on disk or in shared memory: in folders that only their owner can open.
 
-Workers of this machine read records from files that joblib writes. While a fit runs, all files of this process are
-closed to others, and joblib's lie in a folder that is removed in the end. What a killed run left goes with the next.
+Workers on this machine read records from files that joblib writes. While a fit runs, all files of this process are
+closed to other users, and joblib's are in a folder that is removed at the end. What a killed run left behind is removed
+by the next run.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from ..core.errors import InputError
 _PREFIX = "tacit-private-"
 _LOCK = "lock"
 _JOBLIB = "JOBLIB_TEMP_FOLDER"
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 — folders there have names that nobody can foresee
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 — folders there have unpredictable names
 
 _guard = threading.RLock()
 _fits = 0
-"""How many blocks of `enclosed` are open: the first closes this process's files to others, the last opens them."""
+"""How many blocks of `enclosed` are open: the first restricts this process's files, the last lifts this again."""
 _left = contextlib.ExitStack()
 
 
 def closed(folder: Path, *, name: str = "folder") -> Path:
-    """The folder, made if need be, which its owner alone can open; one that others could open is closed to them.
+    """Create the folder if necessary, and close it and everything in it to other users.
 
-    So is what lies in it. Nothing of it may be another user's, who could open it again; not even root takes such a one.
+    Nothing in it may belong to another user, who could open it again; this is refused even for root.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -40,21 +41,21 @@ def closed(folder: Path, *, name: str = "folder") -> Path:
             _close(folder, folder.stat())
             for parent, folders, files in os.walk(folder):
                 for found in (*folders, *files):
-                    with contextlib.suppress(FileNotFoundError):  # removed by another run in this moment
+                    with contextlib.suppress(FileNotFoundError):  # removed by another run just now
                         path = Path(parent, found)
                         _close(path, path.lstat())
     except OSError as failure:
         raise InputError(
             name,
             f"{failure.strerror}, in {folder}",
-            requirement="must be a folder that can be written, and closed to all other users of the machine",
+            requirement="must be a folder that can be written, and closed to all other users",
             remedy="choose another",
         ) from None
     return folder
 
 
 def _close(path: Path, held: os.stat_result) -> None:
-    """Take all rights from other users; a link has none of its own, and is replaced when it is written."""
+    """Remove all permissions of other users; a link has none of its own, and is replaced when it is written."""
     if held.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, f"{path.name} belongs to another user")
     if stat.S_IMODE(held.st_mode) & 0o077 and not stat.S_ISLNK(held.st_mode):
@@ -62,7 +63,7 @@ def _close(path: Path, held: os.stat_result) -> None:
 
 
 def own_bytes(path: Path, name: str, *, remedy: str) -> bytes:
-    """What a file holds that nobody but its owner can read; any other is refused, since others know the secret."""
+    """Read a file that only its owner can read; other files are refused, since others may know the secret."""
     try:
         with path.open("rb") as file:
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
@@ -72,19 +73,19 @@ def own_bytes(path: Path, name: str, *, remedy: str) -> bytes:
         raise InputError(
             name,
             f"{path}: {getattr(failure, 'strerror', None) or failure}",
-            requirement="must be a file that you can read, and nobody else",
+            requirement="must be a file that only you can read",
             remedy=remedy,
         ) from None
 
 
 @contextlib.contextmanager
 def enclosed(folder: Path | None = None) -> Iterator[None]:
-    """While this is open, new files of this process are its user's alone, and joblib's lie in a folder of their own.
+    """Make new files of this process readable by its user only, and give joblib's files a folder of their own.
 
-    That folder lies in the one given, else where joblib would put its files, and is removed in the end. Blocks may
-    overlap, in one thread or several: the first decides where.
+    That folder is inside the given one, or where joblib would put its files, and is removed at the end. Blocks may
+    overlap, in one thread or several: the first one chooses the place.
     """
-    global _fits  # the mask and the variables of a process are one for all its threads
+    global _fits  # the file mask and the environment belong to the whole process
     with _guard:
         if not _fits:
             _enter(_left, _usual() if folder is None else closed(folder))
@@ -111,7 +112,7 @@ def _enter(left: contextlib.ExitStack, parent: Path) -> None:
             raise InputError(
                 "the folder for temporary files",
                 f"{parent}: {failure.strerror}",
-                requirement="must be one that can be written",
+                requirement="must be writable",
                 remedy=f"set {_JOBLIB} to another, or pass folder=…",
             ) from None
         begun.callback(_restore, os.environ.get(_JOBLIB))
@@ -120,7 +121,7 @@ def _enter(left: contextlib.ExitStack, parent: Path) -> None:
 
 
 def _usual() -> Path:
-    """Where joblib puts what workers share: as told, else in memory, else among temporary files."""
+    """Where joblib puts what workers share: as configured, else in shared memory, else among temporary files."""
     if _JOBLIB in os.environ:
         return Path(os.environ[_JOBLIB])
     if os.access(_SHARED_MEMORY, os.W_OK) and shutil.disk_usage(_SHARED_MEMORY).free >= 2**31:
@@ -136,7 +137,7 @@ def _restore(before: str | None) -> None:
 
 
 def _locked(place: Path) -> int:
-    """A file that is locked for as long as this process lives; it has its name once it is."""
+    """A file that is locked as long as this process lives; it gets its name once it is locked."""
     partial = place / f".{_LOCK}"
     descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o600)
     if os.name == "posix":
@@ -148,13 +149,13 @@ def _locked(place: Path) -> int:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Folders of this user's runs that were killed: nobody holds their locks any more."""
+    """Remove folders of this user's killed runs: their locks are no longer held."""
     if os.name != "posix":
         return
     import fcntl
 
     for place in parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # of another user, or removed by another run in this moment
+        with contextlib.suppress(OSError):  # of another user, or removed by another run just now
             held = place.lstat()
             if held.st_uid != os.geteuid() or not stat.S_ISDIR(held.st_mode):
                 continue

@@ -1,8 +1,8 @@
-"""What a run keeps in its folder: the task that the folder belongs to, finished arrays and records, weights.
+"""What a run keeps in its folder: its task, finished arrays and notes, and weights.
 
-Every file is written whole or not at all, so that a run that was killed goes on where it stopped. Its last line is a
-seal, the SHA-256 of the task, the file's name and its content: a file that was damaged, renamed or made for another
-task is refused. That is for accidents and mix-ups; whoever may write to the folder can make seals of his own.
+Every file is written completely or not at all, so that a killed run can continue where it stopped. The last line of a
+file is a seal, the SHA-256 of the task, the file's name and its content: a file that was damaged, renamed or made for
+another task is refused. This protects against accidents; anyone who can write to the folder can also write seals.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SEAL_LENGTH = len(b"\nsha256 \n") + 64
 
 
 def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str = "--out") -> None:
-    """Make the output folder, or make sure that it belongs to the very task that `mark` describes."""
+    """Create the output folder, or check that it belongs to the task that `mark` describes."""
     path = folder / _TASK
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
             raise InputError(
                 name,
                 str(folder),
-                requirement=f"must hold no .npy or .skops files without the {_TASK} that says whose they are",
+                requirement=f"must not have .npy or .skops files without the {_TASK} that says what they belong to",
                 remedy="choose another folder",
             )
         if fresh:
@@ -55,7 +55,10 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
     _same(name, folder, before, mark)
     if not (resume or fresh):
         raise InputError(
-            name, str(folder), requirement="must be new without --resume", remedy="add --resume to go on there"
+            name,
+            str(folder),
+            requirement="must be new unless a run is resumed there",
+            remedy="add --resume (in Python, resume=True)",
         )
 
 
@@ -65,7 +68,7 @@ def claimed(folder: Path) -> bool:
 
 
 def _same(name: str, place: Path, before: object, mark: Mapping[str, object]) -> None:
-    """Refuse what was kept for another task."""
+    """Refuse what belongs to another task."""
     if before == mark:
         return
     known = before if isinstance(before, dict) else {}
@@ -79,28 +82,28 @@ def _same(name: str, place: Path, before: object, mark: Mapping[str, object]) ->
 
 
 def unclaim(folder: Path) -> None:
-    """Leave a folder in which no batch was finished as it was found, so that a mended command may use it."""
+    """Release a folder in which no batch was finished, so that a corrected command can use it."""
     if not _batches(folder):
         (folder / _TASK).unlink(missing_ok=True)
 
 
 def digest(content: bytes) -> str:
-    """What tells one file or array from another."""
+    """The SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def write(path: Path, content: bytes) -> None:
-    """Keep what belongs to the folder's task."""
+    """Write a file that belongs to the folder's task, with its seal."""
     write_whole(path, content + _seal(path, content, _task(path.parent)))
 
 
 def read(path: Path) -> bytes:
-    """What `write` kept there, for this task and under this name."""
+    """Read what `write` wrote, for this task and under this name."""
     return _unsealed(path, _task(path.parent))
 
 
 def array(path: Path, shape: tuple[int, ...], make: Callable[[], _Array]) -> _Array:
-    """The bounds of a finished batch; made and written first where there are none yet."""
+    """The bounds of a batch; computed and written first if there are none yet."""
     if not path.exists():
         buffer = io.BytesIO()
         np.save(buffer, make(), allow_pickle=False)
@@ -120,10 +123,10 @@ def record(
     claimed: bool = True,
     mark: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Plain data of a finished step; made and written first where there are none yet.
+    """Plain data of a finished step; computed and written first if there are none yet.
 
-    What is not `claimed` is kept before the folder has a task, such as a key on which the task depends. With a mark,
-    that of its task stands beside it, and what was made for another task is refused.
+    Data that are not `claimed` are kept before the folder has a task, such as a key on which the task depends. A `mark`
+    is stored with the data, and data with another mark are refused.
     """
     task = _task(path.parent) if claimed else None
     if not path.exists():
@@ -160,41 +163,41 @@ def _unsealed(path: Path, task: object) -> bytes:
             "a kept file",
             str(path),
             requirement="must be as this task wrote it, under the same name",
-            # What came before the task may have been released already: a second draw would cost again.
+            # What precedes the task may have been released already: drawing it again would cost again.
             remedy="choose another folder" if task is None else "delete the file to have it made again",
         )
     return content
 
 
-def load_weights(module: Any, path: Path) -> None:
-    """Weights from a file that cannot run code: safetensors, or torch's with weights_only."""
+def load_weights(module: Any, path: Path, *, name: str = "--weights") -> None:
+    """Load weights from a file that cannot run code: safetensors, or torch's format with weights_only."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     remedy = "pass the .safetensors or .pt file of a state_dict of this model"
-    plain(path, "--weights")
+    plain(path, name)
     try:
         if path.suffix == ".safetensors":
             state = load_file(path)
         else:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what torch thinks of a file that it then refuses is no second line
+                warnings.simplefilter("ignore")  # torch's warnings about a file that it then refuses
                 if zipfile.is_zipfile(path):
                     with zipfile.ZipFile(path) as archive:
-                        check_unpacked(archive, path, "--weights")
+                        check_unpacked(archive, path, name)
                 state = torch.load(path, map_location="cpu", weights_only=True)
         module.load_state_dict(state)
     except InputError:
         raise
     except (OSError, RuntimeError, SafetensorError, TypeError, AttributeError, ValueError) as failure:
-        raise InputError("--weights", f"{path}: {failure}", requirement="must fit the model", remedy=remedy) from None
-    except Exception:  # torch raises pickle's own errors for files that are not weights, or try to be more
-        raise InputError("--weights", str(path), requirement="must hold tensors alone", remedy=remedy) from None
+        raise InputError(name, f"{path}: {failure}", requirement="must fit the model", remedy=remedy) from None
+    except Exception:  # torch raises pickle's own errors for files that are not only weights
+        raise InputError(name, str(path), requirement="must hold only tensors", remedy=remedy) from None
 
 
 def save_weights(module: Any, path: Path) -> None:
-    """The module's state, for `load_weights`."""
+    """Write the module's weights, for `load_weights`."""
     from safetensors.torch import save
 
     write_whole(path, save({name: tensor.contiguous().cpu() for name, tensor in module.state_dict().items()}))

@@ -1,7 +1,7 @@
-"""Where teachers are trained and vote, through joblib: processes here, a Dask cluster, or a Ray cluster.
+"""Where teachers are trained and vote, through joblib: local processes, a Dask cluster, or a Ray cluster.
 
-A worker may die at any moment: what it had not finished is done again. What an estimator raises comes back as its
-kind alone, since its words may quote private records.
+A worker may die at any time: its unfinished jobs are done again. Of an exception that an estimator raises only the type
+comes back, since its message may quote private records.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ..core.errors import InputError, MissingExtraError
 from . import clusters as engines
 
 RETRIES = 2
-"""How often in a row an engine may fail without finishing anything."""
+"""How often in a row an engine may fail without finishing a job."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """That a job raised, and what kind of exception."""
+    """The result of a job that raised an exception, with the name of its type."""
 
     kind: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workers:
-    """Many workers behind one of joblib's backends."""
+    """Workers behind one of joblib's backends."""
 
     engine: str
     backend: str
@@ -38,7 +38,7 @@ class Workers:
 
     @property
     def cores(self) -> int:
-        """How many jobs run at once."""
+        """How many jobs run at the same time."""
         import joblib
 
         with joblib.parallel_config(backend=self.backend, **self.options):
@@ -47,7 +47,7 @@ class Workers:
     def outcomes(
         self, function: Callable[..., Any], numbers: Sequence[int], arguments: Callable[[int], tuple[Any, ...]]
     ) -> Generator[tuple[int, Any], None, None]:
-        """Each number with function(*arguments(number)), or with its `Failure`, in the order they are done."""
+        """Yield each number with function(*arguments(number)), or with a `Failure`, in the order of completion."""
         left, failures = dict.fromkeys(numbers), 0
         while left:
             with _closing(self._round(function, list(left), arguments)) as done:
@@ -56,14 +56,14 @@ class Workers:
                         number, outcome = next(done)
                     except StopIteration:
                         break
-                    except Exception as failure:  # of the workers; jobs themselves return what they raise
+                    except Exception as failure:  # in the workers; exceptions of jobs are returned as `Failure`
                         failures += 1
                         if failures > RETRIES:
                             raise InputError(
                                 "engine",
                                 f"{self.engine}, which raised {type(failure).__name__}",
                                 requirement="must run its jobs",
-                                remedy="see that workers have memory, this tacit and the estimator's packages",
+                                remedy="check that workers have enough memory, this tacit and the estimator's packages",
                             ) from None
                         break
                     del left[number]
@@ -80,7 +80,7 @@ class Workers:
             if self.backend == "dask":
                 _never_here(joblib.parallel.get_active_backend()[0])
             parallel = joblib.Parallel(n_jobs=-1, batch_size=1, return_as="list" if ray else "generator_unordered")
-        # Ray's backend gives nothing back until all is done, so it is fed by slices.
+        # Ray's backend returns nothing until all jobs are done, so it gets them in slices.
         size = 4 * self.cores if ray else len(numbers)
         with parallel:
             for start in range(0, len(numbers), size):
@@ -90,7 +90,7 @@ class Workers:
 
 @contextlib.contextmanager
 def _closing(outcomes: Generator[tuple[int, Any], None, None]) -> Iterator[Iterator[tuple[int, Any]]]:
-    """Jobs that nobody waits for any more are dropped; joblib would warn that they are."""
+    """Drop the jobs that are left, without joblib's warning."""
     try:
         yield outcomes
     finally:
@@ -100,7 +100,7 @@ def _closing(outcomes: Generator[tuple[int, Any], None, None]) -> Iterator[Itera
 
 
 def _never_here(backend: Any) -> None:
-    """joblib keeps to this process where it sees one core, as when the others are being started again."""
+    """Stop joblib from running jobs in this process, as it does while it sees one core only, e.g. during restarts."""
     cores = backend.effective_n_jobs
     backend.effective_n_jobs = lambda n_jobs: max(2, cores(n_jobs))
 
@@ -109,7 +109,7 @@ def _run(number: int, function: Callable[..., Any], *arguments: Any) -> tuple[in
     import joblib
     from threadpoolctl import threadpool_limits
 
-    # One thread each: the cores have jobs of their own, and sums are added in the same order everywhere.
+    # One thread each: all cores are busy with jobs, and sums are added in the same order everywhere.
     with joblib.parallel_config(backend="sequential"), threadpool_limits(1):
         try:
             return number, function(*arguments)
@@ -119,11 +119,11 @@ def _run(number: int, function: Callable[..., Any], *arguments: Any) -> tuple[in
 
 @contextlib.contextmanager
 def open_workers(engine: str) -> Iterator[Workers]:
-    """Workers of `local`, or of a cluster at tls://, dask:// or ray://HOST:PORT, which must answer first."""
+    """Open the workers of `local`, or of a cluster at tls://, dask:// or ray://HOST:PORT, which must respond first."""
     if not isinstance(engine, str):
         raise InputError("engine", engine, requirement="must be a string", remedy="use 'local'")
     if engine == "local":
-        # Processes of our own, not those that other code has started, so that their files are closed to others too.
+        # New processes, not those that other code has started, so that their files are closed to other users too.
         yield Workers(engine=engine, backend="loky", options={"initializer": os.umask, "initargs": (0o077,)})
         return
     kind, host, port = engines.address(engine, kinds=("dask", "tls", "ray"), name="engine")
@@ -138,7 +138,7 @@ def open_workers(engine: str) -> Iterator[Workers]:
 @contextlib.contextmanager
 def _ray(engine: str, host: str, port: int) -> Iterator[None]:
     try:
-        import grpc  # noqa: F401 — Ray's client cannot do without
+        import grpc  # noqa: F401 — needed by Ray's client
         import ray
         from ray.util.joblib import register_ray
     except ImportError:
@@ -157,7 +157,7 @@ def _ray(engine: str, host: str, port: int) -> Iterator[None]:
         try:
             socket.create_connection((host, port), timeout=engines.TIMEOUT).close()
             ray.init(engine.removeprefix(engines.INSECURE), log_to_driver=False)
-        except Exception:  # a server that is no Ray cluster, or a Ray of another version
+        except Exception:  # not a Ray cluster, or another version of Ray
             raise InputError(
                 "engine",
                 engine,

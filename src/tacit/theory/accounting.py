@@ -17,7 +17,7 @@ from scipy import optimize, special
 
 from ..core import validate
 from ..core.errors import InputError, NoTheoremError
-from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
+from ..core.rounding import LIBRARY, SPECIAL, at_most, down, last_true, up
 
 _DELTA = "use about 1/n², e.g. 1e-10 for 100000 records"
 _EPSILON = "give the privacy loss that is allowed, e.g. 1.0"
@@ -45,11 +45,32 @@ _CELLS = 4096
 def composition_delta(epsilon: float, *, step_epsilon: float, steps: int) -> float:
     r"""The least δ for which every adaptive sequence of pure-DP steps is (ε, δ)-DP.
 
-    Statement.   δ(ε) = max over l of P(Bin(T, q) ≤ l) − exp(ε) P(Bin(T, 1 − q) ≤ l), q = 1/(1 + exp(ε₀)).
-    Assumptions. Each of the T steps is ε₀-DP given the outcomes before it (caller); epsilon ≥ 0, step_epsilon > 0,
-                 1 ≤ steps ≤ 1e8 (checked).
-    Direction.   Exact, rounded up; exactly 0 from ε = Tε₀ on.
-    Reference.   Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 3.3.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε of the whole sequence.
+    step_epsilon
+        The privacy loss ε₀ of each step.
+    steps
+        The number T of steps.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) = max over l of P(Bin(T, q) ≤ l) − exp(ε) P(Bin(T, 1 − q) ≤ l), q = 1/(1 + exp(ε₀)).
+
+    Assumptions. Each of the T steps is ε₀-DP given the outcomes before it (caller); epsilon ≥ 0, step_epsilon > 0, 1 ≤
+    steps ≤ 1e8 (checked).
+
+    Direction. Exact, rounded up; exactly 0 from ε = Tε₀ on.
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 3.3.
     """
     epsilon, step, t = _epsilon(epsilon), _step(step_epsilon), _steps("steps", steps)
     if epsilon >= up(t * step):
@@ -69,31 +90,33 @@ def composition_delta(epsilon: float, *, step_epsilon: float, steps: int) -> flo
 
 
 @at_most
-def composition_epsilon(delta: float, *, step_epsilon: float, steps: int) -> float:
-    r"""The least ε for which every adaptive sequence of pure-DP steps is (ε, δ)-DP.
-
-    Statement.   inf{ε ≥ 0 : δ(ε) ≤ delta}, with δ(ε) of `composition_delta`.
-    Assumptions. Each of the T steps is ε₀-DP given the outcomes before it (caller); delta in (0, 1) (checked).
-    Direction.   Rounded up: the ε returned was itself put to `composition_delta`.
-    Reference.   Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 3.3.
-    """
-    delta, step, t = _delta(delta), _step(step_epsilon), _steps("steps", steps)
-    return last_true(
-        lambda epsilon: composition_delta(epsilon, step_epsilon=step, steps=t) <= delta,
-        holds=up(up(t * step)),
-        fails=0.0,
-    )
-
-
-@at_most
 def laplace_scale(epsilon: float, *, sensitivity: int) -> float:
     r"""The least scale of discrete Laplace noise with which one whole number is ε-DP.
 
-    Statement.   s = Δ/ε serves: the number plus noise with P(x) ∝ exp(−|x|/s).
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε that is allowed.
+    sensitivity
+        The largest change Δ of the number by one record.
+
+    Returns
+    -------
+    float
+        The scale s, rounded up.
+
+    Notes
+    -----
+    Statement. The number plus noise with P(x) ∝ exp(−|x|/s) is ε-DP for s = Δ/ε.
+
     Assumptions. One record changes the number by at most Δ; noise drawn exactly (caller); epsilon > 0, sensitivity ≥ 1
-                 (checked).
-    Direction.   Exact, rounded up.
-    Reference.   docs/proofs/accounting.md.
+    (checked).
+
+    Direction. Exact, rounded up.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     epsilon = _positive_epsilon(epsilon)
     delta = validate.whole("sensitivity", sensitivity, at_least=1, remedy="give the largest change by one record")
@@ -102,12 +125,31 @@ def laplace_scale(epsilon: float, *, sensitivity: int) -> float:
 
 @at_most
 def lone_label_chance(threshold: int, *, scale: float) -> float:
-    r"""The chance that a label which one record holds is found: that its noisy count reaches the threshold.
+    r"""The chance that a label held by a single record is found: that its noisy count reaches the threshold.
 
-    Statement.   P(1 + Z ≥ t) = a^(t−1)/(1 + a), a = exp(−1/λ), Z discrete Laplace of scale λ.
+    Parameters
+    ----------
+    threshold
+        The threshold t of the noisy count.
+    scale
+        The scale λ of the noise.
+
+    Returns
+    -------
+    float
+        An upper bound on P(1 + Z ≥ t).
+
+    Notes
+    -----
+    Statement. P(1 + Z ≥ t) = a^(t−1)/(1 + a), a = exp(−1/λ), Z discrete Laplace of scale λ.
+
     Assumptions. Noise drawn exactly (caller); threshold ≥ 2, scale > 0 (checked).
-    Direction.   Exact, rounded up.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Exact, rounded up.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     t = validate.whole("threshold", threshold, at_least=2, remedy="use that of label_threshold")
     return _single_release(t - 2, _scale(scale))
@@ -115,14 +157,35 @@ def lone_label_chance(threshold: int, *, scale: float) -> float:
 
 @at_most
 def label_threshold(delta: float, *, scale: float, changed: int) -> int:
-    r"""The least threshold with which labels whose noisy counts reach it are (c/λ, δ)-DP.
+    r"""The least threshold at which naming the labels whose noisy counts reach it is (c/λ, δ)-DP.
 
-    Statement.   min{t ≥ 2 : c·p(t) ≤ δ}, p of `lone_label_chance`.
+    Parameters
+    ----------
+    delta
+        The δ that is allowed.
+    scale
+        The scale λ of the noise on each count.
+    changed
+        The largest number c of counts that one record, or person, changes.
+
+    Returns
+    -------
+    int
+        The least threshold t.
+
+    Notes
+    -----
+    Statement. min{t ≥ 2 : c·p(t) ≤ δ}, p of `lone_label_chance`.
+
     Assumptions. One record, or person, changes at most c counts, each by 1; labels that nobody holds are never found;
-                 discrete Laplace noise of scale λ on every other count, drawn exactly and independently (caller); delta
-                 in (0, 1), scale > 0, c ≥ 1 (checked).
-    Direction.   The t returned was itself put to the claim.
-    Reference.   docs/proofs/accounting.md.
+    discrete Laplace noise of scale λ on every other count, drawn exactly and independently (caller); delta in (0, 1),
+    scale > 0, c ≥ 1 (checked).
+
+    Direction. The t returned was itself checked against the claim.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     delta, scale = _delta(delta), _scale(scale)
     c = validate.whole("changed", changed, at_least=1, remedy="use 1 for a record that is added, 2 for a changed label")
@@ -134,12 +197,31 @@ def label_threshold(delta: float, *, scale: float, changed: int) -> int:
 
 @at_most
 def replacement_delta(epsilon: float, delta: float) -> float:
-    r"""δ at 2ε when one record is replaced by another, of what is (ε, δ)-DP when one is added or removed.
+    r"""The δ at 2ε when a record is replaced, for what is (ε, δ)-DP when one is added or removed.
 
-    Statement.   (1 + exp(ε)) δ, or 1 where that is more.
+    Parameters
+    ----------
+    epsilon
+        The ε that holds when one record is added or removed.
+    delta
+        The δ that holds when one record is added or removed.
+
+    Returns
+    -------
+    float
+        An upper bound on δ at 2ε when one record is replaced.
+
+    Notes
+    -----
+    Statement. (1 + exp(ε)) δ, or 1 where that is more.
+
     Assumptions. (ε, δ)-DP for one record added or removed (caller); epsilon ≥ 0, delta in (0, 1) (checked).
-    Direction.   Exact for the worst of such mechanisms, rounded up.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Exact for the worst of such mechanisms, rounded up.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     epsilon, delta = _epsilon(epsilon), _delta(delta)
     if epsilon >= 700:  # exp(ε) would overflow
@@ -151,11 +233,30 @@ def replacement_delta(epsilon: float, delta: float) -> float:
 def unstable_release(threshold: int, *, scale: float) -> float:
     r"""The chance that sparse vector answers a query whose winner one vote can change (distance 0).
 
-    Statement.   P(Y − Z > w) = (b^(w+1) (1 + b) − b^(2w+3)/(1 + b²)) / (1 + b + b²), b = exp(−1/(2λ)),
-                 Z discrete Laplace of scale λ (the threshold's noise), Y of scale 2λ (the distance's).
+    Parameters
+    ----------
+    threshold
+        The threshold w, in whole votes.
+    scale
+        The scale λ of the threshold's noise.
+
+    Returns
+    -------
+    float
+        An upper bound on P(Y − Z > w).
+
+    Notes
+    -----
+    Statement. P(Y − Z > w) = (b^(w+1) (1 + b) − b^(2w+3)/(1 + b²)) / (1 + b + b²), b = exp(−1/(2λ)), Z discrete Laplace
+    of scale λ (the threshold's noise), Y of scale 2λ (the distance's).
+
     Assumptions. Both drawn exactly and independently (caller); threshold ≥ 0, scale > 0 (checked).
-    Direction.   Exact, rounded up.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Exact, rounded up.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     w, scale = _threshold(threshold), _scale(scale)
     rate = 1 / (2 * scale)
@@ -168,15 +269,38 @@ def unstable_release(threshold: int, *, scale: float) -> float:
 
 @at_most
 def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int) -> float:
-    r"""δ(ε) of Algorithm 2: stable answers until T refusals, for any number of adaptive queries.
+    r"""δ(ε) of Algorithm 2, sparse vector over stability: answers until T refusals, for any adaptive queries.
 
-    Statement.   δ(ε) ≤ 1 − (1 − p)^T (1 − δ_T(ε)), p = P(Y − Z > w) of `unstable_release`, δ_T of `composition_delta`
-                 for T steps of 2/λ.
-    Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; noise of scale λ on
-                 every new threshold and 2λ on every distance, drawn exactly; a new threshold after each refusal; no
-                 answer after the T-th (caller).
-    Direction.   An upper bound, rounded up.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 2, corrected; docs/proofs/accounting.md.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    scale
+        The scale λ of the threshold's noise.
+    threshold
+        The threshold w, in whole votes.
+    refusals
+        The number T of refusals after which the mechanism stops.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) ≤ 1 − (1 − p)^T (1 − δ_T(ε)), p = P(Y − Z > w) of `unstable_release`, δ_T of `composition_delta` for
+    T steps of 2/λ.
+
+    Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; noise of scale λ on every
+    new threshold and 2λ on every distance, drawn exactly; a new threshold after each refusal; no answer after the T-th
+    (caller).
+
+    Direction. An upper bound, rounded up.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Algorithm 2, corrected; docs/proofs/accounting.md.
     """
     epsilon, scale, t = _epsilon(epsilon), _scale(scale), _steps("refusals", refusals)
     composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
@@ -187,10 +311,31 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
 def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float:
     r"""The least noise scale λ at which T refusals spend at most half of δ, the other half left to the threshold.
 
-    Statement.   inf{λ : δ_T(ε) ≤ δ/2}, δ_T of `composition_delta` for T steps of 2/λ.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    refusals
+        The number T of refusals after which the mechanism stops.
+
+    Returns
+    -------
+    float
+        The scale λ, rounded up.
+
+    Notes
+    -----
+    Statement. inf{λ : δ_T(ε) ≤ δ/2}, δ_T of `composition_delta` for T steps of 2/λ.
+
     Assumptions. Those of `sparse_vector_delta`; epsilon > 0, delta in (0, 1) (checked).
-    Direction.   Rounded up: the λ returned was itself put to the claim.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Rounded up: the λ returned was itself checked against the claim.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
     return last_true(
@@ -200,28 +345,37 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float
     )
 
 
-@at_least
-def sparse_vector_refusals(epsilon: float, delta: float, *, scale: float) -> int:
-    r"""The largest number of refusals T that spends at most half of δ; 0 where not even one does.
-
-    Statement.   max{T : δ_T(ε) ≤ δ/2}, δ_T of `composition_delta` for T steps of 2/λ.
-    Assumptions. Those of `sparse_vector_delta`; epsilon > 0, delta in (0, 1), scale > 0 (checked).
-    Direction.   The T returned was itself put to the claim; at most 1e8.
-    Reference.   docs/proofs/accounting.md.
-    """
-    epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
-    step = up(2 / scale)
-    return _most(lambda t: composition_delta(epsilon, step_epsilon=step, steps=t) <= delta / 2)
-
-
 @at_most
 def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int) -> int:
     r"""The least threshold w, in votes, with which Algorithm 2 is (ε, δ)-DP at the noise scale given.
 
-    Statement.   min{w ≥ 0 : δ(ε) ≤ δ}, δ(ε) of `sparse_vector_delta`.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    scale
+        The scale λ of the threshold's noise.
+    refusals
+        The number T of refusals after which the mechanism stops.
+
+    Returns
+    -------
+    int
+        The threshold w, in votes.
+
+    Notes
+    -----
+    Statement. min{w ≥ 0 : δ(ε) ≤ δ}, δ(ε) of `sparse_vector_delta`.
+
     Assumptions. Those of `sparse_vector_delta`; epsilon > 0, delta in (0, 1) (checked).
-    Direction.   The w returned was itself put to the claim.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. The w returned was itself checked against the claim.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
     t = _steps("refusals", refusals)
@@ -236,12 +390,37 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
 def sparse_vector_distance(
     *, scale: float, threshold: int, refusals: int, queries: int, failure_probability: float
 ) -> int:
-    r"""The least distance d such that all queries at least d votes from a flip are answered, but for a small chance.
+    r"""The least distance from a flip at which all queries are answered, except with a small probability.
 
-    Statement.   P(any of m queries at distance ≥ d is refused) ≤ m T P(Y − Z ≥ d − w) ≤ failure_probability.
+    Parameters
+    ----------
+    scale
+        The scale λ of the threshold's noise.
+    threshold
+        The threshold w, in whole votes.
+    refusals
+        The number T of refusals after which the mechanism stops.
+    queries
+        The number m of queries.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    int
+        The distance d, in votes.
+
+    Notes
+    -----
+    Statement. P(any of m queries at distance ≥ d is refused) ≤ m T P(Y − Z ≥ d − w) ≤ failure_probability.
+
     Assumptions. Noise as in `sparse_vector_delta`, and no stop by other queries' refusals before (caller).
-    Direction.   Upper bound on the least distance, by a union over queries and thresholds.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Upper bound on the least distance, by a union over queries and thresholds.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     scale, w = _scale(scale), _threshold(threshold)
     t, m = _steps("refusals", refusals), _steps("queries", queries)
@@ -252,12 +431,31 @@ def sparse_vector_distance(
 
 @at_most
 def stable_teachers(distance: int, *, agreement: float) -> int:
-    r"""The least number of teachers whose agreement by the share given puts a query `distance` votes from a flip.
+    r"""The least number of teachers whose given share of agreement puts a query `distance` votes from a flip.
 
-    Statement.   k = ⌊2d/(2a − 1)⌋ + 1: with at least ak of k votes for the winner, ⌈(n₁ − n₂)/2⌉ − 1 ≥ d.
+    Parameters
+    ----------
+    distance
+        The distance d from a flip, in votes.
+    agreement
+        The share a of the teachers that vote for the winner.
+
+    Returns
+    -------
+    int
+        The number k of teachers.
+
+    Notes
+    -----
+    Statement. k = ⌊2d/(2a − 1)⌋ + 1: with at least ak of k votes for the winner, ⌈(n₁ − n₂)/2⌉ − 1 ≥ d.
+
     Assumptions. agreement in (½, 1] and distance ≥ 0 (checked).
-    Direction.   Exact, in rational arithmetic; more teachers serve as well.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Exact, in rational arithmetic; more teachers work as well.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     d = validate.whole("distance", distance, at_least=0, remedy="give the votes to flip")
     a = Fraction(validate.number("agreement", agreement, above=0.5, at_most=1, remedy="use 1 for unanimous votes"))
@@ -268,10 +466,31 @@ def stable_teachers(distance: int, *, agreement: float) -> int:
 def printed_scale(epsilon: float, delta: float, *, refusals: int) -> float:
     r"""The noise scale λ of the paper's Algorithm 2.
 
-    Statement.   λ = √(32 T ln(2/δ))/ε.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    refusals
+        The number T of refusals after which the mechanism stops.
+
+    Returns
+    -------
+    float
+        The scale λ, rounded up.
+
+    Notes
+    -----
+    Statement. λ = √(32 T ln(2/δ))/ε.
+
     Assumptions. epsilon > 0, delta in (0, 1), refusals ≥ 1 (checked).
-    Direction.   As printed, rounded up.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 1.
+
+    Direction. As printed, rounded up.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 1.
     """
     epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
     return up(math.sqrt(32 * t * math.log(2 / delta)) / epsilon, relative=4 * LIBRARY)
@@ -281,10 +500,31 @@ def printed_scale(epsilon: float, delta: float, *, refusals: int) -> float:
 def printed_threshold(delta: float, *, scale: float, queries: int) -> int:
     r"""The threshold w of the paper's Algorithm 2, in whole votes.
 
-    Statement.   w = ⌈2λ ln(2m/δ)⌉.
+    Parameters
+    ----------
+    delta
+        The δ of (ε, δ)-differential privacy.
+    scale
+        The scale λ of the threshold's noise.
+    queries
+        The number m of queries.
+
+    Returns
+    -------
+    int
+        The threshold w, in votes.
+
+    Notes
+    -----
+    Statement. w = ⌈2λ ln(2m/δ)⌉.
+
     Assumptions. delta in (0, 1), scale > 0, queries ≥ 1 (checked).
-    Direction.   As printed, rounded up.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 2.
+
+    Direction. As printed, rounded up.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 2.
     """
     delta, scale, m = _delta(delta), _scale(scale), _steps("queries", queries)
     return math.ceil(up(2 * scale * math.log(2 * m / delta), relative=4 * LIBRARY))
@@ -292,12 +532,37 @@ def printed_threshold(delta: float, *, scale: float, queries: int) -> int:
 
 @at_most
 def printed_teachers(delta: float, *, scale: float, refusals: int, queries: int, failure_probability: float) -> int:
-    r"""The number of teachers k of the paper's Algorithm 2; the root covers the 2 alone.
+    r"""The number of teachers k of the paper's Algorithm 2.
 
-    Statement.   k = ⌈34 √2 λ ln(4mT/min(δ, β/2))⌉.
+    Parameters
+    ----------
+    delta
+        The δ of (ε, δ)-differential privacy.
+    scale
+        The scale λ of the threshold's noise.
+    refusals
+        The number T of refusals after which the mechanism stops.
+    queries
+        The number m of queries.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    int
+        The number k of teachers.
+
+    Notes
+    -----
+    Statement. k = ⌈34 √2 λ ln(4mT/min(δ, β/2))⌉.
+
     Assumptions. delta and failure_probability in (0, 1), the rest positive (checked).
-    Direction.   As printed, rounded up.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 1.
+
+    Direction. As printed, the root over the 2 alone; rounded up.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Algorithm 2, line 1.
     """
     delta, scale = _delta(delta), _scale(scale)
     t, m = _steps("refusals", refusals), _steps("queries", queries)
@@ -307,14 +572,37 @@ def printed_teachers(delta: float, *, scale: float, refusals: int, queries: int,
 
 @at_most
 def stable_release_delta(epsilon: float, *, scale: float, threshold: int, queries: int) -> float:
-    r"""δ(ε) of Algorithm 1 on each of m adaptive queries: plain composition, where every query pays.
+    r"""δ(ε) of Algorithm 1, stable release, composed over m adaptive queries, each of which costs.
 
-    Statement.   δ(ε) ≤ 1 − (1 − p)^m (1 − δ_m(ε)), p = b^(w+1)/(1 + b), b = exp(−1/s), δ_m of `composition_delta`
-                 for m steps of 1/s.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    scale
+        The scale s of the noise on each distance.
+    threshold
+        The threshold w, in whole votes.
+    queries
+        The number m of queries.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) ≤ 1 − (1 − p)^m (1 − δ_m(ε)), p = b^(w+1)/(1 + b), b = exp(−1/s), δ_m of `composition_delta` for m
+    steps of 1/s.
+
     Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`, with discrete Laplace
-                 noise of scale s, answered where it exceeds the whole threshold w (caller).
-    Direction.   An upper bound, rounded up.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Algorithm 1 and Theorem 2.4; docs/proofs/accounting.md.
+    noise of scale s, answered where it exceeds the whole threshold w (caller).
+
+    Direction. An upper bound, rounded up.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Algorithm 1 and Theorem 2.4; docs/proofs/accounting.md.
     """
     epsilon, scale, m = _epsilon(epsilon), _scale(scale), _steps("queries", queries)
     w = _threshold(threshold)
@@ -326,10 +614,31 @@ def stable_release_delta(epsilon: float, *, scale: float, threshold: int, querie
 def stable_release_scale(epsilon: float, delta: float, *, queries: int) -> float:
     r"""The least noise scale of Algorithm 1 at which m queries spend at most half of δ on composition.
 
-    Statement.   inf{s : δ_m(ε) ≤ δ/2}, δ_m of `composition_delta` for m steps of 1/s.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    queries
+        The number m of queries.
+
+    Returns
+    -------
+    float
+        The scale s, rounded up.
+
+    Notes
+    -----
+    Statement. inf{s : δ_m(ε) ≤ δ/2}, δ_m of `composition_delta` for m steps of 1/s.
+
     Assumptions. Those of `stable_release_delta`; epsilon > 0, delta in (0, 1) (checked).
-    Direction.   Rounded up: the scale returned was itself put to the claim.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Rounded up: the scale returned was itself checked against the claim.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     epsilon, delta, m = _positive_epsilon(epsilon), _delta(delta), _steps("queries", queries)
     return last_true(
@@ -343,10 +652,33 @@ def stable_release_scale(epsilon: float, delta: float, *, queries: int) -> float
 def stable_release_threshold(epsilon: float, delta: float, *, scale: float, queries: int) -> int:
     r"""The least threshold w with which Algorithm 1 on m queries is (ε, δ)-DP at the noise scale given.
 
-    Statement.   min{w ≥ 0 : δ(ε) ≤ δ}, δ(ε) of `stable_release_delta`.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    scale
+        The scale s of the noise on each distance.
+    queries
+        The number m of queries.
+
+    Returns
+    -------
+    int
+        The threshold w, in votes.
+
+    Notes
+    -----
+    Statement. min{w ≥ 0 : δ(ε) ≤ δ}, δ(ε) of `stable_release_delta`.
+
     Assumptions. Those of `stable_release_delta`; epsilon > 0, delta in (0, 1) (checked).
-    Direction.   The w returned was itself put to the claim.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. The w returned was itself checked against the claim.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
     m = _steps("queries", queries)
@@ -359,15 +691,42 @@ def stable_release_threshold(epsilon: float, delta: float, *, scale: float, quer
 
 @at_most
 def gnmax_delta(epsilon: float, *, sigma: float, answers: int, test_sigma: float = 1.0, tests: int = 0) -> float:
-    r"""δ(ε) of GNMax: N noisy vote counts (or their argmax), and A tests of the largest count where it is confident.
+    r"""δ(ε) of GNMax: N noisy vote counts (or their argmax) and, if it is confident, A tests of the largest count.
 
-    Statement.   δ(ε) ≤ R·E(1 − exp(ε − L))⁺, L = (A + 2U)/(2σ₁²) + (2N + 2V)/(2σ₂²), U and V discrete Gaussians of
-                 variances Aσ₁² and 2Nσ₂²; R − 1 is about 4N·exp(−π²σ₂²) + 2A·exp(−π²σ₁²), and 0 for a single draw.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    sigma
+        The standard deviation σ₂ of the noise on each count of an answer.
+    answers
+        The number N of answers.
+    test_sigma
+        The standard deviation σ₁ of the noise on the largest count in a test.
+    tests
+        The number A of tests; 0 for GNMax without a test.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. Without tests this is GNMax, noisy vote counts; with them Confident-GNMax, noisy vote counts behind a
+    noisy threshold. δ(ε) ≤ R·E(1 − exp(ε − L))⁺, L = (A + 2U)/(2σ₁²) + (2N + 2V)/(2σ₂²), U and V discrete Gaussians of
+    variances Aσ₁² and 2Nσ₂²; R − 1 is about 4N·exp(−π²σ₂²) + 2A·exp(−π²σ₁²), and 0 for a single draw.
+
     Assumptions. One record changes at most one vote a query; fresh discrete Gaussian noise of σ₂ on every count of an
-                 answer and σ₁ on the largest count of a test; at most N answers and A tests, stopped by counts that
-                 are fixed beforehand (caller).
-    Direction.   An upper bound, rounded up, at most 1; for noise of 8192 or more in a sum its lattice is coarser.
-    Reference.   Canonne, Kamath and Steinke, arXiv:2004.00010v4, Theorem 7; docs/proofs/accounting.md.
+    answer and σ₁ on the largest count of a test; at most N answers and A tests, stopped by counts that are fixed
+    beforehand (caller).
+
+    Direction. An upper bound, rounded up, at most 1; where a sum's noise has a standard deviation of 8192 or more, a
+    coarser lattice is used.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke, arXiv:2004.00010v4, Theorem 7; docs/proofs/accounting.md.
     """
     epsilon, sigma, n = _epsilon(epsilon), _sigma(sigma), _steps("answers", answers)
     test_sigma = _sigma(test_sigma, "test_sigma")
@@ -392,33 +751,38 @@ def gnmax_delta(epsilon: float, *, sigma: float, answers: int, test_sigma: float
 
 
 @at_most
-def gnmax_epsilon(delta: float, *, sigma: float, answers: int, test_sigma: float = 1.0, tests: int = 0) -> float:
-    r"""The least ε at which GNMax, with tests or without, is (ε, δ)-DP.
-
-    Statement.   inf{ε ≥ 0 : δ(ε) ≤ delta}, with δ(ε) of `gnmax_delta`.
-    Assumptions. Those of `gnmax_delta`; delta in (0, 1) (checked).
-    Direction.   Rounded up: the ε returned was itself put to `gnmax_delta`.
-    Reference.   docs/proofs/accounting.md.
-    """
-    delta, sigma, n = _delta(delta), _sigma(sigma), _steps("answers", answers)
-    test_sigma = _sigma(test_sigma, "test_sigma")
-    a = validate.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
-    square = a / test_sigma**2 + 2 * n / sigma**2
-    return last_true(
-        lambda epsilon: gnmax_delta(epsilon, sigma=sigma, answers=n, test_sigma=test_sigma, tests=a) <= delta,
-        holds=1.01 * (square / 2 + math.sqrt(-2 * square * math.log(delta))) + 1,
-        fails=0.0,
-    )
-
-
-@at_most
 def gnmax_sigma(epsilon: float, delta: float, *, answers: int, tests: int = 0, ratio: float = 1.0) -> float:
     r"""The least standard deviation of GNMax's noise for a budget; the tests' is `ratio` times as large.
 
-    Statement.   inf{σ : δ(ε) ≤ delta} with σ₂ = σ and σ₁ = ratio·σ, δ(ε) of `gnmax_delta`.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    answers
+        The number N of answers.
+    tests
+        The number A of tests; 0 for GNMax without a test.
+    ratio
+        The ratio σ₁/σ₂ of the tests' noise to that of the answers.
+
+    Returns
+    -------
+    float
+        The standard deviation σ₂, rounded up.
+
+    Notes
+    -----
+    Statement. inf{σ : δ(ε) ≤ delta} with σ₂ = σ and σ₁ = ratio·σ, δ(ε) of `gnmax_delta`.
+
     Assumptions. Those of `gnmax_delta`; epsilon > 0, delta in (0, 1), ratio > 0 (checked).
-    Direction.   Rounded up: the σ returned was itself put to `gnmax_delta`.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Rounded up: the σ returned was itself checked with `gnmax_delta`.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     epsilon, delta, n = _positive_epsilon(epsilon), _delta(delta), _steps("answers", answers)
     a = validate.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
@@ -434,28 +798,36 @@ def gnmax_sigma(epsilon: float, delta: float, *, answers: int, tests: int = 0, r
     )
 
 
-@at_least
-def gnmax_answers(epsilon: float, delta: float, *, sigma: float) -> int:
-    r"""The largest number of answers that GNMax gives for a budget; 0 where not even one is covered.
-
-    Statement.   max{N : δ(ε) ≤ delta}, δ(ε) of `gnmax_delta` without tests.
-    Assumptions. Those of `gnmax_delta`; epsilon > 0, delta in (0, 1), sigma > 0 (checked).
-    Direction.   The N returned was itself put to `gnmax_delta`; at most 1e8.
-    Reference.   docs/proofs/accounting.md.
-    """
-    epsilon, delta, sigma = _positive_epsilon(epsilon), _delta(delta), _sigma(sigma)
-    return _most(lambda n: gnmax_delta(epsilon, sigma=sigma, answers=n) <= delta)
-
-
 @at_most
 def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
-    r"""δ(ε) of one release of whole numbers, as many as you like, with discrete Gaussian noise on each.
+    r"""δ(ε) of one release of any number of whole numbers, such as sums with discrete Gaussian noise.
 
-    Statement.   δ(ε) ≤ exp((α − 1)(αρ − ε))·(1 − 1/α)^(α−1)/α for every α > 1, ρ = Δ²/(2σ²).
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    sigma
+        The standard deviation σ of the noise on each number.
+    sensitivity
+        The largest change Δ of the vector by one record, in Euclidean norm.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) ≤ exp((α − 1)(αρ − ε))·(1 − 1/α)^(α−1)/α for every α > 1, ρ = Δ²/(2σ²).
+
     Assumptions. One record changes the vector of whole numbers by at most Δ in Euclidean norm; fresh discrete Gaussian
-                 noise of σ on every entry (caller).
-    Direction.   An upper bound at the best α found, rounded up, at most 1.
-    Reference.   Canonne, Kamath and Steinke, arXiv:2004.00010v4, Theorem 4 and Corollary 13; docs/proofs/accounting.md.
+    noise of σ on every entry (caller).
+
+    Direction. An upper bound at the best α found, rounded up, at most 1.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke, arXiv:2004.00010v4, Theorem 4 and Corollary 13; docs/proofs/accounting.md.
     """
     epsilon, sigma = _epsilon(epsilon), _sigma(sigma)
     change = validate.number("sensitivity", sensitivity, above=0, at_most=2.0**40, remedy=_SENSITIVITY)
@@ -477,10 +849,31 @@ def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
 def lattice_sigma(epsilon: float, delta: float, *, sensitivity: float) -> float:
     r"""The least standard deviation of the noise for one release of whole numbers within a budget.
 
-    Statement.   inf{σ : δ(ε) ≤ delta}, δ(ε) of `lattice_delta`.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    sensitivity
+        The largest change Δ of the vector by one record, in Euclidean norm.
+
+    Returns
+    -------
+    float
+        The standard deviation σ, rounded up.
+
+    Notes
+    -----
+    Statement. inf{σ : δ(ε) ≤ delta}, δ(ε) of `lattice_delta`.
+
     Assumptions. Those of `lattice_delta`; epsilon > 0, delta in (0, 1) (checked).
-    Direction.   Rounded up: the σ returned was itself put to `lattice_delta`.
-    Reference.   docs/proofs/accounting.md.
+
+    Direction. Rounded up: the σ returned was itself checked with `lattice_delta`.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
     """
     epsilon, delta = _positive_epsilon(epsilon), _delta(delta)
     change = validate.number("sensitivity", sensitivity, above=0, at_most=2.0**20, remedy=_SENSITIVITY)
@@ -550,19 +943,6 @@ def _least(claim: Callable[[int], bool], *, what: str) -> int:
             )
     good, bad = good - 1, good // 2 - 1
     while good - bad > 1:
-        middle = (good + bad) // 2
-        good, bad = (middle, bad) if claim(middle) else (good, middle)
-    return good
-
-
-def _most(claim: Callable[[int], bool]) -> int:
-    """The largest whole number up to 1e8 at which bisection saw the claim hold; 0 if it fails at 1."""
-    good, bad = 0, 1
-    while claim(bad):
-        good, bad = bad, 2 * bad
-        if bad > _MOST_STEPS:
-            return good
-    while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if claim(middle) else (good, middle)
     return good

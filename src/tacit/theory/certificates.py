@@ -8,8 +8,8 @@ information I or TV = E|η| takes on the table itself: for masses μ₁(t), μ�
 *By class*: given the secrets, outputs are independent draws of their class; μ₁ = n₁(t)/(2n₁), μ₀ = n₀(t)/(2n₀).
 *Paired*: rows are independent pairs and every secret is a fair coin; μ₁ = n₁(t)/n, μ₀ = n₀(t)/n.
 
-Every limit here grows with its plug-in, so one that is too large is as valid. No limit depends on how many values the
-output takes. Proofs: docs/proofs/certificates.md.
+Every limit grows with its plug-in, so a plug-in that is too large is still valid. No limit depends on how many values
+the output takes. Proofs: docs/proofs/certificates.md.
 """
 
 from __future__ import annotations
@@ -45,11 +45,36 @@ def squared_closed(
 ) -> float:
     r"""An upper confidence limit for v, in closed form.
 
-    Statement.   P(limit < v) ≤ δ, √limit = √(2L/n) + √(v̂ + 2L/n), L = ln(1/δ); n = n₁ + n₀ if paired or n₁ = n₀, else
-                 the larger one of 2·min(n₁, n₀) and 4n₁n₀/(1.05(n₁ + n₀)).
-    Assumptions. Rows by class, or paired, and v̂ of the same kind (caller); any number of values (none).
-    Direction.   Rounded up; at most 1.
-    Reference.   docs/proofs/certificates.md, Theorem B.
+    Parameters
+    ----------
+    plug_in
+        The plug-in v̂, or anything larger.
+    positives
+        The number n₁ of rows of the first class.
+    negatives
+        The number n₀ of rows of the second class.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+    paired
+        Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
+
+    Returns
+    -------
+    float
+        The limit for v.
+
+    Notes
+    -----
+    Statement. P(limit < v) ≤ δ, √limit = √(2L/n) + √(v̂ + 2L/n), L = ln(1/δ); n = n₁ + n₀ if paired or n₁ = n₀, else
+    the larger one of 2·min(n₁, n₀) and 4n₁n₀/(1.05(n₁ + n₀)).
+
+    Assumptions. Rows by class, or paired, and v̂ of the same kind (caller). The output may take any number of values.
+
+    Direction. Rounded up; at most 1.
+
+    References
+    ----------
+    docs/proofs/certificates.md, Theorem B.
     """
     x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, _SQUARED_PRICE)
     floor = up(2 * log / n, relative=LIBRARY)
@@ -62,12 +87,37 @@ def squared_sharp(
 ) -> float:
     r"""An upper confidence limit for v, by the exact rate of the worst law.
 
-    Statement.   P(limit < v) ≤ δ, limit = sup{w : nΛ(v̂, w) < L}, L = ln(1/δ), Λ(x, w) = sup over λ in [0, ½] of
-                 −λx − ln φ(w), φ(w) = e^(λw)(cosh 2λ√w − √w sinh 2λ√w); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and
-                 where `squared_closed` is smaller, that.
+    Parameters
+    ----------
+    plug_in
+        The plug-in v̂, or anything larger.
+    positives
+        The number n₁ of rows of the first class.
+    negatives
+        The number n₀ of rows of the second class.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+    paired
+        Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
+
+    Returns
+    -------
+    float
+        The limit for v.
+
+    Notes
+    -----
+    Statement. P(limit < v) ≤ δ, limit = sup{w : nΛ(v̂, w) < L}, L = ln(1/δ), Λ(x, w) = sup over λ in [0, ½] of −λx − ln
+    φ(w), φ(w) = e^(λw)(cosh 2λ√w − √w sinh 2λ√w); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and where `squared_closed`
+    is smaller, that.
+
     Assumptions. Rows by class, or paired, and v̂ of the same kind (caller).
-    Direction.   Rounded up; at most 1.
-    Reference.   docs/proofs/certificates.md, Theorem B, sharp form.
+
+    Direction. Rounded up; at most 1.
+
+    References
+    ----------
+    docs/proofs/certificates.md, Theorem B, sharp form.
     """
     x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, None)
     closed = squared_closed(
@@ -84,11 +134,36 @@ def log_closed(
 ) -> float:
     r"""An upper confidence limit for the mutual information in nats, in closed form.
 
-    Statement.   P(limit < I) ≤ δ, √limit = √(L/n) + √(Î + L/n), L = ln(1/δ); n = n₁ + n₀ if paired or n₁ = n₀, else the
-                 larger one of 2·min(n₁, n₀) and 4n₁n₀/(1.2(n₁ + n₀)).
+    Parameters
+    ----------
+    plug_in
+        The plug-in Î in nats, or anything larger.
+    positives
+        The number n₁ of rows of the first class.
+    negatives
+        The number n₀ of rows of the second class.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+    paired
+        Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
+
+    Returns
+    -------
+    float
+        The limit for I, in nats.
+
+    Notes
+    -----
+    Statement. P(limit < I) ≤ δ, √limit = √(L/n) + √(Î + L/n), L = ln(1/δ); n = n₁ + n₀ if paired or n₁ = n₀, else the
+    larger one of 2·min(n₁, n₀) and 4n₁n₀/(1.2(n₁ + n₀)).
+
     Assumptions. Rows by class, or paired, and Î of the same kind (caller).
-    Direction.   Rounded up; at most ln 2.
-    Reference.   docs/proofs/certificates.md, Theorem C.
+
+    Direction. Rounded up; at most ln 2.
+
+    References
+    ----------
+    docs/proofs/certificates.md, Theorem C.
     """
     x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, _LOG_PRICE)
     floor = up(log / n, relative=LIBRARY)
@@ -101,12 +176,37 @@ def log_sharp(
 ) -> float:
     r"""An upper confidence limit for the mutual information in nats, by the exact rate of the worst law.
 
-    Statement.   P(limit < I) ≤ δ, limit = ι(sup{e : n·kl(k ‖ (1+e)/2) < L}), k = (Î − ln(1−e))/ln((1+e)/(1−e)),
-                 ι(e) = ½[(1+e) ln(1+e) + (1−e) ln(1−e)], L = ln(1/δ); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and
-                 where `log_closed` is smaller, that.
+    Parameters
+    ----------
+    plug_in
+        The plug-in Î in nats, or anything larger.
+    positives
+        The number n₁ of rows of the first class.
+    negatives
+        The number n₀ of rows of the second class.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+    paired
+        Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
+
+    Returns
+    -------
+    float
+        The limit for I, in nats.
+
+    Notes
+    -----
+    Statement. P(limit < I) ≤ δ, limit = ι(sup{e : n·kl(k ‖ (1+e)/2) < L}), k = (Î − ln(1−e))/ln((1+e)/(1−e)), ι(e) =
+    ½[(1+e) ln(1+e) + (1−e) ln(1−e)], L = ln(1/δ); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and where `log_closed` is
+    smaller, that.
+
     Assumptions. Rows by class, or paired, and Î of the same kind (caller).
-    Direction.   Rounded up; at most ln 2.
-    Reference.   docs/proofs/certificates.md, Theorem C, sharp form.
+
+    Direction. Rounded up; at most ln 2.
+
+    References
+    ----------
+    docs/proofs/certificates.md, Theorem C, sharp form.
     """
     x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, None)
     closed = log_closed(
@@ -124,11 +224,36 @@ def variation_upper(
 ) -> float:
     r"""An upper confidence limit for TV, the largest advantage; for smoothed plug-ins and any class sizes.
 
-    Statement.   P(limit < TV) ≤ δ, limit = sup{a : n·kl((1+T̂V)/2 ‖ (1+a)/2) < L}, L = ln(1/δ), n = n₁ + n₀ if paired,
-                 else 2·min(n₁, n₀); by class also limit = T̂V + √(L/2·(1/n₁ + 1/n₀)): the smaller one.
+    Parameters
+    ----------
+    plug_in
+        The plug-in T̂V, or anything larger.
+    positives
+        The number n₁ of rows of the first class.
+    negatives
+        The number n₀ of rows of the second class.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+    paired
+        Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
+
+    Returns
+    -------
+    float
+        The limit for TV.
+
+    Notes
+    -----
+    Statement. P(limit < TV) ≤ δ, limit = sup{a : n·kl((1+T̂V)/2 ‖ (1+a)/2) < L}, L = ln(1/δ), n = n₁ + n₀ if paired,
+    else 2·min(n₁, n₀); by class also limit = T̂V + √(L/2·(1/n₁ + 1/n₀)): the smaller one.
+
     Assumptions. Rows by class, or paired, and T̂V of the same kind (caller).
-    Direction.   Rounded up; at most 1.
-    Reference.   docs/proofs/certificates.md, total variation.
+
+    Direction. Rounded up; at most 1.
+
+    References
+    ----------
+    docs/proofs/certificates.md, limits for total variation.
     """
     x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, None)
     half = min(1.0, up((1 + x) / 2))
@@ -145,13 +270,38 @@ def variation_exact(
 ) -> float:
     r"""An upper confidence limit for TV from the correct guesses of the best table, by the binomial law itself.
 
-    Statement.   P(limit < TV) ≤ δ, limit = 2p − 1, p of Clopper and Pearson for `correct` of n = n₁ + n₀, and by class
-                 not below (correct + 1)/n. The least error of any guess is (1 − TV)/2.
+    Parameters
+    ----------
+    correct
+        The correct guesses of the best table, Σ max(n₁(t), n₀(t)), or anything larger.
+    positives
+        The number n₁ of rows of the first class.
+    negatives
+        The number n₀ of rows of the second class.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+    paired
+        Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
+
+    Returns
+    -------
+    float
+        The limit for TV.
+
+    Notes
+    -----
+    Statement. P(limit < TV) ≤ δ, limit = 2p − 1, p of Clopper and Pearson for `correct` of n = n₁ + n₀, and by class
+    not below (correct + 1)/n. The least error of any guess is (1 − TV)/2.
+
     Assumptions. `correct` = Σ max(n₁(t), n₀(t)) or more; rows paired, or by class with n₁ = n₀ (caller; n₁ = n₀ and
-                 correct ≤ n are checked).
-    Direction.   Rounded up; at most 1.
-    Reference.   Clopper and Pearson 1934; Hoeffding 1956, doi:10.1214/aoms/1177728178, Theorem 4;
-                 docs/proofs/certificates.md, total variation.
+    correct ≤ n are checked).
+
+    Direction. Rounded up; at most 1.
+
+    References
+    ----------
+    Clopper and Pearson 1934; Hoeffding 1956, doi:10.1214/aoms/1177728178, Theorem 4; docs/proofs/certificates.md,
+    limits for total variation.
     """
     one, zero = _classes(positives, negatives)
     n = one + zero
@@ -175,10 +325,35 @@ def hockey_stick_limit(
 ) -> float:
     r"""An upper confidence limit for the largest P₁(A) − e^ε P₀(A), at one ε and in one direction.
 
-    Statement.   P(limit < H) ≤ δ, limit = Ĥ + √(L/2·(1/n₁ + e^(2ε)/n₀)), Ĥ = Σ max(0, n₁(t)/n₁ − e^ε n₀(t)/n₀).
+    Parameters
+    ----------
+    plug_in
+        The plug-in Ĥ, or anything larger.
+    epsilon
+        The privacy loss ε.
+    positives
+        The number n₁ of rows of the first class.
+    negatives
+        The number n₀ of rows of the second class.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the supremum H of P₁(A) − e^ε P₀(A).
+
+    Notes
+    -----
+    Statement. P(limit < H) ≤ δ, limit = Ĥ + √(L/2·(1/n₁ + e^(2ε)/n₀)), Ĥ = Σ max(0, n₁(t)/n₁ − e^ε n₀(t)/n₀).
+
     Assumptions. Rows by class (caller). Several ε or both directions: divide δ (caller).
-    Direction.   Rounded up; at most 1.
-    Reference.   docs/proofs/certificates.md, hockey stick.
+
+    Direction. Rounded up; at most 1.
+
+    References
+    ----------
+    docs/proofs/certificates.md, hockey stick.
     """
     x = validate.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
     k = math.exp(validate.number("epsilon", epsilon, at_least=0, at_most=300, remedy="give the privacy loss, e.g. 1.0"))
@@ -191,10 +366,31 @@ def hockey_stick_limit(
 def printed_squared_loss(empirical_loss: float, *, count: int, failure_probability: float) -> float:
     r"""Theorem 2 of the paper: a lower confidence limit for the least squared loss of any guess, MMSE = 1 − E[E[S|T]²].
 
-    Statement.   P(limit > MMSE) ≤ δ, limit = empirical loss − 2√(2L/n), L = ln(1/δ).
-    Assumptions. n independent pairs, of any prior; the loss is the least of all tables (caller).
-    Direction.   Rounded down; at least 0.
-    Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 2.
+    Parameters
+    ----------
+    empirical_loss
+        The least loss on the table itself.
+    count
+        The number n of rows.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the MMSE.
+
+    Notes
+    -----
+    Statement. P(limit > MMSE) ≤ δ, limit = empirical loss − 2√(2L/n), L = ln(1/δ).
+
+    Assumptions. n independent pairs, with any prior; the loss is the least of all tables (caller).
+
+    Direction. Rounded down; at least 0.
+
+    References
+    ----------
+    Theorem 2 of Diaz, Kairouz, Liao and Sankar 2019.
     """
     loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
     n = validate.whole("count", count, at_least=1, remedy="count the rows")
@@ -206,11 +402,34 @@ def printed_squared_loss(empirical_loss: float, *, count: int, failure_probabili
 def printed_log_loss(empirical_loss: float, *, count: int, alphabet: int, failure_probability: float) -> float:
     r"""Theorem 3 of the paper: a lower confidence limit for the least log-loss of any guess, H(S|T) in nats.
 
-    Statement.   P(limit > H(S|T)) ≤ δ, limit = empirical loss − h(√((2d + L)/n)), h the binary entropy, L = ln(1/δ).
-    Assumptions. n independent pairs, of any prior; the output has d possible values; the loss is the least of all
-                 tables (caller); n ≥ 4(2d + L) (checked).
-    Direction.   Rounded down; at least 0.
-    Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 3.
+    Parameters
+    ----------
+    empirical_loss
+        The least loss on the table itself.
+    count
+        The number n of rows.
+    alphabet
+        The number d of values that the output can take.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for H(S|T), in nats.
+
+    Notes
+    -----
+    Statement. P(limit > H(S|T)) ≤ δ, limit = empirical loss − h(√((2d + L)/n)), h the binary entropy, L = ln(1/δ).
+
+    Assumptions. n independent pairs, with any prior; the output has d possible values; the loss is the least of all
+    tables (caller); n ≥ 4(2d + L) (checked).
+
+    Direction. Rounded down; at least 0.
+
+    References
+    ----------
+    Theorem 3 of Diaz, Kairouz, Liao and Sankar 2019.
     """
     loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=up(_LN2), remedy=_LOSS)
     n = validate.whole("count", count, at_least=1, remedy="count the rows")
@@ -232,13 +451,40 @@ def printed_network_loss(
 ) -> float:
     r"""Theorem 1 of the paper: a lower confidence limit for the MMSE from a two-layer network's loss.
 
-    Statement.   P(limit > MMSE) ≤ δ, limit = empirical loss − C₀√(L/(2n)) − C₁/k − C₂/√k, L = ln(1/δ),
-                 C₀ = (2 + DC)², C₁ = (DC)², C₂ = 4DC, for k neurons, diameter D and Barron constant C.
+    Parameters
+    ----------
+    empirical_loss
+        The least loss on the table itself.
+    count
+        The number n of rows.
+    neurons
+        The number k of neurons.
+    barron
+        The Barron constant C.
+    diameter
+        The diameter D of the set of outputs.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the MMSE.
+
+    Notes
+    -----
+    Statement. P(limit > MMSE) ≤ δ, limit = empirical loss − C₀√(L/(2n)) − C₁/k − C₂/√k, L = ln(1/δ), C₀ = (2 + DC)², C₁
+    = (DC)², C₂ = 4DC, for k neurons, diameter D and Barron constant C.
+
     Assumptions. n independent pairs; outputs in a compact set K of diameter D around 0, where both classes have
-                 densities; an extension of η has Barron constant C; the loss is the *global minimum* over networks of
-                 k neurons on these pairs, which training does not show (caller).
-    Direction.   Rounded down; at least 0.
-    Reference.   Diaz, Kairouz, Liao and Sankar 2019, Theorem 1, equations (22) and (24).
+    densities; an extension of η has Barron constant C; the loss is the *global minimum* over networks of k neurons on
+    these pairs, which training does not show (caller).
+
+    Direction. Rounded down; at least 0.
+
+    References
+    ----------
+    Theorem 1 of Diaz, Kairouz, Liao and Sankar 2019, equations (22) and (24).
     """
     loss = validate.number("empirical_loss", empirical_loss, at_least=0, at_most=1, remedy=_LOSS)
     n = validate.whole("count", count, at_least=1, remedy="count the rows")
@@ -252,13 +498,32 @@ def printed_network_loss(
 
 @at_most
 def lipschitz_excess(constant: float, *, width: float) -> float:
-    r"""What bins hide of v where the posterior is Lipschitz.
+    r"""How much of v bins can hide if the posterior is Lipschitz.
 
-    Statement.   v ≤ v_bins + (Cw)²/4.
+    Parameters
+    ----------
+    constant
+        The Lipschitz constant C of η.
+    width
+        The diameter w of the bins.
+
+    Returns
+    -------
+    float
+        An upper bound on v − v_bins.
+
+    Notes
+    -----
+    Statement. v ≤ v_bins + (Cw)²/4.
+
     Assumptions. |η(t) − η(t′)| ≤ C‖t − t′‖ (caller); bins of diameter w fixed before the data was seen (caller). A
-                 Barron constant of η is such a C.
-    Direction.   Rounded up; at most 1.
-    Reference.   docs/proofs/certificates.md, Lipschitz posteriors.
+    Barron constant of η is such a C.
+
+    Direction. Rounded up; at most 1.
+
+    References
+    ----------
+    docs/proofs/certificates.md, Lipschitz posteriors.
     """
     c = validate.number("constant", constant, at_least=0, remedy="give the Lipschitz constant of E[S|T]")
     w = validate.number("width", width, above=0, remedy="give the bins' diameter")
@@ -269,11 +534,28 @@ def lipschitz_excess(constant: float, *, width: float) -> float:
 def tanh_barron(gradient: ArrayLike) -> float:
     r"""The Barron constant, and the Lipschitz constant, of a posterior that is a hyperbolic tangent of a linear score.
 
-    Statement.   For η(t) = tanh(⟨a, t⟩ + b), both are ‖a‖. Gaussian classes with means ±Sv₀ and unit covariance, seen
-                 through ⟨·, v⟩, have a = ⟨v, v₀⟩.
+    Parameters
+    ----------
+    gradient
+        The vector a, or a number in one dimension.
+
+    Returns
+    -------
+    float
+        The constant ‖a‖, rounded up.
+
+    Notes
+    -----
+    Statement. For η(t) = tanh(⟨a, t⟩ + b), both are ‖a‖. Gaussian classes with means ±Sv₀ and unit covariance, seen
+    through ⟨·, v⟩, have a = ⟨v, v₀⟩.
+
     Assumptions. The posterior has this shape (caller).
-    Direction.   Exact, rounded up.
-    Reference.   Diaz, Kairouz, Liao and Sankar 2019, equations (44) to (48); docs/proofs/certificates.md.
+
+    Direction. Exact, rounded up.
+
+    References
+    ----------
+    Diaz, Kairouz, Liao and Sankar 2019, equations (44) to (48); docs/proofs/certificates.md.
     """
     a = validate.array("gradient", gradient, at_most=1e150, at_least=-1e150, remedy="give the score's coefficients")
     return up(float(np.sqrt((a * a).sum())), relative=1e-12)
@@ -281,14 +563,35 @@ def tanh_barron(gradient: ArrayLike) -> float:
 
 @at_most
 def binning_root(step: float, *, noise: float, dimensions: int) -> float:
-    r"""What linear binning of outputs does to plug-ins of their noisy release: the root ρ of its chi-square.
+    r"""How much linear binning of outputs changes plug-ins of their noisy release: the root ρ of its chi-square.
 
-    Statement.   √v̂ ≤ √ṽ + √2·ρ, √Î ≤ √Ĩ + √(2 ln 2)·ρ, T̂V ≤ T̃V + ρ, where hats are plug-ins of releases with noise
-                 N(0, γ²) in each coordinate, tildes those of outputs split between neighbours on a grid of step h, and
-                 ρ² = (1 + x²/(32(1 − x/3)))^d − 1, x = (h/γ)², d coordinates.
+    Parameters
+    ----------
+    step
+        The step h of the grid.
+    noise
+        The standard deviation γ of the noise in each coordinate.
+    dimensions
+        The number d of coordinates.
+
+    Returns
+    -------
+    float
+        An upper bound on ρ.
+
+    Notes
+    -----
+    Statement. √v̂ ≤ √ṽ + √2·ρ, √Î ≤ √Ĩ + √(2 ln 2)·ρ, T̂V ≤ T̃V + ρ, where hats are plug-ins of releases with noise
+    N(0, γ²) in each coordinate, tildes those of outputs split between neighbours on a grid of step h, and ρ² = (1 +
+    x²/(32(1 − x/3)))^d − 1, x = (h/γ)², d coordinates.
+
     Assumptions. step ≤ noise (checked).
-    Direction.   An upper bound, rounded up.
-    Reference.   docs/proofs/certificates.md, noise at release.
+
+    Direction. An upper bound, rounded up.
+
+    References
+    ----------
+    docs/proofs/certificates.md, noise at release.
     """
     gamma = validate.number("noise", noise, above=0, remedy="give the noise's standard deviation")
     h = validate.number("step", step, above=0, at_most=gamma, remedy="use a grid finer than the noise")
@@ -299,13 +602,34 @@ def binning_root(step: float, *, noise: float, dimensions: int) -> float:
 
 @at_most
 def smoothing_root(step: float, *, noise: float, dimensions: int) -> float:
-    r"""What more noise hides of an output that holds noise already: the root ρ of its triangular discrimination.
+    r"""How much more noise hides in an output that already has some: the root ρ of the triangular discrimination.
 
-    Statement.   √v(Y) ≤ √v(Y′) + √2·ρ, √I(Y) ≤ √I(Y′) + √(2 ln 2)·ρ, where Y = T + N(0, γ²) in each of d coordinates,
-                 Y′ = Y + N(0, h²), ρ² = ¼[(1 − x²)^(−d/2) + (1 + x²/(1 + 2x))^(d/2) − 2], x = (h/γ)².
+    Parameters
+    ----------
+    step
+        The standard deviation h of the noise that is added.
+    noise
+        The standard deviation γ of the noise that is in the output already.
+    dimensions
+        The number d of coordinates.
+
+    Returns
+    -------
+    float
+        An upper bound on ρ.
+
+    Notes
+    -----
+    Statement. √v(Y) ≤ √v(Y′) + √2·ρ, √I(Y) ≤ √I(Y′) + √(2 ln 2)·ρ, where Y = T + N(0, γ²) in each of d coordinates, Y′
+    = Y + N(0, h²), ρ² = ¼[(1 − x²)^(−d/2) + (1 + x²/(1 + 2x))^(d/2) − 2], x = (h/γ)².
+
     Assumptions. The noise in Y is independent of T and of the secret, given T (caller); step < noise (checked).
-    Direction.   An upper bound, rounded up.
-    Reference.   docs/proofs/certificates.md, noise in the column.
+
+    Direction. An upper bound, rounded up.
+
+    References
+    ----------
+    docs/proofs/certificates.md, noise in the column.
     """
     x, d = _smoothing(step, noise, dimensions)
     both = math.expm1(-d / 2 * math.log1p(-x * x)) + math.expm1(d / 2 * math.log1p(x * x / (1 + 2 * x)))
@@ -314,14 +638,35 @@ def smoothing_root(step: float, *, noise: float, dimensions: int) -> float:
 
 @at_most
 def smoothing_variation(step: float, *, noise: float, dimensions: int) -> float:
-    r"""What more noise hides of the advantage where an output holds noise already.
+    r"""How much of the advantage more noise hides if the output already has some.
 
-    Statement.   TV(Y) ≤ TV(Y′) + τ, and P₁(A) − kP₀(A) is for Y at most its supremum for Y′ plus (1 + k)τ/2, where
-                 Y = T + N(0, γ²) in each of d coordinates, Y′ = Y + N(0, h²), τ = 2[F(r) − F(r/(1 + x))], F the
-                 chi-square distribution of d degrees, r = d(1 + x)ln(1 + x)/x, x = (h/γ)².
+    Parameters
+    ----------
+    step
+        The standard deviation h of the noise that is added.
+    noise
+        The standard deviation γ of the noise that is in the output already.
+    dimensions
+        The number d of coordinates.
+
+    Returns
+    -------
+    float
+        An upper bound on τ.
+
+    Notes
+    -----
+    Statement. TV(Y) ≤ TV(Y′) + τ, and P₁(A) − kP₀(A) is for Y at most its supremum for Y′ plus (1 + k)τ/2, where Y = T
+    + N(0, γ²) in each of d coordinates, Y′ = Y + N(0, h²), τ = 2[F(r) − F(r/(1 + x))], F the chi-square distribution of
+    d degrees, r = d(1 + x)ln(1 + x)/x, x = (h/γ)².
+
     Assumptions. The noise in Y is independent of T and of the secret, given T (caller); step < noise (checked).
-    Direction.   An upper bound, rounded up.
-    Reference.   docs/proofs/certificates.md, noise in the column.
+
+    Direction. An upper bound, rounded up.
+
+    References
+    ----------
+    docs/proofs/certificates.md, noise in the column.
     """
     x, d = _smoothing(step, noise, dimensions)
     r = d * (1 + x) * (math.log1p(x) / x)
@@ -331,13 +676,36 @@ def smoothing_variation(step: float, *, noise: float, dimensions: int) -> float:
 
 @at_most
 def characteristic_limit(frequency: float, *, noise: float, count: int, failure_probability: float) -> float:
-    r"""A limit for the empirical characteristic function of numbers that hold Gaussian noise; above it they hold none.
+    r"""A limit for the empirical characteristic function of noisy numbers; beyond it they lack the noise.
 
-    Statement.   P(|mean of e^(itY)| > limit) ≤ δ, limit = e^(−γ²t²/2) + 2√(ln(4/δ)/n), for n independent
-                 Y = T + N(0, γ²).
+    Parameters
+    ----------
+    frequency
+        The frequency t.
+    noise
+        The standard deviation γ of the noise.
+    count
+        The number n of values.
+    failure_probability
+        The chance δ with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit; a value above 1 rules out nothing.
+
+    Notes
+    -----
+    Statement. P(|mean of e^(itY)| > limit) ≤ δ, limit = e^(−γ²t²/2) + 2√(ln(4/δ)/n), for n independent Y = T + N(0,
+    γ²).
+
     Assumptions. Y are independent and of one law, the noise independent of T (caller).
-    Direction.   Rounded up; at most 1 is of use.
-    Reference.   docs/proofs/certificates.md, noise in the column.
+
+    Direction. Rounded up; useful only below 1.
+
+    References
+    ----------
+    docs/proofs/certificates.md, noise in the column.
     """
     t = validate.number("frequency", frequency, above=0, remedy="give t of e^(itY)")
     gamma = validate.number("noise", noise, above=0, remedy="give the noise's standard deviation")
@@ -394,7 +762,7 @@ def _coins_apart(m: float, e: float) -> float:
 def _arguments(
     plug_in: object, positives: object, negatives: object, failure: object, paired: object, price: float | None
 ) -> tuple[float, float, float]:
-    """The plug-in, ln(1/δ) rounded up, and the effective number of rows; `price` of closed forms at unequal sizes."""
+    """The plug-in, ln(1/δ) rounded up, and the effective number of rows; closed forms lose `price` at unequal sizes."""
     x = validate.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
     one, zero = _classes(positives, negatives)
     if _paired(paired):

@@ -22,10 +22,31 @@ _FAILURE = "use a small probability such as 0.001"
 def binomial_lower(successes: int, *, trials: int, failure_probability: float) -> float:
     r"""A lower confidence limit for the probability of success.
 
-    Statement.   P(limit > p) ≤ failure_probability, limit = inf{p : P(Bin(n, p) ≥ k) > failure_probability}.
+    Parameters
+    ----------
+    successes
+        The number k of successes.
+    trials
+        The number n of trials.
+    failure_probability
+        The chance with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the probability p of success.
+
+    Notes
+    -----
+    Statement. P(limit > p) ≤ failure_probability, limit = inf{p : P(Bin(n, p) ≥ k) > failure_probability}.
+
     Assumptions. Independent trials with one probability of success (caller); 0 ≤ k ≤ n (checked).
-    Direction.   Rounded down.
-    Reference.   Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
+
+    Direction. Rounded down.
+
+    References
+    ----------
+    Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
     """
     k, n = _counts(successes, trials)
     alpha = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
@@ -43,10 +64,31 @@ def binomial_lower(successes: int, *, trials: int, failure_probability: float) -
 def binomial_upper(successes: int, *, trials: int, failure_probability: float) -> float:
     r"""An upper confidence limit for the probability of success.
 
-    Statement.   P(limit < p) ≤ failure_probability, limit = sup{p : P(Bin(n, p) ≤ k) > failure_probability}.
+    Parameters
+    ----------
+    successes
+        The number k of successes.
+    trials
+        The number n of trials.
+    failure_probability
+        The chance with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the probability p of success.
+
+    Notes
+    -----
+    Statement. P(limit < p) ≤ failure_probability, limit = sup{p : P(Bin(n, p) ≤ k) > failure_probability}.
+
     Assumptions. Independent trials with one probability of success (caller); 0 ≤ k ≤ n (checked).
-    Direction.   Rounded up.
-    Reference.   Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
     """
     k, n = _counts(successes, trials)
     alpha = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
@@ -63,10 +105,31 @@ def binomial_upper(successes: int, *, trials: int, failure_probability: float) -
 def bounded_mean_lower(mean: float, *, count: int, failure_probability: float) -> float:
     r"""A lower confidence limit for the expectation of numbers in [0, 1], from the mean of `count` of them.
 
-    Statement.   P(limit > μ) ≤ failure_probability, limit = inf{μ ≤ mean : n·kl(mean ‖ μ) < ln(1/failure_probability)}.
+    Parameters
+    ----------
+    mean
+        The mean of the values.
+    count
+        The number n of values.
+    failure_probability
+        The chance with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the expectation μ.
+
+    Notes
+    -----
+    Statement. P(limit > μ) ≤ failure_probability, limit = inf{μ ≤ mean : n·kl(mean ‖ μ) < ln(1/failure_probability)}.
+
     Assumptions. Independent values in [0, 1] with one expectation (caller); mean in [0, 1] (checked).
-    Direction.   Rounded down.
-    Reference.   Hoeffding 1963, doi:10.1080/01621459.1963.10500830, equation (2.1).
+
+    Direction. Rounded down.
+
+    References
+    ----------
+    Hoeffding 1963, doi:10.1080/01621459.1963.10500830, equation (2.1).
     """
     m, n, log = _mean(mean, count, failure_probability)
     if m == 0:
@@ -78,10 +141,31 @@ def bounded_mean_lower(mean: float, *, count: int, failure_probability: float) -
 def bounded_mean_upper(mean: float, *, count: int, failure_probability: float) -> float:
     r"""An upper confidence limit for the expectation of numbers in [0, 1], from the mean of `count` of them.
 
-    Statement.   P(limit < μ) ≤ failure_probability, limit = sup{μ ≥ mean : n·kl(mean ‖ μ) < ln(1/failure_probability)}.
+    Parameters
+    ----------
+    mean
+        The mean of the values.
+    count
+        The number n of values.
+    failure_probability
+        The chance with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the expectation μ.
+
+    Notes
+    -----
+    Statement. P(limit < μ) ≤ failure_probability, limit = sup{μ ≥ mean : n·kl(mean ‖ μ) < ln(1/failure_probability)}.
+
     Assumptions. Independent values in [0, 1] with one expectation (caller); mean in [0, 1] (checked).
-    Direction.   Rounded up.
-    Reference.   Hoeffding 1963, doi:10.1080/01621459.1963.10500830, equation (2.1).
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    Hoeffding 1963, doi:10.1080/01621459.1963.10500830, equation (2.1).
     """
     m, n, log = _mean(mean, count, failure_probability)
     if m == 1:
@@ -93,12 +177,31 @@ def bounded_mean_upper(mean: float, *, count: int, failure_probability: float) -
 def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> float:
     r"""A lower confidence limit for the expectation of numbers in [0, 1], from the numbers themselves.
 
-    Statement.   P(limit > μ) ≤ failure_probability, limit = sup{m : Π (1 + λ_t(x_t − m)) ≥ 1/failure_probability},
-                 where the bet λ_t ∈ [0, ¾] depends on x_1 … x_(t−1) alone. Tighter than `bounded_mean_lower` where
-                 the numbers vary less than coins do.
+    Parameters
+    ----------
+    values
+        The values, in the order drawn.
+    failure_probability
+        The chance with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the expectation μ.
+
+    Notes
+    -----
+    Statement. P(limit > μ) ≤ failure_probability, limit = sup{m : Π (1 + λ_t(x_t − m)) ≥ 1/failure_probability}, where
+    the bet λ_t ∈ [0, ¾] depends on x_1 … x_(t−1) alone. Tighter than `bounded_mean_lower` where the numbers vary less
+    than coins do.
+
     Assumptions. Independent values in [0, 1] with one expectation, in the order drawn (caller; the range is checked).
-    Direction.   Rounded down.
-    Reference.   Waudby-Smith and Ramdas 2024, doi:10.1093/jrsssb/qkad009; docs/proofs/confidence.md.
+
+    Direction. Rounded down.
+
+    References
+    ----------
+    Waudby-Smith and Ramdas 2024, doi:10.1093/jrsssb/qkad009; docs/proofs/confidence.md.
     """
     x = validate.array("values", values, at_least=0, at_most=1, dimensions=1, remedy="scale the values to [0, 1] first")
     alpha = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
@@ -121,10 +224,29 @@ def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> floa
 def sampled_mean_upper(values: ArrayLike, *, failure_probability: float) -> float:
     r"""An upper confidence limit for the expectation of numbers in [0, 1], from the numbers themselves.
 
-    Statement.   P(limit < μ) ≤ failure_probability, limit = 1 less `sampled_mean_lower` of the numbers 1 − x_t.
+    Parameters
+    ----------
+    values
+        The values, in the order drawn.
+    failure_probability
+        The chance with which the limit may be wrong.
+
+    Returns
+    -------
+    float
+        The limit for the expectation μ.
+
+    Notes
+    -----
+    Statement. P(limit < μ) ≤ failure_probability, limit = 1 − `sampled_mean_lower` of the numbers 1 − x_t.
+
     Assumptions. Independent values in [0, 1] with one expectation, in the order drawn (caller; the range is checked).
-    Direction.   Rounded up.
-    Reference.   Waudby-Smith and Ramdas 2024, doi:10.1093/jrsssb/qkad009; docs/proofs/confidence.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    Waudby-Smith and Ramdas 2024, doi:10.1093/jrsssb/qkad009; docs/proofs/confidence.md.
     """
     x = validate.array("values", values, at_least=0, at_most=1, dimensions=1, remedy="scale the values to [0, 1] first")
     # 1 − x is rounded by half a unit at most.

@@ -1,4 +1,4 @@
-"""How far apart two releases lie for noise known by its density alone, or only by draws (docs/proofs/densities.md).
+"""How far apart two releases lie, for noise given by its density or only by draws (docs/proofs/densities.md).
 
 Everything rests on a *slope* L that the density's logarithm does not exceed: |log p(x − z) − log p(x)| ≤ L‖z‖. The
 likelihood ratio of the two releases then lies between exp(−L‖z‖) and exp(L‖z‖).
@@ -24,13 +24,13 @@ _Array = NDArray[np.float64]
 
 _CELLS = 4096
 _GRID = ((1e-3, 0.1, 93), (0.1, 0.5, 81), (0.5, 2.0, 139), (2.0, 4.0, 100), (4.0, 16.0, 240))
-"""Stretches of the table, in units of 1/slope, and how many steps each has: geometric ones up to 2, then even ones."""
+"""Intervals of the table, in units of 1/slope, and the steps in each: geometric up to 2, then equal."""
 
 _NEAR, _NEARBY = 1e-3, 0.05
-"""In units of 1/slope: up to these the divergences are bounded by powers of the shift."""
+"""Shifts, in units of 1/slope, up to which powers of the shift bound the divergences."""
 
 _LOG_ERROR, _MASS_ERROR = 1e-12, 1e-10
-"""Errors granted to the log-density, for each unit of 1 + |log p|, and to the distribution function, relative."""
+"""Errors granted to the log-density, per unit of 1 + |log p|, and to the distribution function, relative."""
 
 _RATIO = "pass slope·‖z‖"
 
@@ -39,10 +39,27 @@ _RATIO = "pass slope·‖z‖"
 def bounded_ratio_chi_square(log_ratio: ArrayLike) -> _Array:
     r"""The greatest chi-square divergence of two releases whose likelihood ratio is bounded.
 
-    Statement.   χ² ≤ (e^v − 1)(1 − e^(−v)) = 4 sinh²(v/2) if the ratio r lies in [e^(−v), e^v].
+    Parameters
+    ----------
+    log_ratio
+        The largest absolute value v of the logarithm of the likelihood ratio r.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on χ².
+
+    Notes
+    -----
+    Statement. χ² ≤ (e^v − 1)(1 − e^(−v)) = 4 sinh²(v/2) if the ratio r lies in [e^(−v), e^v].
+
     Assumptions. |log r| ≤ log_ratio (caller); log_ratio ≥ 0 and finite (checked).
-    Direction.   An upper bound, rounded up; inf where it exceeds float64, and exactly 0 at 0.
-    Reference.   Bhatia and Davis 2000, doi:10.1080/00029890.2000.12005203; docs/proofs/densities.md.
+
+    Direction. An upper bound, rounded up; inf where it exceeds float64, and exactly 0 at 0.
+
+    References
+    ----------
+    Bhatia and Davis 2000, doi:10.1080/00029890.2000.12005203; docs/proofs/densities.md.
     """
     v = validate.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO)
     with np.errstate(over="ignore"):
@@ -53,10 +70,27 @@ def bounded_ratio_chi_square(log_ratio: ArrayLike) -> _Array:
 def bounded_ratio_hellinger(log_ratio: ArrayLike) -> _Array:
     r"""The greatest squared Hellinger distance, 1 − E√r, of two releases whose likelihood ratio is bounded.
 
-    Statement.   1 − E√r ≤ 1 − 1/cosh(v/2) if the ratio r lies in [e^(−v), e^v].
+    Parameters
+    ----------
+    log_ratio
+        The largest absolute value v of the logarithm of the likelihood ratio r.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on 1 − E√r.
+
+    Notes
+    -----
+    Statement. 1 − E√r ≤ 1 − 1/cosh(v/2) if the ratio r lies in [e^(−v), e^v].
+
     Assumptions. |log r| ≤ log_ratio (caller); log_ratio ≥ 0 and finite (checked).
-    Direction.   An upper bound, rounded up, at most 1, and exactly 0 at 0.
-    Reference.   docs/proofs/densities.md.
+
+    Direction. An upper bound, rounded up, at most 1, and exactly 0 at 0.
+
+    References
+    ----------
+    docs/proofs/densities.md.
     """
     v = np.minimum(validate.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO), 1e3)
     loss = 2 * np.sinh(v / 4) ** 2 / np.cosh(v / 2)
@@ -67,10 +101,27 @@ def bounded_ratio_hellinger(log_ratio: ArrayLike) -> _Array:
 def bounded_ratio_total_variation(log_ratio: ArrayLike) -> _Array:
     r"""The greatest total variation of two releases whose likelihood ratio is bounded.
 
-    Statement.   TV ≤ tanh(v/2) if the ratio r lies in [e^(−v), e^v].
+    Parameters
+    ----------
+    log_ratio
+        The largest absolute value v of the logarithm of the likelihood ratio r.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on TV.
+
+    Notes
+    -----
+    Statement. TV ≤ tanh(v/2) if the ratio r lies in [e^(−v), e^v].
+
     Assumptions. |log r| ≤ log_ratio (caller); log_ratio ≥ 0 and finite (checked).
-    Direction.   An upper bound, rounded up, at most 1, and exactly 0 at 0.
-    Reference.   docs/proofs/densities.md.
+
+    Direction. An upper bound, rounded up, at most 1, and exactly 0 at 0.
+
+    References
+    ----------
+    docs/proofs/densities.md.
     """
     v = validate.array("log_ratio", log_ratio, at_least=0, remedy=_RATIO)
     return np.where(v == 0, 0.0, np.minimum(up(np.tanh(v / 2), relative=LIBRARY), 1.0))[()]
@@ -78,16 +129,37 @@ def bounded_ratio_total_variation(log_ratio: ArrayLike) -> _Array:
 
 @at_most
 def density_chi_square(shift: ArrayLike, *, table: DensityTable, error: ArrayLike = 0.0) -> _Array:
-    r"""The chi-square divergence for independent noise of a tabulated density; one release a row of feature shifts.
+    r"""The chi-square divergence for independent noise of a tabulated density; one row of feature shifts per release.
 
-    Statement.   1 + χ² = Π (1 + χ²(z_j)) over the features j, χ²(z) = ∫ p(x)(exp Δ(x) − 1)² dx,
-                 Δ(x) = log p(x − z) − log p(x).
-    Assumptions. Independent noise of density p in every feature (caller); |d/dx log p| ≤ slope, and
-                 |d²/dx² log p| ≤ curvature away from the kinks (caller; checked on the table's nodes); p and its
-                 distribution function are computed to 1e-12 and 1e-10 (caller); each z_j lies within error (caller).
-    Direction.   An upper bound, rounded up, over all shifts within the error: from quadrature with a bound for every
-                 cell, a table in z with a bound between its points, and never above `bounded_ratio_chi_square`.
-    Reference.   docs/proofs/densities.md.
+    Parameters
+    ----------
+    shift
+        How far each feature moves: one row for each release.
+    table
+        The tabulated density, with its slope and curvature.
+    error
+        How far each true shift may lie from the one given.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on χ² for each row.
+
+    Notes
+    -----
+    Statement. 1 + χ² = Π (1 + χ²(z_j)) over the features j, χ²(z) = ∫ p(x)(exp Δ(x) − 1)² dx, Δ(x) = log p(x − z) − log
+    p(x).
+
+    Assumptions. Independent noise of density p in every feature (caller); |d/dx log p| ≤ slope, and |d²/dx² log p| ≤
+    curvature away from the kinks (caller; checked on the table's nodes); p and its distribution function are computed
+    to 1e-12 and 1e-10 (caller); each z_j lies within error (caller).
+
+    Direction. An upper bound, rounded up, over all shifts within the error: from quadrature with a bound for every
+    cell, a table in z with a bound between its points, and never above `bounded_ratio_chi_square`.
+
+    References
+    ----------
+    docs/proofs/densities.md.
     """
     z, e = _opened(shift, error, table)
     length = up(np.abs(z) + e)
@@ -99,12 +171,33 @@ def density_chi_square(shift: ArrayLike, *, table: DensityTable, error: ArrayLik
 
 @at_most
 def density_total_variation(shift: ArrayLike, *, table: DensityTable, error: ArrayLike = 0.0) -> _Array:
-    r"""An upper bound on the total variation for independent noise of a tabulated density; one release a row.
+    r"""An upper bound on the total variation for independent noise of a tabulated density; one row per release.
 
-    Statement.   TV ≤ min(1 − Π (1 − TV(z_j)), √(1 − A²)), A = Π ∫√(p(x)p(x − z_j)) dx over the features j.
+    Parameters
+    ----------
+    shift
+        How far each feature moves: one row for each release.
+    table
+        The tabulated density, with its slope and curvature.
+    error
+        How far each true shift may lie from the one given.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on TV for each row.
+
+    Notes
+    -----
+    Statement. TV ≤ min(1 − Π (1 − TV(z_j)), √(1 − A²)), A = Π ∫√(p(x)p(x − z_j)) dx over the features j.
+
     Assumptions. Those of `density_chi_square`.
-    Direction.   An upper bound, rounded up, at most 1, over all shifts within the error, from the same quadrature.
-    Reference.   docs/proofs/densities.md.
+
+    Direction. An upper bound, rounded up, at most 1, over all shifts within the error, from the same quadrature.
+
+    References
+    ----------
+    docs/proofs/densities.md.
     """
     z, e = _opened(shift, error, table)
     most = up(table.slope * up(np.abs(z) + e))
@@ -122,12 +215,35 @@ def sampled_chi_square(
 ) -> float:
     r"""An upper confidence limit for the chi-square divergence, from the log-likelihood ratios of draws.
 
-    Statement.   P(limit < χ²) ≤ failure_probability, χ² = E(exp Δ − 1)², from independent values Δ of
-                 log p(X − z) − log p(X), X ~ p, all between −most and most.
+    Parameters
+    ----------
+    log_ratios
+        The values Δ, one for each draw.
+    most
+        The largest absolute value that a true log ratio can have.
+    failure_probability
+        The chance with which the limit may be too small.
+    error
+        How far each true log ratio may lie from the one given.
+
+    Returns
+    -------
+    float
+        The limit for χ².
+
+    Notes
+    -----
+    Statement. P(limit < χ²) ≤ failure_probability, χ² = E(exp Δ − 1)², from independent values Δ of log p(X − z) − log
+    p(X), X ~ p, all between −most and most.
+
     Assumptions. Independent draws of X (caller); the true log ratios lie within error of those given (caller) and
-                 within most (checked of those given).
-    Direction.   Rounded up; never above `bounded_ratio_chi_square`.
-    Reference.   docs/proofs/densities.md; `confidence.bounded_mean_upper`.
+    within most (checked of those given).
+
+    Direction. Rounded up; never above `bounded_ratio_chi_square`.
+
+    References
+    ----------
+    docs/proofs/densities.md; `confidence.bounded_mean_upper`.
     """
     low, high, v = _log_ratios(log_ratios, most, error)
     closed = float(bounded_ratio_chi_square(v))
@@ -146,10 +262,33 @@ def sampled_total_variation(
 ) -> float:
     r"""An upper confidence limit for the total variation, from the log-likelihood ratios of draws.
 
-    Statement.   P(limit < TV) ≤ failure_probability, TV = E(1 − exp Δ)⁺, from the Δ of `sampled_chi_square`.
+    Parameters
+    ----------
+    log_ratios
+        The values Δ, one for each draw.
+    most
+        The largest absolute value that a true log ratio can have.
+    failure_probability
+        The chance with which the limit may be too small.
+    error
+        How far each true log ratio may lie from the one given.
+
+    Returns
+    -------
+    float
+        The limit for TV.
+
+    Notes
+    -----
+    Statement. P(limit < TV) ≤ failure_probability, TV = E(1 − exp Δ)⁺, from the Δ of `sampled_chi_square`.
+
     Assumptions. Those of `sampled_chi_square`.
-    Direction.   Rounded up; never above `bounded_ratio_total_variation`.
-    Reference.   docs/proofs/densities.md; `confidence.bounded_mean_upper`.
+
+    Direction. Rounded up; never above `bounded_ratio_total_variation`.
+
+    References
+    ----------
+    docs/proofs/densities.md; `confidence.bounded_mean_upper`.
     """
     low, _, v = _log_ratios(log_ratios, most, error)
     closed = float(bounded_ratio_total_variation(v))
@@ -166,9 +305,9 @@ def sampled_total_variation(
 class DensityTable:
     """The divergences of a density from its shifts, rounded up: at the shifts ±`points`, and factors for small ones.
 
-    The rows of `chi_roots`, of √χ², are for shifts to the right and to the left; the Hellinger distance and the total
-    variation do not depend on the side. The rows of `small` hold for shifts up to 0.001 and 0.05 of 1/slope: by which
-    factor of the shift √χ² (right, left), the Hellinger distance and the total variation are bounded.
+    The rows of `chi_roots`, which holds √χ², are for shifts to the right and to the left; the Hellinger distance and
+    the total variation do not depend on the side. The rows of `small` hold for shifts up to 0.001 and 0.05 of 1/slope.
+    Each row has the factors of the shift that bound √χ² (right, left), the Hellinger distance and the total variation.
     """
 
     slope: float
@@ -180,11 +319,11 @@ class DensityTable:
 
     @staticmethod
     def of(distribution: Any, *, slope: float, curvature: float, kinks: Sequence[float] = ()) -> DensityTable:
-        """By quadrature of a frozen SciPy distribution, or anything with its logpdf, cdf, sf and ppf."""
+        """Tabulate a frozen SciPy distribution, or anything with its logpdf, cdf, sf and ppf, by quadrature."""
         return Cells.of(distribution, slope=slope, curvature=curvature, kinks=kinks).table()
 
     def roots(self, z: _Array, e: _Array) -> _Array:
-        """√χ² for each shift, where table or factors reach; inf elsewhere."""
+        """√χ² for each shift within the range of the table or the factors; inf elsewhere."""
         side = (z < 0).astype(int)
         either = self.small[:, :2].max(axis=1)
         amplified = up(np.exp(self.slope * self.points / 2), relative=LIBRARY)
@@ -215,7 +354,7 @@ class DensityTable:
         gap_factors: _Array,
         start: NDArray[np.int64] | int = 0,
     ) -> _Array:
-        """The least of three: the factor of a small shift; the table's point below, or above, and what the gap adds."""
+        """The least of three bounds: the factor for a small shift, and the next points with their gaps."""
         length = np.abs(z)
         best = self._times(factors, up(length + e))
         above = np.clip(np.searchsorted(self.points, length), 1, len(self.points) - 1)
@@ -225,14 +364,14 @@ class DensityTable:
         return up(best, relative=1e-12)
 
     def _times(self, factors: _Array, length: _Array) -> _Array:
-        """Factor times length, the factor that holds up to this length; inf where none does."""
+        """The length times the factor that holds up to this length; inf if none does."""
         near, nearby = length <= _NEAR / self.slope, length <= _NEARBY / self.slope
         return np.where(near, factors[0], np.where(nearby, factors[1], np.inf)) * length
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:
-    """A density cut into cells, with the chance of each; what is stated of it was seen to hold on their ends."""
+    """A density cut into cells, with the chance of each; its stated slope and curvature were checked at their ends."""
 
     distribution: Any
     slope: float
@@ -244,7 +383,7 @@ class Cells:
 
     @staticmethod
     def of(distribution: Any, *, slope: float, curvature: float, kinks: Sequence[float] = ()) -> Cells:
-        """Refused where the density visibly breaks what is stated of it."""
+        """Cut a density into cells; refused if it violates its stated slope or curvature at the nodes."""
         most = validate.number("slope", slope, above=0, remedy="give the greatest |d/dx log p|")
         bend = validate.number("curvature", curvature, at_least=0, remedy="give the greatest |d²/dx² log p|")
         none = isinstance(kinks, Sequence) and len(kinks) == 0
@@ -276,7 +415,7 @@ class Cells:
         return cells
 
     def _check(self, masses: _Array, error: _Array) -> None:
-        """Slope, curvature, and that density and distribution function belong together, as far as the nodes show."""
+        """Check slope, curvature, and that density and distribution function agree, at the nodes."""
         logs = self._logs(self.ends)
         width = np.diff(self.ends)
         rounding = 2 * _LOG_ERROR * (1 + np.abs(logs[1:]) + np.abs(logs[:-1]))
@@ -364,7 +503,7 @@ class Cells:
         return right, left, min(others[0], same[0]), min(others[1], same[1])
 
     def _change(self, z: float) -> tuple[_Array, _Array]:
-        """Δ at the centres of the cells, and what rounding may have done to it; refused where it exceeds slope·|z|."""
+        """Δ at the centres of the cells, and a bound on its rounding error; refused if it exceeds slope·|z|."""
         here, there = self._log_centres, self._logs(self._centres - z)
         change, error = there - here, _LOG_ERROR * (2 + np.abs(here) + np.abs(there))
         with np.errstate(invalid="ignore"):
@@ -419,13 +558,16 @@ def _values(distribution: Any, name: str, x: _Array) -> _Array:
 def _opened(shift: ArrayLike, error: ArrayLike, table: object) -> tuple[_Array, _Array]:
     if not isinstance(table, DensityTable):
         raise InputError("table", table, requirement="must be a DensityTable", remedy="use DensityTable.of(…)")
-    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one row per release"))
     e = validate.array("error", error, at_least=0, remedy="pass 0, or a number for each row")
     try:
         e = np.broadcast_to(e[..., None], z.shape)
     except ValueError:
         raise InputError(
-            "the shapes of shift and error", (z.shape, e.shape), requirement="must match", remedy="one error a row"
+            "the shapes of shift and error",
+            (z.shape, e.shape),
+            requirement="must match",
+            remedy="pass one error per row",
         ) from None
     return z, e
 
@@ -435,7 +577,7 @@ def _still(z: _Array, e: _Array) -> NDArray[np.bool_]:
 
 
 def _log_ratios(log_ratios: ArrayLike, most: object, error: ArrayLike) -> tuple[_Array, _Array, float]:
-    """The least and the greatest that each log ratio may be, and the limit on all of them."""
+    """The least and the greatest value that each log ratio may have, and the limit on all of them."""
     v = validate.number("most", most, at_least=0, at_most=300, remedy="pass slope·‖z‖")
     e = validate.array("error", error, at_least=0, remedy="pass 0, or a number for each draw")
     ratios = validate.array("log_ratios", log_ratios, dimensions=1, remedy="pass log p(x − z) − log p(x) of the draws")

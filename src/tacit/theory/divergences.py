@@ -1,6 +1,7 @@
-"""How far apart two releases a + Z and a′ + Z lie, for Gaussian noise Z ~ N(0, σ²I).
+"""How far apart two releases a + Z and a′ + Z lie, for Gaussian, Laplace and uniform noise Z.
 
-All depends on one number, the *distance* d = ‖a′ − a‖/σ (docs/proofs/divergences.md).
+For Gaussian noise N(0, σ²I) everything depends on one number, the *distance* d = ‖a′ − a‖/σ. Proofs:
+docs/proofs/divergences.md.
 """
 
 from __future__ import annotations
@@ -22,10 +23,27 @@ _DISTANCE = "pass ‖a′ − a‖/σ, the feature shift in units of the noise"
 def gaussian_chi_square(distance: ArrayLike) -> NDArray[np.float64]:
     r"""The chi-square divergence between the two releases, the denominator of the HCR bound.
 
-    Statement.   χ² = exp(d²) − 1.
+    Parameters
+    ----------
+    distance
+        The distance d between the two releases, in units of σ.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on χ², in the shape of `distance`.
+
+    Notes
+    -----
+    Statement. χ² = exp(d²) − 1.
+
     Assumptions. Noise N(0, σ²I) (caller); distance ≥ 0 and finite (checked).
-    Direction.   Exact, rounded up; inf where it exceeds float64, and exactly 0 at distance 0.
-    Reference.   Chaudhuri et al. 2024, arXiv:2404.02866v3, equations (12) and (28).
+
+    Direction. Exact, rounded up; inf where it exceeds float64, and exactly 0 at distance 0.
+
+    References
+    ----------
+    Chaudhuri et al. 2024, arXiv:2404.02866v3, equations (12) and (28).
     """
     d = validate.array("distance", distance, at_least=0, remedy=_DISTANCE)
     with np.errstate(over="ignore"):
@@ -37,10 +55,27 @@ def gaussian_chi_square(distance: ArrayLike) -> NDArray[np.float64]:
 def gaussian_total_variation(distance: ArrayLike) -> NDArray[np.float64]:
     r"""The total variation distance: how much better than a coin anyone tells the two releases apart.
 
-    Statement.   TV = erf(d / (2√2)) = 2Φ(d/2) − 1.
+    Parameters
+    ----------
+    distance
+        The distance d between the two releases, in units of σ.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on TV, in the shape of `distance`.
+
+    Notes
+    -----
+    Statement. TV = erf(d / (2√2)) = 2Φ(d/2) − 1.
+
     Assumptions. Noise N(0, σ²I) (caller); distance ≥ 0 and finite (checked).
-    Direction.   Exact, rounded up, at most 1, and exactly 0 at distance 0.
-    Reference.   Neyman and Pearson 1933 (the likelihood-ratio test is optimal); docs/proofs/divergences.md.
+
+    Direction. Exact, rounded up, at most 1, and exactly 0 at distance 0.
+
+    References
+    ----------
+    Neyman and Pearson 1933 (the likelihood-ratio test is optimal); docs/proofs/divergences.md.
     """
     d = validate.array("distance", distance, at_least=0, remedy=_DISTANCE)
     variation = np.minimum(up(special.erf(d / math.sqrt(8.0)), relative=SPECIAL), 1.0)
@@ -51,11 +86,30 @@ def gaussian_total_variation(distance: ArrayLike) -> NDArray[np.float64]:
 def gaussian_delta(epsilon: float, *, distance: float) -> float:
     r"""The least δ for which the two releases are (ε, δ)-indistinguishable, in both directions.
 
-    Statement.   δ(ε) = Φ(d/2 − ε/d) − exp(ε) Φ(−d/2 − ε/d).
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    distance
+        The distance d between the two releases, in units of σ.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) = Φ(d/2 − ε/d) − exp(ε) Φ(−d/2 − ε/d).
+
     Assumptions. Noise N(0, σ²I) (caller); epsilon ≥ 0, distance ≥ 0, both finite (checked).
-    Direction.   Exact, rounded up, at most 1; the rounding adds about 1e-9 of Φ(d/2 − ε/d), more for large d or ε,
-                 and where its errors cannot be kept below a tenth the result is 1.
-    Reference.   Balle and Wang 2018, arXiv:1805.06530v2, Theorem 8.
+
+    Direction. Exact, rounded up, at most 1; the rounding adds about 1e-9 of Φ(d/2 − ε/d), more for large d or ε, and
+    where its errors cannot be kept below a tenth the result is 1.
+
+    References
+    ----------
+    Balle and Wang 2018, arXiv:1805.06530v2, Theorem 8.
     """
     epsilon = validate.number("epsilon", epsilon, at_least=0, remedy="use 0 for total variation")
     d = validate.number("distance", distance, at_least=0, remedy=_DISTANCE)
@@ -83,10 +137,29 @@ def gaussian_delta(epsilon: float, *, distance: float) -> float:
 def gaussian_epsilon(delta: float, *, distance: float) -> float:
     r"""The least ε for which the two releases are (ε, δ)-indistinguishable.
 
-    Statement.   inf{ε ≥ 0 : δ(ε) ≤ delta}, with δ(ε) of `gaussian_delta`.
+    Parameters
+    ----------
+    delta
+        The δ of (ε, δ)-indistinguishability.
+    distance
+        The distance d between the two releases, in units of σ.
+
+    Returns
+    -------
+    float
+        An upper bound on the least ε.
+
+    Notes
+    -----
+    Statement. inf{ε ≥ 0 : δ(ε) ≤ delta}, with δ(ε) of `gaussian_delta`.
+
     Assumptions. Noise N(0, σ²I) (caller); delta in (0, 1), distance ≥ 0 and finite (checked).
-    Direction.   Rounded up: the ε returned was itself put to `gaussian_delta`, and δ(ε) falls with ε.
-    Reference.   Balle and Wang 2018, arXiv:1805.06530v2, Theorem 8.
+
+    Direction. Rounded up: the ε returned was itself checked with `gaussian_delta`, and δ(ε) falls with ε.
+
+    References
+    ----------
+    Balle and Wang 2018, arXiv:1805.06530v2, Theorem 8.
     """
     delta = validate.probability("delta", delta, remedy="use about 1/n², e.g. 1e-10 for 100000 records")
     d = validate.number("distance", distance, at_least=0, remedy=_DISTANCE)
@@ -99,12 +172,31 @@ def gaussian_epsilon(delta: float, *, distance: float) -> float:
 
 @at_most
 def laplace_chi_square(shift: ArrayLike, *, scale: float) -> NDArray[np.float64]:
-    r"""The chi-square divergence for independent Laplace noise; one release a row of feature shifts.
+    r"""The chi-square divergence for independent Laplace noise; one row of feature shifts per release.
 
-    Statement.   1 + χ² = Π (⅔ exp(u) + ⅓ exp(−2u)), u = |z_j|/b over the features j.
+    Parameters
+    ----------
+    shift
+        How far each feature moves: one row for each release.
+    scale
+        The scale b of the noise.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on χ² for each row.
+
+    Notes
+    -----
+    Statement. 1 + χ² = Π (⅔ exp(u) + ⅓ exp(−2u)), u = |z_j|/b over the features j.
+
     Assumptions. Independent Laplace noise of scale b in every feature (caller); finite shifts, scale > 0 (checked).
-    Direction.   Exact, rounded up; inf where it exceeds float64, and exactly 0 where nothing moves.
-    Reference.   docs/proofs/divergences.md.
+
+    Direction. Exact, rounded up; inf where it exceeds float64, and exactly 0 where no feature moves.
+
+    References
+    ----------
+    docs/proofs/divergences.md.
     """
     z, b = _product_shift(shift, "scale", scale)
     u = up(np.abs(z) / b)
@@ -119,13 +211,32 @@ def laplace_chi_square(shift: ArrayLike, *, scale: float) -> NDArray[np.float64]
 
 @at_most
 def laplace_total_variation(shift: ArrayLike, *, scale: float) -> NDArray[np.float64]:
-    r"""An upper bound on the total variation for independent Laplace noise; one release a row of feature shifts.
+    r"""An upper bound on the total variation for independent Laplace noise; one row of feature shifts per release.
 
-    Statement.   TV ≤ min(1 − Π exp(−u/2), √(1 − A²)), A = Π (1 + u/2) exp(−u/2), u = |z_j|/b over the features j;
-                 the first is exact for one feature.
+    Parameters
+    ----------
+    shift
+        How far each feature moves: one row for each release.
+    scale
+        The scale b of the noise.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on TV for each row.
+
+    Notes
+    -----
+    Statement. TV ≤ min(1 − Π exp(−u/2), √(1 − A²)), A = Π (1 + u/2) exp(−u/2), u = |z_j|/b over the features j; the
+    first is exact for one feature.
+
     Assumptions. Independent Laplace noise of scale b in every feature (caller); finite shifts, scale > 0 (checked).
-    Direction.   An upper bound, rounded up, at most 1, and exactly 0 where nothing moves.
-    Reference.   docs/proofs/divergences.md.
+
+    Direction. An upper bound, rounded up, at most 1, and exactly 0 where no feature moves.
+
+    References
+    ----------
+    docs/proofs/divergences.md.
     """
     z, b = _product_shift(shift, "scale", scale)
     u = up(np.abs(z) / b)
@@ -138,12 +249,31 @@ def laplace_total_variation(shift: ArrayLike, *, scale: float) -> NDArray[np.flo
 
 @at_most
 def uniform_total_variation(shift: ArrayLike, *, width: float) -> NDArray[np.float64]:
-    r"""The total variation for independent uniform noise of the given width; one release a row of feature shifts.
+    r"""The total variation for independent uniform noise of the given width; one row of feature shifts per release.
 
-    Statement.   TV = 1 − Π max(0, 1 − |z_j|/w) over the features j.
+    Parameters
+    ----------
+    shift
+        How far each feature moves: one row for each release.
+    width
+        The width w of the noise.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on TV for each row.
+
+    Notes
+    -----
+    Statement. TV = 1 − Π max(0, 1 − |z_j|/w) over the features j.
+
     Assumptions. Independent uniform noise of width w in every feature (caller); finite shifts, width > 0 (checked).
-    Direction.   Exact, rounded up, at most 1, and exactly 0 where nothing moves.
-    Reference.   docs/proofs/divergences.md.
+
+    Direction. Exact, rounded up, at most 1, and exactly 0 where no feature moves.
+
+    References
+    ----------
+    docs/proofs/divergences.md.
     """
     z, w = _product_shift(shift, "width", width)
     u = np.minimum(up(np.abs(z) / w), 1.0)
@@ -154,5 +284,5 @@ def uniform_total_variation(shift: ArrayLike, *, width: float) -> NDArray[np.flo
 
 
 def _product_shift(shift: ArrayLike, name: str, size: float) -> tuple[NDArray[np.float64], float]:
-    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+    z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one row per release"))
     return z, validate.number(name, size, above=0, remedy=f"give the {name} of the noise")

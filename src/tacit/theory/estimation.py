@@ -1,4 +1,4 @@
-"""How badly everyone must do who estimates an input from its noisy release (docs/proofs/estimation.md)."""
+"""The least error of any estimate of an input from its noisy release (docs/proofs/estimation.md)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,32 @@ from .confidence import bounded_mean_lower, bounded_mean_upper, sampled_mean_low
 def hcr_variance(shift: ArrayLike, *, chi_square: ArrayLike) -> NDArray[np.float64]:
     r"""Least variance, at the true input, of any unbiased estimate of one coordinate of it.
 
-    Statement.   Var ≥ ε² / χ², for any other input whose coordinate differs by ε and whose release by χ².
-    Assumptions. The estimator is unbiased at both inputs (caller); chi_square is no less than the chi-square
-                 divergence of the other release from the true one (caller, by `gaussian_chi_square`).
-    Direction.   Exact, rounded down; inf where the two releases are the same but the inputs are not: then no
-                 unbiased estimator exists.
-    Reference.   Hammersley 1950; Chapman and Robbins 1951; Chaudhuri et al. 2024, arXiv:2404.02866v3, equation (5).
+    Parameters
+    ----------
+    shift
+        The difference ε of the coordinate between the two inputs.
+    chi_square
+        The chi-square divergence of the other release from the true one, or anything larger.
+
+    Returns
+    -------
+    ndarray
+        A lower bound on the variance.
+
+    Notes
+    -----
+    Statement. The Hammersley–Chapman–Robbins bound: Var ≥ ε² / χ², for any other input whose coordinate differs by ε
+    and whose release by χ².
+
+    Assumptions. The estimator is unbiased at both inputs (caller); chi_square is no less than the chi-square divergence
+    of the other release from the true one (caller, by `gaussian_chi_square`).
+
+    Direction. Exact, rounded down; inf where the two releases are the same but the inputs are not: then no unbiased
+    estimator exists.
+
+    References
+    ----------
+    Hammersley 1950; Chapman and Robbins 1951; Chaudhuri et al. 2024, arXiv:2404.02866v3, equation (5).
     """
     epsilon = validate.array("shift", shift, remedy="pass the change of the coordinate")
     chi = validate.array("chi_square", chi_square, at_least=0, finite=False, remedy="pass a chi-square divergence")
@@ -38,10 +58,27 @@ def hcr_variance(shift: ArrayLike, *, chi_square: ArrayLike) -> NDArray[np.float
 def two_point_success(total_variation: ArrayLike) -> NDArray[np.float64]:
     r"""Greatest probability with which anyone tells which of two equally likely inputs was released.
 
-    Statement.   P(right) ≤ (1 + TV)/2.
+    Parameters
+    ----------
+    total_variation
+        The total variation distance of the two releases, or anything larger.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on P(right).
+
+    Notes
+    -----
+    Statement. P(right) ≤ (1 + TV)/2.
+
     Assumptions. total_variation is no less than that of the two releases (caller, by `gaussian_total_variation`).
-    Direction.   Exact, rounded up, at most 1.
-    Reference.   Le Cam 1973; docs/proofs/estimation.md.
+
+    Direction. Exact, rounded up, at most 1.
+
+    References
+    ----------
+    Le Cam 1973; the Neyman–Pearson lemma; docs/proofs/estimation.md.
     """
     variation = validate.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
     return np.minimum(up(0.5 + variation / 2), 1.0)[()]
@@ -51,11 +88,30 @@ def two_point_success(total_variation: ArrayLike) -> NDArray[np.float64]:
 def two_point_mse(shift: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np.float64]:
     r"""Least worst-case mean squared error of any estimate, biased or not, of one coordinate of two inputs.
 
-    Statement.   The larger of the two errors, at either input, is at least (ε²/4)(1 − TV).
+    Parameters
+    ----------
+    shift
+        The difference ε of the coordinate between the two inputs.
+    total_variation
+        The total variation distance of the two releases, or anything larger.
+
+    Returns
+    -------
+    ndarray
+        A lower bound on the larger error.
+
+    Notes
+    -----
+    Statement. By the two-point Bayes risk, the larger of the two errors, at either input, is at least (ε²/4)(1 − TV).
+
     Assumptions. total_variation is no less than that of the two releases (caller, by `gaussian_total_variation`).
-    Direction.   Valid for every noise, at most a factor 2 below the error of a fair coin between the two inputs;
-                 rounded down.
-    Reference.   Le Cam 1973; docs/proofs/estimation.md.
+
+    Direction. Valid for every noise, at most a factor 2 below the error of a fair coin between the two inputs; rounded
+    down.
+
+    References
+    ----------
+    Le Cam 1973; docs/proofs/estimation.md.
     """
     epsilon = validate.array("shift", shift, remedy="pass the change of the coordinate")
     variation = validate.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
@@ -69,13 +125,31 @@ def two_point_mse(shift: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np
 def two_point_bayes_mse(shift: ArrayLike, *, distance: ArrayLike) -> NDArray[np.float64]:
     r"""Least worst-case mean squared error of any estimate of one coordinate of two inputs, for Gaussian noise.
 
-    Statement.   The larger of the two errors, at either input, is at least (ε²/4) · mmse(d²/4), where
-                 mmse(s) = exp(−s/2) ∫ φ(y) sech(√s·y) dy; it is the exact error of the best estimate for a fair coin
-                 between the two inputs.
+    Parameters
+    ----------
+    shift
+        The difference ε of the coordinate between the two inputs.
+    distance
+        The distance d between the two releases, in units of σ.
+
+    Returns
+    -------
+    ndarray
+        A lower bound on the larger error.
+
+    Notes
+    -----
+    Statement. The larger of the two errors, at either input, is at least (ε²/4) · mmse(d²/4), where mmse(s) = exp(−s/2)
+    ∫ φ(y) sech(√s·y) dy; this two-point Bayes risk is the exact error of the best estimate for a fair coin between the
+    two inputs.
+
     Assumptions. Noise N(0, σ²I) (caller); distance = ‖a′ − a‖/σ ≥ 0 and finite (checked).
-    Direction.   Exact, rounded down: the integral by a trapezoidal sum whose error is bounded and subtracted.
-    Reference.   docs/proofs/estimation.md; the error bound is Trefethen and Weideman 2014,
-                 doi:10.1137/130932132, Theorem 5.1.
+
+    Direction. Exact, rounded down: the integral by a trapezoidal sum whose error is bounded and subtracted.
+
+    References
+    ----------
+    docs/proofs/estimation.md; the error bound is Trefethen and Weideman 2014, doi:10.1137/130932132, Theorem 5.1.
     """
     epsilon = validate.array("shift", shift, remedy="pass the change of the coordinate")
     d = validate.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
@@ -111,10 +185,29 @@ def _binary_mmse(d: NDArray[np.float64]) -> NDArray[np.float64]:
 def two_point_error(log_odds: ArrayLike, *, total_variation: ArrayLike) -> NDArray[np.float64]:
     r"""Least probability of error of anyone who tells which of two inputs was released, for any noise.
 
-    Statement.   P(wrong) ≥ min(w, 1 − w)(1 − TV), w = 1/(1 + exp(−log_odds)) the first input's prior probability.
+    Parameters
+    ----------
+    log_odds
+        The logarithm of the prior odds of the first input.
+    total_variation
+        The total variation distance of the two releases, or anything larger.
+
+    Returns
+    -------
+    ndarray
+        A lower bound on P(wrong).
+
+    Notes
+    -----
+    Statement. P(wrong) ≥ min(w, 1 − w)(1 − TV), w = 1/(1 + exp(−log_odds)) the first input's prior probability.
+
     Assumptions. total_variation is no less than that of the two releases (caller).
-    Direction.   Valid for every noise, exact at even odds; rounded down.
-    Reference.   docs/proofs/estimation.md.
+
+    Direction. Valid for every noise, exact at even odds; rounded down.
+
+    References
+    ----------
+    docs/proofs/estimation.md. Ziv–Zakai bounds average it over pairs drawn from the prior.
     """
     odds = validate.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
     variation = validate.array("total_variation", total_variation, at_least=0, at_most=1, remedy="pass a TV distance")
@@ -127,11 +220,30 @@ def two_point_error(log_odds: ArrayLike, *, total_variation: ArrayLike) -> NDArr
 def two_point_bayes_error(log_odds: ArrayLike, *, distance: ArrayLike) -> NDArray[np.float64]:
     r"""Least probability of error of anyone who tells which of two inputs was released, for Gaussian noise.
 
-    Statement.   P(wrong) ≥ w Φ(−d/2 − l/d) + (1 − w) Φ(−d/2 + l/d), l = log_odds, w = 1/(1 + exp(−l)) the first
-                 input's prior probability; min(w, 1 − w) at d = 0. It is the error of the likelihood-ratio test.
+    Parameters
+    ----------
+    log_odds
+        The logarithm of the prior odds of the first input.
+    distance
+        The distance d between the two releases, in units of σ.
+
+    Returns
+    -------
+    ndarray
+        A lower bound on P(wrong).
+
+    Notes
+    -----
+    Statement. P(wrong) ≥ w Φ(−d/2 − l/d) + (1 − w) Φ(−d/2 + l/d), l = log_odds, w = 1/(1 + exp(−l)) the first input's
+    prior probability; min(w, 1 − w) at d = 0. It is the error of the likelihood-ratio test.
+
     Assumptions. Noise N(0, σ²I) (caller); distance = ‖a′ − a‖/σ ≥ 0 and finite (checked).
-    Direction.   Exact, rounded down; a distance below 1e-6 is taken as `two_point_error` takes it.
-    Reference.   Neyman and Pearson 1933; docs/proofs/estimation.md.
+
+    Direction. Exact, rounded down; distances below 1e-6 are treated as in `two_point_error`.
+
+    References
+    ----------
+    Neyman and Pearson 1933; docs/proofs/estimation.md. Ziv–Zakai bounds average it over pairs drawn from the prior.
     """
     odds = validate.array("log_odds", log_odds, remedy="pass the logarithm of the prior odds")
     d = validate.array("distance", distance, at_least=0, remedy="pass ‖a′ − a‖/σ")
@@ -160,14 +272,41 @@ def gallery_identification(
 ) -> float:
     r"""Greatest probability with which anyone names the released one of N known candidates.
 
-    Statement.   It is E maxᵢ P(i | X), X = a_I + σZ, where I = i with a probability in proportion to weights[i], all
-                 alike unless given; estimated from independent draws of X, with an upper confidence limit, it exceeds
-                 the result with probability at most failure_probability.
+    Parameters
+    ----------
+    features
+        The features a_i, one row for each candidate.
+    weights
+        How likely each candidate is, up to a factor; all equally likely unless given.
+    sigma
+        The standard deviation σ of the noise.
+    draws
+        The number of draws of X.
+    failure_probability
+        The chance with which the result may be wrong.
+    seed
+        The seed of the draws.
+
+    Returns
+    -------
+    float
+        An upper confidence limit for the probability.
+
+    Notes
+    -----
+    Statement. The best guess is the most probable candidate, so it is E maxᵢ P(i | X), X = a_I + σZ, where I = i with a
+    probability in proportion to weights[i], all equal unless given; estimated from independent draws of X, with an
+    upper confidence limit, it exceeds the result with probability at most failure_probability.
+
     Assumptions. Noise N(0, σ²I), of which NumPy's generator gives independent draws, and rows are different candidates:
-                 one that is there twice is one row of twice the weight (caller); features has one finite row a
-                 candidate, weights are positive (checked).
-    Direction.   Rounded up; the rounding errors of the posterior are bounded and added.
-    Reference.   docs/proofs/estimation.md; the lesser of `sampled_mean_upper` and `bounded_mean_upper`.
+    one that occurs twice is one row of twice the weight (caller); features has one finite row per candidate, weights
+    are positive (checked).
+
+    Direction. Rounded up; the rounding errors of the posterior are bounded and added.
+
+    References
+    ----------
+    docs/proofs/estimation.md; the lesser of `sampled_mean_upper` and `bounded_mean_upper`.
     """
     a = _candidates("features", features)
     n = validate.whole("draws", draws, at_least=1, remedy="use 10000 or more")
@@ -198,14 +337,43 @@ def gallery_mse(
 ) -> float:
     r"""Least mean squared error, per coordinate, of anyone who rebuilds one of N known inputs.
 
-    Statement.   It is E trace Cov(θ_I | X)/p, X = a_I + σZ, where I = i with a probability in proportion to
-                 weights[i], all alike unless given, reached by the posterior mean; estimated from independent draws
-                 of X, with a lower confidence limit, it lies below the result with probability at most
-                 failure_probability.
-    Assumptions. Noise N(0, σ²I), of which NumPy's generator gives independent draws (caller); features and inputs
-                 have one finite row a candidate, weights are positive (checked).
-    Direction.   Rounded down; the rounding errors of the posterior are bounded and subtracted.
-    Reference.   docs/proofs/estimation.md; the greater of `sampled_mean_lower` and `bounded_mean_lower`.
+    Parameters
+    ----------
+    features
+        The features a_i, one row for each candidate.
+    inputs
+        The inputs θ_i, one row for each candidate.
+    weights
+        How likely each candidate is, up to a factor; all equally likely unless given.
+    sigma
+        The standard deviation σ of the noise.
+    draws
+        The number of draws of X.
+    failure_probability
+        The chance with which the result may be wrong.
+    seed
+        The seed of the draws.
+
+    Returns
+    -------
+    float
+        A lower confidence limit for the mean squared error per coordinate.
+
+    Notes
+    -----
+    Statement. The best estimate is the posterior mean, so it is E trace Cov(θ_I | X)/p, X = a_I + σZ, where I = i with
+    a probability in proportion to weights[i], all equal unless given, reached by the posterior mean; estimated from
+    independent draws of X, with a lower confidence limit, it lies below the result with probability at most
+    failure_probability.
+
+    Assumptions. Noise N(0, σ²I), of which NumPy's generator gives independent draws (caller); features and inputs have
+    one finite row per candidate, weights are positive (checked).
+
+    Direction. Rounded down; the rounding errors of the posterior are bounded and subtracted.
+
+    References
+    ----------
+    docs/proofs/estimation.md; the greater of `sampled_mean_lower` and `bounded_mean_lower`.
     """
     a, theta = _gallery(features, inputs)
     n = validate.whole("draws", draws, at_least=1, remedy="use 10000 or more")
@@ -244,11 +412,40 @@ def gallery_coordinate_mse(
 ) -> NDArray[np.float64]:
     r"""Least mean squared error in each coordinate of anyone who rebuilds one of N known inputs.
 
-    Statement.   As `gallery_mse`, coordinate by coordinate: E Var(θ_Ij | X). All p of them hold together, except
-                 with probability failure_probability.
+    Parameters
+    ----------
+    features
+        The features a_i, one row for each candidate.
+    inputs
+        The inputs θ_i, one row for each candidate.
+    weights
+        How likely each candidate is, up to a factor; all equally likely unless given.
+    sigma
+        The standard deviation σ of the noise.
+    draws
+        The number of draws of X.
+    failure_probability
+        The chance with which the result may be wrong.
+    seed
+        The seed of the draws.
+
+    Returns
+    -------
+    ndarray
+        A lower confidence limit for the mean squared error in each coordinate.
+
+    Notes
+    -----
+    Statement. The best estimate is the posterior mean, as for `gallery_mse`, coordinate by coordinate: E Var(θ_Ij | X).
+    All p of them hold together, except with probability failure_probability.
+
     Assumptions. Those of `gallery_mse`.
-    Direction.   Rounded down; the rounding errors of the posterior are bounded and subtracted.
-    Reference.   docs/proofs/estimation.md; `bounded_mean_lower`.
+
+    Direction. Rounded down; the rounding errors of the posterior are bounded and subtracted.
+
+    References
+    ----------
+    docs/proofs/estimation.md; `bounded_mean_lower`.
     """
     a, theta = _gallery(features, inputs)
     n = validate.whole("draws", draws, at_least=1, remedy="use 10000 or more")
@@ -266,7 +463,7 @@ def gallery_coordinate_mse(
 
 
 def _gallery(features: ArrayLike, inputs: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Features and inputs, a candidate a row; inputs around their mean, which keeps cancellation small."""
+    """Return features and inputs, one row per candidate; inputs are centred, which keeps cancellation small."""
     a = _candidates("features", features)
     theta = _candidates("inputs", inputs)
     if len(a) != len(theta):
@@ -281,9 +478,9 @@ def _gallery(features: ArrayLike, inputs: ArrayLike) -> tuple[NDArray[np.float64
 def _posteriors(
     a: NDArray[np.float64], *, weights: ArrayLike | None, sigma: float, draws: int, seed: int, width: int = 1
 ) -> Iterator[tuple[NDArray[np.float64], float]]:
-    """For batches of draws of X: P(i | X) as rows, and a bound on the relative error of each entry.
+    """Yield, for batches of draws of X, P(i | X) as rows and a bound on the relative error of each entry.
 
-    Batches hold about four million numbers, counting `width` more a draw for the caller.
+    A batch holds about four million numbers, `width` per draw for the caller included.
     """
     sigma = validate.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
     generator = np.random.default_rng(validate.whole("seed", seed, at_least=0, remedy="use 0"))
@@ -323,7 +520,7 @@ def _posteriors(
 
 
 def _chances(weights: ArrayLike, count: int) -> NDArray[np.float64]:
-    """How likely each candidate is before the release."""
+    """The prior probability of each candidate."""
     remedy = "pass a positive number for each candidate, or leave them out"
     found = validate.array("weights", weights, at_least=0, dimensions=1, remedy=remedy)
     if len(found) != count or not np.all(found > 0):

@@ -1,9 +1,9 @@
-r"""What the gate costs: (ε, δ) of answers that are free while teachers agree, whatever is asked and however often.
+r"""What the gate costs: (ε, δ) of answers that are free while teachers agree, for any number of adaptive queries.
 
-The gate refuses a query with a chance that depends on its distance alone, releases the winner otherwise, and stops at
-the T-th refusal. The least δ is the value of a game. Here a function that somebody found, nobody has to know how, is
-checked to lie above that value: floats are rounded outward, chances are whole numbers of 2⁻⁶³, and nothing of the
-search is trusted. Proofs: docs/proofs/gate.md.
+The gate refuses a query with a chance that depends only on its distance, releases the winner otherwise, and stops at
+the T-th refusal. The least δ is the value of a game. A search elsewhere proposes a function; this module checks that it
+lies above that value, with floats rounded outward and chances in whole multiples of 2⁻⁶³, and trusts nothing else of
+the search. Proofs: docs/proofs/gate.md.
 """
 
 from __future__ import annotations
@@ -40,11 +40,18 @@ Corner = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What a search claims: W_j(y) at the nodes y ≥ 1 for j = 0 … T refusals left, and pairs of chances it allows.
+    """What a search claims: W_j(y) at the nodes y ≥ 1 for j = 0 … T refusals left, and the pairs of chances it allows.
 
-    `values` has one row a node and one column a j. Between nodes W_j is linear, beyond the last it is flat, below 1 it
-    is 1 − y + y·W_j(1/y). `corners` are (larger, smaller) chances in descending order; whatever lies between them and
-    equal chances is allowed with them.
+    Between nodes W_j is linear, beyond the last it is flat, below 1 it is 1 − y + y·W_j(1/y).
+
+    Attributes
+    ----------
+    nodes
+        The points y, ascending from 1.
+    values
+        W_j(y), one row per node and one column per j.
+    corners
+        Pairs of (larger, smaller) chances in descending order; all pairs between them and equal chances are allowed.
     """
 
     nodes: _Floats
@@ -58,7 +65,10 @@ class Certificate:
             raise InputError("nodes", nodes, requirement="must rise from 1, two at least", remedy="sort them")
         if len(values) != len(nodes) or values.shape[1] < 2:
             raise InputError(
-                "values", values.shape, requirement="must have a row a node, two columns at least", remedy="pass j + 1"
+                "values",
+                values.shape,
+                requirement="must have one row per node and at least two columns",
+                remedy="pass j + 1",
             )
         if values[:, 0].any() or values[:, 1:].min() < _SMALLEST:
             raise InputError(
@@ -73,13 +83,36 @@ class Certificate:
 def gate_delta(epsilon: float, *, table: Sequence[int], refusals: int, certificate: Certificate) -> float:
     r"""δ(ε) of the gate: any number of adaptive queries, stopped at T refusals.
 
-    Statement.   δ(ε) ≤ W_T(exp(ε)), if W ≥ BW: no query, with whatever answer follows, is worth more than W.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    table
+        The chance of a refusal at each distance 0, 1, …, in units of 2⁻⁶³.
+    refusals
+        The number T of refusals after which the mechanism stops.
+    certificate
+        The function W that a search found, to be checked.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) ≤ W_T(exp(ε)), if W ≥ BW: no query, with whatever answer follows, is worth more than W.
+
     Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; a query at distance d is
-                 refused with the chance table[d]/2⁶³, drawn exactly, the last entry serving beyond; the winner is
-                 released otherwise; no answer after the T-th refusal (caller); W ≥ BW for every pair of neighbouring
-                 entries, in both orders, and for winners that differ (checked, or `NoTheoremError`).
-    Direction.   An upper bound, rounded up; as tight as the certificate.
-    Reference.   docs/proofs/gate.md.
+    refused with the chance table[d]/2⁶³, drawn exactly, the last entry applies to larger distances; the winner is
+    released otherwise; no answer after the T-th refusal (caller); W ≥ BW for every pair of neighbouring entries, in
+    both orders, and for winners that differ (checked, or `NoTheoremError`).
+
+    Direction. An upper bound, rounded up; as tight as the certificate.
+
+    References
+    ----------
+    docs/proofs/gate.md.
     """
     chances = _table(table)
     return _certified(epsilon, chances, ONE - chances[0], refusals, certificate)
@@ -89,20 +122,42 @@ def gate_delta(epsilon: float, *, table: Sequence[int], refusals: int, certifica
 def confirm_delta(epsilon: float, *, table: Sequence[int], refusals: int, certificate: Certificate) -> float:
     r"""δ(ε) of confirm or deny: any number of adaptive proposals, stopped at T denials.
 
-    Statement.   δ(ε) ≤ W_T(exp(ε)), if W ≥ BW for the game in which no label is ever released.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    table
+        The chance of a denial at each lead, from the smallest lead to the largest, in units of 2⁻⁶³.
+    refusals
+        The number T of denials after which the mechanism stops.
+    certificate
+        The function W that a search found, to be checked.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) ≤ W_T(exp(ε)), if W ≥ BW for the game in which no label is ever released.
+
     Assumptions. One record changes at most one vote a query; the proposed label depends on private records through
-                 earlier answers alone; its lead s moves by at most 1 with one vote; it is denied with the chance that
-                 the table gives to s, entries in the order of s, the first and last serving beyond, drawn exactly; no
-                 answer after the T-th denial (caller); W ≥ BW for every pair of neighbouring entries, in both orders
-                 (checked, or `NoTheoremError`).
-    Direction.   An upper bound, rounded up; as tight as the certificate.
-    Reference.   docs/proofs/gate.md.
+    earlier answers alone; its lead s moves by at most 1 with one vote; it is denied with the chance that the table
+    gives to s, entries in the order of s, the first and last applying beyond, drawn exactly; no answer after the T-th
+    denial (caller); W ≥ BW for every pair of neighbouring entries, in both orders (checked, or `NoTheoremError`).
+
+    Direction. An upper bound, rounded up; as tight as the certificate.
+
+    References
+    ----------
+    docs/proofs/gate.md.
     """
     return _certified(epsilon, _table(table), 0, refusals, certificate)
 
 
 def _certified(epsilon: object, table: list[int], released: int, refusals: object, certificate: object) -> float:
-    """W_T(e^ε), rounded up, once everything was checked; `released` is β, the chance of a label at distance 0."""
+    """W_T(e^ε), rounded up, after all checks; `released` is β, the chance of a label at distance 0."""
     epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=700, remedy="use about 1")
     levels = validate.whole("refusals", refusals, at_least=1, remedy="say after how many refusals it stops")
     if not isinstance(certificate, Certificate):

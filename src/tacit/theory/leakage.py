@@ -1,4 +1,4 @@
-r"""What a bound on leakage lets anyone do: from v, I and TV to ROC, AUC, advantage and (ε, δ); and what DP would imply.
+r"""What bounded leakage allows: from v, I and TV to ROC, AUC, advantage and (ε, δ); and what DP would imply.
 
 The secret S = ±1 is a fair coin, T the output, η = E[S|T]. Three numbers say how much T tells about S:
 
@@ -34,10 +34,27 @@ _STEPS = 8 * LIBRARY
 def advantage_upper(squared: float) -> float:
     r"""The largest advantage TPR − FPR of any guess.
 
-    Statement.   TV = E|η| ≤ √v; equality where |η| is constant.
+    Parameters
+    ----------
+    squared
+        An upper bound on v.
+
+    Returns
+    -------
+    float
+        An upper bound on the advantage.
+
+    Notes
+    -----
+    Statement. TV = E|η| ≤ √v; equality where |η| is constant.
+
     Assumptions. squared in [0, 1] bounds v (caller; the range is checked).
-    Direction.   Rounded up.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     return min(1.0, up(math.sqrt(_squared(squared))))
 
@@ -46,22 +63,56 @@ def advantage_upper(squared: float) -> float:
 def information_upper(squared: float) -> float:
     r"""The largest mutual information about the secret, in nats.
 
-    Statement.   I ≤ v ln 2; equality where η is 0 or ±1.
+    Parameters
+    ----------
+    squared
+        An upper bound on v.
+
+    Returns
+    -------
+    float
+        An upper bound on the mutual information, in nats.
+
+    Notes
+    -----
+    Statement. I ≤ v ln 2; equality where η is 0 or ±1.
+
     Assumptions. squared in [0, 1] bounds v (caller; the range is checked).
-    Direction.   Rounded up.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     return up(_squared(squared) * _LN2, relative=LIBRARY)
 
 
 @at_most
 def squared_from_information(information: float) -> float:
-    r"""The largest v that a mutual information leaves possible.
+    r"""The largest v compatible with a mutual information.
 
-    Statement.   ι(√v) ≤ I, ι(e) = ½[(1+e) ln(1+e) + (1−e) ln(1−e)]; equality where |η| is constant.
+    Parameters
+    ----------
+    information
+        An upper bound on the mutual information, in nats.
+
+    Returns
+    -------
+    float
+        An upper bound on v.
+
+    Notes
+    -----
+    Statement. ι(√v) ≤ I, ι(e) = ½[(1+e) ln(1+e) + (1−e) ln(1−e)]; equality where |η| is constant.
+
     Assumptions. information in nats, in [0, ln 2], bounds I (caller; the range is checked).
-    Direction.   Rounded up; at most 1.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Rounded up; at most 1.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     nats = validate.number(
         "information", information, at_least=0, at_most=up(_LN2), remedy="give nats: bits times ln 2"
@@ -76,11 +127,32 @@ def squared_from_information(information: float) -> float:
 def roc_upper(false_positive_rate: ArrayLike, *, squared: float = 1.0, advantage: float = 1.0) -> NDArray[np.float64]:
     r"""The largest true positive rate of any test with the false positive rates given.
 
-    Statement.   TPR ≤ min(1, f + A, [f + v(1−f) + √(v² + 4vf(1−f))]/(1+v) if f ≤ (1−v)/(1+v)): the boundary of
-                 (TPR − FPR)² ≤ v(TPR + FPR)(2 − TPR − FPR), cut by TPR − FPR ≤ A. Every point of it is attained.
+    Parameters
+    ----------
+    false_positive_rate
+        The false positive rates f.
+    squared
+        An upper bound on v.
+    advantage
+        An upper bound on TV.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on the true positive rate at each false positive rate.
+
+    Notes
+    -----
+    Statement. TPR ≤ min(1, f + A, [f + v(1−f) + √(v² + 4vf(1−f))]/(1+v) if f ≤ (1−v)/(1+v)): the boundary of (TPR −
+    FPR)² ≤ v(TPR + FPR)(2 − TPR − FPR), cut by TPR − FPR ≤ A. Every point of it is attained.
+
     Assumptions. squared and advantage in [0, 1] bound v and TV together (caller; the ranges are checked).
-    Direction.   Rounded up.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     f = validate.array("false_positive_rate", false_positive_rate, at_least=0, at_most=1, remedy=_RATE)
     v, a = _squared(squared), _advantage(advantage)
@@ -93,10 +165,29 @@ def roc_upper(false_positive_rate: ArrayLike, *, squared: float = 1.0, advantage
 def auc_upper(*, squared: float = 1.0, advantage: float = 1.0) -> float:
     r"""The largest area under the ROC curve of any score.
 
-    Statement.   AUC ≤ ½ + √(v/3) for v ≤ 1/3, 1 − ⅜(1−v)² above; and AUC ≤ ½ + A − A²/2. Each is attained.
+    Parameters
+    ----------
+    squared
+        An upper bound on v.
+    advantage
+        An upper bound on TV.
+
+    Returns
+    -------
+    float
+        An upper bound on the area under the curve.
+
+    Notes
+    -----
+    Statement. AUC ≤ ½ + √(v/3) for v ≤ 1/3, 1 − ⅜(1−v)² above; and AUC ≤ ½ + A − A²/2. Each is attained.
+
     Assumptions. squared and advantage in [0, 1] bound v and TV (caller; the ranges are checked).
-    Direction.   The smaller one, rounded up.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. The smaller one, rounded up.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     v, a = _squared(squared), _advantage(advantage)
     by_squared = 0.5 + math.sqrt(v / 3) if v <= 1 / 3 else 1 - 0.375 * (1 - v) ** 2
@@ -107,13 +198,33 @@ def auc_upper(*, squared: float = 1.0, advantage: float = 1.0) -> float:
 def hockey_stick_upper(epsilon: float, *, squared: float = 1.0, advantage: float = 1.0) -> float:
     r"""The least δ with which the two classes' outputs are (ε, δ)-indistinguishable, on average over records.
 
-    Statement.   P₁(A) − e^ε P₀(A), or the classes exchanged, is for every event A at most the maximum of TPR − e^ε FPR
-                 over the region of `roc_upper`: with k = e^ε, ½[√((k−1)² + v(k+1)²) − (k−1)] if k < (3−v)/(1+v), else
-                 2v/(1+v); where that point has an advantage above A, A − (k−1)F, F the least FPR there with advantage
-                 A. Attained.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    squared
+        An upper bound on v.
+    advantage
+        An upper bound on TV.
+
+    Returns
+    -------
+    float
+        An upper bound on δ.
+
+    Notes
+    -----
+    Statement. P₁(A) − e^ε P₀(A), or the classes exchanged, is for every event A at most the maximum of TPR − e^ε FPR
+    over the region of `roc_upper`: with k = e^ε, ½[√((k−1)² + v(k+1)²) − (k−1)] if k < (3−v)/(1+v), else 2v/(1+v);
+    where that point has an advantage above A, A − (k−1)F, F the least FPR there with advantage A. Attained.
+
     Assumptions. squared and advantage in [0, 1] bound v and TV together (caller; the ranges are checked).
-    Direction.   Rounded up.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=700, remedy=_EPSILON)
     v, a = _squared(squared), _advantage(advantage)
@@ -140,10 +251,31 @@ def hockey_stick_upper(epsilon: float, *, squared: float = 1.0, advantage: float
 def private_roc(false_positive_rate: ArrayLike, *, epsilon: float, delta: float = 0.0) -> NDArray[np.float64]:
     r"""The largest true positive rate of anyone against an (ε, δ)-differentially private release.
 
-    Statement.   TPR ≤ min(1, e^ε f + δ, 1 − e^(−ε)(1 − δ − f)).
+    Parameters
+    ----------
+    false_positive_rate
+        The false positive rates f.
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on the true positive rate at each false positive rate.
+
+    Notes
+    -----
+    Statement. TPR ≤ min(1, e^ε f + δ, 1 − e^(−ε)(1 − δ − f)).
+
     Assumptions. The two classes' outputs are (ε, δ)-indistinguishable both ways (caller).
-    Direction.   Rounded up.
-    Reference.   Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 2.1.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 2.1.
     """
     f = validate.array("false_positive_rate", false_positive_rate, at_least=0, at_most=1, remedy=_RATE)
     epsilon, delta = _privacy(epsilon, delta)
@@ -157,10 +289,29 @@ def private_roc(false_positive_rate: ArrayLike, *, epsilon: float, delta: float 
 def private_advantage(epsilon: float, *, delta: float = 0.0) -> float:
     r"""The largest advantage TPR − FPR of anyone against an (ε, δ)-differentially private release.
 
-    Statement.   TV ≤ δ + (1−δ) tanh(ε/2); attained.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+
+    Returns
+    -------
+    float
+        An upper bound on the advantage.
+
+    Notes
+    -----
+    Statement. TV ≤ δ + (1−δ) tanh(ε/2); attained.
+
     Assumptions. The two classes' outputs are (ε, δ)-indistinguishable both ways (caller).
-    Direction.   Rounded up.
-    Reference.   Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 2.1; docs/proofs/leakage.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath 2015, arXiv:1311.0776v4, Theorem 2.1; docs/proofs/leakage.md.
     """
     epsilon, delta = _privacy(epsilon, delta)
     return min(1.0, up(delta + (1 - delta) * math.tanh(epsilon / 2), relative=_STEPS))
@@ -170,10 +321,29 @@ def private_advantage(epsilon: float, *, delta: float = 0.0) -> float:
 def private_squared(epsilon: float, *, delta: float = 0.0) -> float:
     r"""The largest v of an (ε, δ)-differentially private release.
 
-    Statement.   v ≤ δ + (1−δ) tanh²(ε/2); attained.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+
+    Returns
+    -------
+    float
+        An upper bound on v.
+
+    Notes
+    -----
+    Statement. v ≤ δ + (1−δ) tanh²(ε/2); attained.
+
     Assumptions. The two classes' outputs are (ε, δ)-indistinguishable both ways (caller).
-    Direction.   Rounded up.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     epsilon, delta = _privacy(epsilon, delta)
     return min(1.0, up(delta + (1 - delta) * math.tanh(epsilon / 2) ** 2, relative=_STEPS))
@@ -183,10 +353,29 @@ def private_squared(epsilon: float, *, delta: float = 0.0) -> float:
 def private_information(epsilon: float, *, delta: float = 0.0) -> float:
     r"""The largest mutual information about the secret, in nats, of an (ε, δ)-differentially private release.
 
-    Statement.   I ≤ δ ln 2 + (1−δ) ι(tanh(ε/2)), ι of `squared_from_information`; attained.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+
+    Returns
+    -------
+    float
+        An upper bound on the mutual information, in nats.
+
+    Notes
+    -----
+    Statement. I ≤ δ ln 2 + (1−δ) ι(tanh(ε/2)), ι of `squared_from_information`; attained.
+
     Assumptions. The two classes' outputs are (ε, δ)-indistinguishable both ways (caller).
-    Direction.   Rounded up.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     epsilon, delta = _privacy(epsilon, delta)
     kept = coin_information(min(1.0, up(math.tanh(epsilon / 2), relative=LIBRARY)))
@@ -197,10 +386,29 @@ def private_information(epsilon: float, *, delta: float = 0.0) -> float:
 def private_auc(epsilon: float, *, delta: float = 0.0) -> float:
     r"""The largest area under the ROC curve of any score against an (ε, δ)-differentially private release.
 
-    Statement.   AUC ≤ 1 − ½(1−δ)²(1 − tanh(ε/2)); attained.
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+
+    Returns
+    -------
+    float
+        An upper bound on the area under the curve.
+
+    Notes
+    -----
+    Statement. AUC ≤ 1 − ½(1−δ)²(1 − tanh(ε/2)); attained.
+
     Assumptions. The two classes' outputs are (ε, δ)-indistinguishable both ways (caller).
-    Direction.   Rounded up.
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Rounded up.
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     epsilon, delta = _privacy(epsilon, delta)
     return min(1.0, up(1 - (1 - delta) ** 2 * (1 - math.tanh(epsilon / 2)) / 2, relative=_STEPS))
@@ -208,12 +416,31 @@ def private_auc(epsilon: float, *, delta: float = 0.0) -> float:
 
 @at_most
 def coin_information(bias: float, *, toward: str = "up") -> float:
-    r"""What the toss of a coin that shows the secret with probability (1+e)/2 tells about it, in nats.
+    r"""The information about the secret, in nats, in a coin that shows it with probability (1+e)/2.
 
-    Statement.   ι(e) = ½[(1+e) ln(1+e) + (1−e) ln(1−e)] = ln 2 − h((1+e)/2).
+    Parameters
+    ----------
+    bias
+        The bias e of the coin.
+    toward
+        The side to round to: "up" or "down".
+
+    Returns
+    -------
+    float
+        ι(e), in nats.
+
+    Notes
+    -----
+    Statement. ι(e) = ½[(1+e) ln(1+e) + (1−e) ln(1−e)] = ln 2 − h((1+e)/2).
+
     Assumptions. bias e in [0, 1] (checked).
-    Direction.   Exact, rounded up, or down with toward="down".
-    Reference.   docs/proofs/leakage.md.
+
+    Direction. Exact, rounded up, or down with toward="down".
+
+    References
+    ----------
+    docs/proofs/leakage.md.
     """
     e = validate.number("bias", bias, at_least=0, at_most=1, remedy="give 2P(right) − 1")
     validate.choice("toward", toward, ("up", "down"), remedy="use 'up' for an upper bound")

@@ -1,8 +1,8 @@
-r"""How well private answers do: what teachers' errors, votes and noise leave of m queries, and of a student.
+r"""How accurate private answers are: bounds on wrong answers and on the student's error, from the teachers' errors.
 
-Theorems 3.2, 3.4, 3.5, 4.2 and 4.3 and Claim 4.1 of *Model-Agnostic Private Learning* with explicit constants. What is
-called printed is as in the paper; the rest replaces steps of its proofs that do not hold, or loses less. None of this
-bears on privacy, which `accounting` proves for any teachers. Proofs: docs/proofs/learnability.md.
+Theorems 3.2, 3.4, 3.5, 4.2 and 4.3 and Claim 4.1 of *Model-Agnostic Private Learning* with explicit constants. The
+functions `printed_…` are as in the paper; the others replace steps of its proofs that do not hold, or are tighter.
+Privacy does not depend on any of this: `accounting` proves it for any teachers. Proofs: docs/proofs/learnability.md.
 """
 
 from __future__ import annotations
@@ -25,12 +25,31 @@ _MOST_QUERIES = 10**8
 
 @at_most
 def log_growth(points: int, *, vc_dimension: int) -> float:
-    r"""The logarithm of the number of ways in which a class of binary classifiers labels so many points.
+    r"""The logarithm of the number of ways in which a class of binary classifiers labels N points.
 
-    Statement.   ln Π(N) ≤ min(N ln 2, V ln(eN/V) if N ≥ V).
+    Parameters
+    ----------
+    points
+        The number N of points.
+    vc_dimension
+        The VC dimension V of the class.
+
+    Returns
+    -------
+    float
+        An upper bound on ln Π(N).
+
+    Notes
+    -----
+    Statement. ln Π(N) ≤ min(N ln 2, V ln(eN/V) if N ≥ V).
+
     Assumptions. The class has VC dimension V (caller); points ≥ 1, vc_dimension ≥ 1 (checked).
-    Direction.   An upper bound, rounded up.
-    Reference.   Sauer 1972, doi:10.1016/0097-3165(72)90019-2; docs/proofs/learnability.md.
+
+    Direction. An upper bound, rounded up.
+
+    References
+    ----------
+    Sauer 1972, doi:10.1016/0097-3165(72)90019-2; docs/proofs/learnability.md.
     """
     n = validate.whole("points", points, at_least=1, remedy="give a number of records")
     v = _dimension(vc_dimension)
@@ -42,10 +61,31 @@ def log_growth(points: int, *, vc_dimension: int) -> float:
 def realizable_error(records: int, *, vc_dimension: int, failure_probability: float) -> float:
     r"""The error α of every classifier of the class that agrees with all its training records.
 
-    Statement.   α = (2/s) log₂(2 Π(2s)/β): with probability ≥ 1 − β no consistent classifier errs on more than α.
+    Parameters
+    ----------
+    records
+        The number s of records.
+    vc_dimension
+        The VC dimension V of the class.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    float
+        An upper bound on the error.
+
+    Notes
+    -----
+    Statement. α = (2/s) log₂(2 Π(2s)/β): with probability ≥ 1 − β no consistent classifier errs on more than α.
+
     Assumptions. s independent records, labelled by a member of the class; VC dimension V (caller); the rest checked.
-    Direction.   An upper bound, rounded up, at most 1.
-    Reference.   Blumer, Ehrenfeucht, Haussler and Warmuth 1989, doi:10.1145/76359.76371; docs/proofs/learnability.md.
+
+    Direction. An upper bound, rounded up, at most 1.
+
+    References
+    ----------
+    Blumer, Ehrenfeucht, Haussler and Warmuth 1989, doi:10.1145/76359.76371; docs/proofs/learnability.md.
     """
     s, v, beta = _records(records), _dimension(vc_dimension), _failure(failure_probability)
     log = log_growth(2 * s, vc_dimension=v) + math.log(2 / beta)
@@ -56,10 +96,31 @@ def realizable_error(records: int, *, vc_dimension: int, failure_probability: fl
 def agnostic_excess(records: int, *, vc_dimension: int, failure_probability: float) -> float:
     r"""The excess α of the classifier with the fewest training errors over the best of its class.
 
-    Statement.   α = √(2 ln Π(s)/s) + √(2 ln(2/β)/s): with probability ≥ 1 − β its error is at most γ + α.
+    Parameters
+    ----------
+    records
+        The number s of records.
+    vc_dimension
+        The VC dimension V of the class.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    float
+        An upper bound on the excess α.
+
+    Notes
+    -----
+    Statement. α = √(2 ln Π(s)/s) + √(2 ln(2/β)/s): with probability ≥ 1 − β its error is at most γ + α.
+
     Assumptions. s independent records; the learner minimises training errors; VC dimension V (caller); rest checked.
-    Direction.   An upper bound, rounded up, at most 1.
-    Reference.   Bartlett and Mendelson 2002 with Massart's lemma; docs/proofs/learnability.md.
+
+    Direction. An upper bound, rounded up, at most 1.
+
+    References
+    ----------
+    Bartlett and Mendelson 2002 with Massart's lemma; docs/proofs/learnability.md.
     """
     s, v, beta = _records(records), _dimension(vc_dimension), _failure(failure_probability)
     growth = math.sqrt(2 * log_growth(s, vc_dimension=v) / s)
@@ -68,12 +129,36 @@ def agnostic_excess(records: int, *, vc_dimension: int, failure_probability: flo
 
 @at_most
 def sufficient_records(excess: float, *, vc_dimension: int, failure_probability: float, best_error: float = 0.0) -> int:
-    r"""The number of records from which a learner is an (α, β, s)-learner in the sense of Definition 2.1.
+    r"""The number of records with which a learner is an (α, β, s)-learner in the sense of Definition 2.1.
 
-    Statement.   min{s : α(s) ≤ α}, α(s) of `realizable_error` if γ = 0 and of `agnostic_excess` otherwise.
+    Parameters
+    ----------
+    excess
+        The excess error α.
+    vc_dimension
+        The VC dimension V of the class.
+    failure_probability
+        The chance β with which the claim may fail.
+    best_error
+        The error γ of the best classifier of the class.
+
+    Returns
+    -------
+    int
+        The number s of records.
+
+    Notes
+    -----
+    Statement. min{s : α(s) ≤ α}, α(s) of `realizable_error` if γ = 0 and of `agnostic_excess` otherwise.
+
     Assumptions. Those of the two; excess in (0, 1), best_error in [0, 1) (checked).
-    Direction.   An upper bound on the least number; the s returned was itself put to the claim, and more serve too.
-    Reference.   docs/proofs/learnability.md.
+
+    Direction. An upper bound on the least number; the s returned was itself checked against the claim, and more records
+    work too.
+
+    References
+    ----------
+    docs/proofs/learnability.md.
     """
     alpha = validate.probability("excess", excess, remedy="give the error that is allowed, e.g. 0.05")
     v, beta, gamma = _dimension(vc_dimension), _failure(failure_probability), _best(best_error)
@@ -82,12 +167,33 @@ def sufficient_records(excess: float, *, vc_dimension: int, failure_probability:
 
 @at_most
 def hard_share(error: float, *, teachers: int, outvoted: int) -> float:
-    r"""The chance that more than so many of k teachers are wrong on a query.
+    r"""The chance that more than b of k teachers are wrong on a query.
 
-    Statement.   P(more than b of k are wrong) ≤ ēk/(b + 1), ē the teachers' average error.
+    Parameters
+    ----------
+    error
+        The teachers' average error, or anything larger.
+    teachers
+        The number k of teachers.
+    outvoted
+        The number b of teachers that may be wrong.
+
+    Returns
+    -------
+    float
+        An upper bound on the chance.
+
+    Notes
+    -----
+    Statement. P(more than b of k are wrong) ≤ ēk/(b + 1), ē the teachers' average error.
+
     Assumptions. A query is drawn from the law that the errors refer to; ē ≤ error (caller); 0 ≤ b < k (checked).
-    Direction.   Exact in the worst case (Markov), rounded up, at most 1. With b = ⌊k/3⌋ it is at most 3(γ + α).
-    Reference.   Bassily, Thakkar and Thakurta 2018, Lemma 3.3 and Claim 4.1; docs/proofs/learnability.md.
+
+    Direction. Exact in the worst case (Markov), rounded up, at most 1. With b = ⌊k/3⌋ it is at most 3(γ + α).
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Lemma 3.3 and Claim 4.1; docs/proofs/learnability.md.
     """
     e, k, b = _error(error), _teachers(teachers), _outvoted(outvoted, teachers)
     return min(1.0, up(up(e * k) / (b + 1)))
@@ -95,13 +201,38 @@ def hard_share(error: float, *, teachers: int, outvoted: int) -> float:
 
 @at_most
 def hard_queries(error: float, *, teachers: int, outvoted: int, queries: int, failure_probability: float) -> int:
-    r"""On how many of m queries more than b of k teachers are wrong, but for a small chance.
+    r"""The largest number of queries on which more than b of k teachers are wrong, except with a small probability.
 
-    Statement.   min{t : P(Bin(m, q) > t) ≤ β}, q of `hard_share`.
+    Parameters
+    ----------
+    error
+        The teachers' average error, or anything larger.
+    teachers
+        The number k of teachers.
+    outvoted
+        The number b of teachers that may be wrong.
+    queries
+        The number m of queries.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    int
+        The number of queries.
+
+    Notes
+    -----
+    Statement. min{t : P(Bin(m, q) > t) ≤ β}, q of `hard_share`.
+
     Assumptions. Independent queries from the law that the errors refer to; the teachers' average error is at most
-                 `error` (caller); the rest checked.
-    Direction.   Exact in the worst case, rounded up, at most m.
-    Reference.   In place of the Chernoff step of Theorem 3.2; docs/proofs/learnability.md.
+    `error` (caller); the rest checked.
+
+    Direction. Exact in the worst case, rounded up, at most m.
+
+    References
+    ----------
+    In place of the Chernoff step of Theorem 3.2; docs/proofs/learnability.md.
     """
     q = hard_share(error, teachers=teachers, outvoted=outvoted)
     m, beta = _queries(queries), _failure(failure_probability)
@@ -117,13 +248,32 @@ def hard_queries(error: float, *, teachers: int, outvoted: int, queries: int, fa
 
 @at_least
 def tolerated_votes(teachers: int, *, distance: int) -> int:
-    r"""How many of k teachers may be wrong while the right class stays so many votes from a flip; −1 if none may.
+    r"""How many of k teachers may be wrong while the right class stays d votes from a flip; −1 if none may.
 
-    Statement.   b = ⌊(k − 2d − 1)/2⌋: if at most b of k are wrong or silent, ⌈(n₁ − n₂)/2⌉ − 1 ≥ d and the right class
-                 wins, with any number of classes.
+    Parameters
+    ----------
+    teachers
+        The number k of teachers.
+    distance
+        The distance d from a flip, in votes.
+
+    Returns
+    -------
+    int
+        The number b of teachers; −1 if none may be wrong.
+
+    Notes
+    -----
+    Statement. b = ⌊(k − 2d − 1)/2⌋: if at most b of k are wrong or silent, ⌈(n₁ − n₂)/2⌉ − 1 ≥ d and the right class
+    wins, with any number of classes.
+
     Assumptions. teachers ≥ 1, distance ≥ 0 (checked).
-    Direction.   Exact.
-    Reference.   docs/proofs/learnability.md.
+
+    Direction. Exact.
+
+    References
+    ----------
+    docs/proofs/learnability.md.
     """
     k = _teachers(teachers)
     d = validate.whole("distance", distance, at_least=0, remedy="give the votes to flip")
@@ -134,10 +284,33 @@ def tolerated_votes(teachers: int, *, distance: int) -> int:
 def stable_release_distance(*, scale: float, threshold: int, queries: int, failure_probability: float) -> int:
     r"""The least distance d such that Algorithm 1 answers all of m queries at least d votes from a flip.
 
-    Statement.   P(any is refused) ≤ m b^(d−w)/(1 + b) ≤ failure_probability, b = exp(−1/s), d > w.
+    Parameters
+    ----------
+    scale
+        The scale s of the noise on each distance.
+    threshold
+        The threshold w, in whole votes.
+    queries
+        The number m of queries.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    int
+        The distance d, in votes.
+
+    Notes
+    -----
+    Statement. P(any is refused) ≤ m b^(d−w)/(1 + b) ≤ failure_probability, b = exp(−1/s), d > w.
+
     Assumptions. Discrete Laplace noise of scale s on every distance (caller); the rest checked.
-    Direction.   An upper bound, by a union over queries.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Theorem 2.5; docs/proofs/learnability.md.
+
+    Direction. An upper bound, by a union over queries.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Theorem 2.5; docs/proofs/learnability.md.
     """
     s = validate.number("scale", scale, at_least=1e-4, at_most=2.0**40, remedy="give the scale of the noise, e.g. 10")
     w = validate.whole("threshold", threshold, at_least=0, remedy="give the threshold as a whole number of votes")
@@ -150,10 +323,33 @@ def stable_release_distance(*, scale: float, threshold: int, queries: int, failu
 def gnmax_distance(*, sigma: float, classes: int, queries: int, failure_probability: float) -> int:
     r"""The least distance d such that GNMax names the winner of all of m queries at least d votes from a flip.
 
-    Statement.   P(any is named wrongly) ≤ m(C − 1) exp(−(2d + 1)²/(4σ²)) ≤ failure_probability.
+    Parameters
+    ----------
+    sigma
+        The standard deviation σ of the noise on each count.
+    classes
+        The number C of classes.
+    queries
+        The number m of queries.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    int
+        The distance d, in votes.
+
+    Notes
+    -----
+    Statement. P(any is named wrongly) ≤ m(C − 1) exp(−(2d + 1)²/(4σ²)) ≤ failure_probability.
+
     Assumptions. Independent discrete Gaussian noise of σ on each of C counts (caller); the rest checked.
-    Direction.   An upper bound, by a union over queries and classes.
-    Reference.   docs/proofs/learnability.md.
+
+    Direction. An upper bound, by a union over queries and classes.
+
+    References
+    ----------
+    docs/proofs/learnability.md.
     """
     sigma, c = _sigma(sigma), _classes(classes)
     m, beta = _queries(queries), _failure(failure_probability)
@@ -163,12 +359,33 @@ def gnmax_distance(*, sigma: float, classes: int, queries: int, failure_probabil
 
 @at_most
 def gnmax_test_margin(*, test_sigma: float, queries: int, failure_probability: float) -> int:
-    r"""By how many votes a largest count has to exceed the threshold for all of m such queries to pass the test.
+    r"""The margin in votes by which largest counts must exceed the threshold for all of m queries to pass the test.
 
-    Statement.   P(any fails) ≤ m exp(−g²/(2σ₁²)) ≤ failure_probability.
+    Parameters
+    ----------
+    test_sigma
+        The standard deviation σ₁ of the noise on the largest count.
+    queries
+        The number m of queries.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    int
+        The margin g, in votes.
+
+    Notes
+    -----
+    Statement. P(any fails) ≤ m exp(−g²/(2σ₁²)) ≤ failure_probability.
+
     Assumptions. Discrete Gaussian noise of σ₁ on each largest count (caller); the rest checked.
-    Direction.   An upper bound, by a union over queries.
-    Reference.   docs/proofs/learnability.md.
+
+    Direction. An upper bound, by a union over queries.
+
+    References
+    ----------
+    docs/proofs/learnability.md.
     """
     sigma, m, beta = _sigma(test_sigma, "test_sigma"), _queries(queries), _failure(failure_probability)
     return math.ceil(up(sigma * math.sqrt(2 * math.log(m / beta)), relative=8 * LIBRARY))
@@ -178,10 +395,31 @@ def gnmax_test_margin(*, test_sigma: float, queries: int, failure_probability: f
 def printed_refusals(error: float, *, queries: int, failure_probability: float) -> int:
     r"""The cutoff T of Theorem 3.2.
 
-    Statement.   T = ⌈3((γ + α)m + √((γ + α)m ln(m/β)/2))⌉.
+    Parameters
+    ----------
+    error
+        The sum γ + α of the best error and the excess.
+    queries
+        The number m of queries.
+    failure_probability
+        The chance β with which the claim may fail.
+
+    Returns
+    -------
+    int
+        The cutoff T.
+
+    Notes
+    -----
+    Statement. T = ⌈3((γ + α)m + √((γ + α)m ln(m/β)/2))⌉.
+
     Assumptions. error = γ + α in [0, 1] (checked).
-    Direction.   As printed, rounded up. Its Chernoff step does not hold; whether T suffices, `hard_queries` says.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Theorem 3.2.
+
+    Direction. As printed, rounded up. Its Chernoff step does not hold; `hard_queries` tells whether T suffices.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Theorem 3.2.
     """
     e, m, beta = _error(error), _queries(queries), _failure(failure_probability)
     return max(1, math.ceil(up(3 * (e * m + math.sqrt(e * m * math.log(m / beta) / 2)), relative=8 * LIBRARY)))
@@ -191,10 +429,30 @@ def printed_refusals(error: float, *, queries: int, failure_probability: float) 
 def printed_answer_error(excess: float, *, best_error: float = 0.0) -> float:
     r"""The error of one private answer by Claim 4.1.
 
-    Statement.   err(h_priv) ≤ 7α + 3γ.
+    Parameters
+    ----------
+    excess
+        The excess error α.
+    best_error
+        The error γ of the best classifier of the class.
+
+    Returns
+    -------
+    float
+        The error of one answer.
+
+    Notes
+    -----
+    Statement. err(h_priv) ≤ 7α + 3γ.
+
     Assumptions. Θ is an (α, β/k, n/k)-learner, β ≤ α, m ≥ 4 ln(1/(αβ))/α (caller).
-    Direction.   As printed, rounded up, at most 1. Its proof slips; the claim holds, with 3α + 3γ (`hard_share`).
-    Reference.   Bassily, Thakkar and Thakurta 2018, Claim 4.1.
+
+    Direction. As printed, rounded up, at most 1. The printed proof has a gap; the claim holds, even with 3α + 3γ
+    (`hard_share`).
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Claim 4.1.
     """
     alpha, gamma = _error(excess, "excess"), _best(best_error)
     return min(1.0, up(7 * alpha + 3 * gamma, relative=LIBRARY))
@@ -204,11 +462,30 @@ def printed_answer_error(excess: float, *, best_error: float = 0.0) -> float:
 def printed_student_error(excess: float, *, best_error: float = 0.0) -> float:
     r"""The error of the student by Theorems 4.2 and 4.3, with the constants of their proof.
 
-    Statement.   err(ĥ) ≤ 15α + 7γ.
+    Parameters
+    ----------
+    excess
+        The excess error α.
+    best_error
+        The error γ of the best classifier of the class.
+
+    Returns
+    -------
+    float
+        The error of the student.
+
+    Notes
+    -----
+    Statement. err(ĥ) ≤ 15α + 7γ.
+
     Assumptions. Those of Claim 4.1, Θ an (α, β, m)-learner, and labels independent given the teachers (caller).
-    Direction.   As proven there, rounded up, at most 1; γ's constant is not printed. `student_error` needs no
-                 independence.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Theorems 4.2 and 4.3.
+
+    Direction. As proven there, rounded up, at most 1; γ's constant is not printed. `student_error` does not need the
+    independence.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Theorems 4.2 and 4.3.
     """
     alpha, gamma = _error(excess, "excess"), _best(best_error)
     return min(1.0, up(15 * alpha + 7 * gamma, relative=LIBRARY))
@@ -226,10 +503,37 @@ def printed_records(
 ) -> int:
     r"""The private records of Theorems 4.2 and 4.3, for a student whose error is `printed_student_error`.
 
-    Statement.   n = k·s, m = s_agnostic(α, β), T, λ and k as printed at m, s = s(α, β/k), s of `sufficient_records`.
+    Parameters
+    ----------
+    excess
+        The excess error α.
+    vc_dimension
+        The VC dimension V of the class.
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    failure_probability
+        The chance β with which the claim may fail.
+    best_error
+        The error γ of the best classifier of the class.
+
+    Returns
+    -------
+    int
+        The number n of private records.
+
+    Notes
+    -----
+    Statement. n = k·s, m = s_agnostic(α, β), T, λ and k as printed at m, s = s(α, β/k), s of `sufficient_records`.
+
     Assumptions. Those of `sufficient_records` and `printed_student_error` (caller); excess < 1/3 (checked).
-    Direction.   With the printed constants, rounded up: Õ(V^(3/2)/(εα^(3/2))), or α^(5/2) if γ > 0.
-    Reference.   Bassily, Thakkar and Thakurta 2018, Theorems 4.2 and 4.3; docs/proofs/learnability.md.
+
+    Direction. With the printed constants, rounded up: Õ(V^(3/2)/(εα^(3/2))), or α^(5/2) if γ > 0.
+
+    References
+    ----------
+    Bassily, Thakkar and Thakurta 2018, Theorems 4.2 and 4.3; docs/proofs/learnability.md.
     """
     alpha = validate.number("excess", excess, above=0, below=1 / 3, remedy="give the error that is allowed, e.g. 0.05")
     v, beta, gamma = _dimension(vc_dimension), _failure(failure_probability), _best(best_error)
@@ -244,15 +548,39 @@ def printed_records(
 def student_error(
     queries: int, *, wrong_labels: int, vc_dimension: int, failure_probability: float, best_error: float = 0.0
 ) -> float:
-    r"""The error of a student that minimises errors on m labels, of which a few are wrong or made up.
+    r"""The error of a student that minimises errors on m labels, of which some may be wrong.
 
-    Statement.   γ + α(m) + 2B/m, α(m) of `agnostic_excess`; if γ = 0 also r + 2√(rA) + 4A, r = 2B/m,
-                 A = (ln Π(2m) + ln(4/β))/m; if B = 0 too, `realizable_error`.
+    Parameters
+    ----------
+    queries
+        The number m of labelled queries.
+    wrong_labels
+        The number B of labels that may be wrong.
+    vc_dimension
+        The VC dimension V of the class.
+    failure_probability
+        The chance β with which the claim may fail.
+    best_error
+        The error γ of the best classifier of the class.
+
+    Returns
+    -------
+    float
+        An upper bound on the student's error.
+
+    Notes
+    -----
+    Statement. γ + α(m) + 2B/m, α(m) of `agnostic_excess`; if γ = 0 also r + 2√(rA) + 4A, r = 2B/m, A = (ln Π(2m) +
+    ln(4/β))/m; if B = 0 too, `realizable_error`.
+
     Assumptions. m independent queries; labels equal to the true ones but for B of them, chosen by anyone; the student
-                 minimises errors on the labels given, over a class of VC dimension V and least error γ (caller).
-    Direction.   An upper bound, the least of those that apply, rounded up, at most 1.
-    Reference.   Boucheron, Bousquet and Lugosi 2005, doi:10.1051/ps:2005018, Corollary 5.2;
-                 docs/proofs/learnability.md.
+    minimises errors on the labels given, over a class of VC dimension V and least error γ (caller).
+
+    Direction. An upper bound, the least of those that apply, rounded up, at most 1.
+
+    References
+    ----------
+    Boucheron, Bousquet and Lugosi 2005, doi:10.1051/ps:2005018, Corollary 5.2; docs/proofs/learnability.md.
     """
     m, v, beta, gamma = _queries(queries), _dimension(vc_dimension), _failure(failure_probability), _best(best_error)
     wrong = validate.whole("wrong_labels", wrong_labels, at_least=0, remedy="count the labels that may be wrong")

@@ -2,8 +2,8 @@
 
 For test points θ + ε_i with features shifted by z_i, and *any* coefficients c, the variance of an unbiased estimate of
 one coordinate is at least (Σ c_i (ε_i)_k)² / (cᵀBc), B_ij = exp(⟨z_i, z_j⟩) − 1 for whitened shifts
-(docs/proofs/multipoint.md). The coefficients come from a regularised solve and may be as wrong as they like: the
-quotient is then evaluated, with every rounding error bounded and paid for.
+(docs/proofs/multipoint.md). The coefficients come from a regularised solve and need not be accurate, as
+any coefficients give a valid bound. The quotient is evaluated with every rounding error bounded and accounted for.
 """
 
 from __future__ import annotations
@@ -27,14 +27,39 @@ def multipoint_variance(
 ) -> Tensor:
     r"""Least variance of an unbiased estimate of each of m coordinates, from m test points, for b inputs at once.
 
-    Statement.   Var_k ≥ (cᵀh)²/(cᵀBc) for any c, where h_i is the change of coordinate k at test point i. Here test
-                 point i changes coordinate i by `step` and the others by nothing, up to input_error.
-    Assumptions. Unbiased at all test points (caller); shifts are whitened by Gaussian noise (caller) and each lies
-                 within feature_error of the true one in norm (caller); float64 (checked by the door).
-    Direction.   Rounded down; the errors of the shifts, of the inputs and of every sum are bounded and paid for.
-    Reference.   Barankin 1949; McAulay and Seidman 1969; docs/proofs/multipoint.md.
+    Parameters
+    ----------
+    shifts
+        The whitened shift of the features at each test point, of shape (b, m, n).
+    step
+        The change h of its coordinate at each test point, of shape (b,).
+    feature_error
+        How far, in norm, each true shift may lie from the one given, of shape (b,).
+    input_error
+        How far each true change of an input may lie from the one stated, of shape (b,).
+    regularisation
+        What is added to the diagonal of B, relative to the mean of the diagonal, to solve for the coefficients; any
+        value gives a valid bound.
 
-    Shapes: shifts (b, m, n); step, feature_error and input_error (b,); the result (b, m).
+    Returns
+    -------
+    Tensor
+        A lower bound on the variance for each coordinate, of shape (b, m).
+
+    Notes
+    -----
+    Statement. The multi-point Hammersley–Chapman–Robbins bound: Var_k ≥ (cᵀh)²/(cᵀBc) for any c, where h_i is the
+    change of coordinate k at test point i. Here test point i changes coordinate i by `step` and the others by nothing,
+    up to input_error.
+
+    Assumptions. Unbiased at all test points (caller); shifts are whitened by Gaussian noise (caller) and each lies
+    within feature_error of the true one in norm (caller); float64 (checked by the public functions).
+
+    Direction. Rounded down; the errors of the shifts, of the inputs and of every sum are bounded and accounted for.
+
+    References
+    ----------
+    Barankin 1949; McAulay and Seidman 1969; docs/proofs/multipoint.md.
     """
     errors = (feature_error, input_error)
     return _variance((shifts,), step=step, errors=errors, regularisation=regularisation)
@@ -52,21 +77,47 @@ def two_sided_variance(
 ) -> Tensor:
     r"""Least variance of an unbiased estimate of each of m coordinates, from 2m test points, for b inputs at once.
 
-    Statement.   As `multipoint_variance`, with two test points for each coordinate, which change it by `step` and by
-                 −`step`, and coefficients c for the first ones, −c for the others: what is even in the step, most of
-                 the model's curvature, falls out of the denominator.
-    Assumptions. Those of `multipoint_variance`.
-    Direction.   Rounded down, as there.
-    Reference.   Barankin 1949; McAulay and Seidman 1969; docs/proofs/multipoint.md.
+    Parameters
+    ----------
+    forwards
+        The whitened shifts at the test points that add `step`, of shape (b, m, n).
+    backwards
+        The whitened shifts at the test points that subtract `step`, of shape (b, m, n).
+    step
+        The change h of its coordinate at each test point, of shape (b,).
+    feature_error
+        How far, in norm, each true shift may lie from the one given, of shape (b,).
+    input_error
+        How far each true change of an input may lie from the one stated, of shape (b,).
+    regularisation
+        What is added to the diagonal of B, relative to the mean of the diagonal, to solve for the coefficients; any
+        value gives a valid bound.
 
-    Shapes: those of `multipoint_variance`.
+    Returns
+    -------
+    Tensor
+        A lower bound on the variance for each coordinate, of shape (b, m).
+
+    Notes
+    -----
+    Statement. The multi-point Hammersley–Chapman–Robbins bound, as `multipoint_variance`, with two test points for each
+    coordinate, which change it by `step` and by −`step`, and coefficients c for the first ones, −c for the others: what
+    is even in the step, most of the model's curvature, falls out of the denominator.
+
+    Assumptions. Those of `multipoint_variance`.
+
+    Direction. Rounded down, as there.
+
+    References
+    ----------
+    Barankin 1949; McAulay and Seidman 1969; docs/proofs/multipoint.md.
     """
     errors = (feature_error, input_error)
     return _variance((forwards, backwards), step=step, errors=errors, regularisation=regularisation)
 
 
 def _variance(sides: Sequence[Tensor], *, step: Tensor, errors: tuple[Tensor, Tensor], regularisation: float) -> Tensor:
-    """Of test points on one side of the input, or on both with opposite coefficients."""
+    """The bound from test points on one side of the input, or on both with opposite coefficients."""
     feature_error, input_error = errors
     _, m, n = sides[0].shape  # all features, so that the errors paid for do not depend on the batch
     points = len(sides) * m
@@ -107,7 +158,7 @@ def _variance(sides: Sequence[Tensor], *, step: Tensor, errors: tuple[Tensor, Te
 
 
 def _moving(sides: Sequence[Tensor]) -> list[Tensor]:
-    """The features that some test point moves: those at rest, most of them behind a ReLU, would add zeros to sums."""
+    """Keep the features that some test point moves: the others, common behind a ReLU, would add zeros to sums."""
     moving = torch.stack([side.any(dim=1).any(dim=0) for side in sides]).any(dim=0)
     return list(sides) if bool(moving.all()) else [side[:, :, moving] for side in sides]
 
@@ -137,7 +188,7 @@ def _rest(products: Tensor) -> Tensor:
 
 
 def _coefficients(kernel: Tensor, usable: Tensor, regularisation: float) -> Tensor:
-    """Row k: about (B + τI)⁻¹ e_k over the usable points. Any coefficients are valid, good ones make a large bound."""
+    """Row k: about (B + τI)⁻¹ e_k over the usable points. Any coefficients are valid; good ones give a large bound."""
     scale = torch.diagonal(kernel, dim1=1, dim2=2).mean(dim=1).clamp(min=1e-300)
     ridge = torch.full_like(scale, regularisation)
     factor, failed = torch.linalg.cholesky_ex(_ridged(kernel, ridge * scale))
@@ -192,7 +243,7 @@ def _quadratic(vectors: Tensor, matrix: Tensor, *, block: int = _BLOCK) -> Tenso
 
 
 def _inverse(factor: Tensor, *, block: int = _BLOCK) -> Tensor:
-    """(LLᵀ)⁻¹ from a lower triangular L, by the inverses of its leading part and of what that leaves (Schur)."""
+    """(LLᵀ)⁻¹ from a lower triangular L, by the inverses of its leading block and of the Schur complement."""
     m = factor.shape[-1]
     if m <= block:
         return torch.cholesky_inverse(factor)

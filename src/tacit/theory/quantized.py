@@ -1,7 +1,7 @@
 """How far apart two rounded releases lie: features plus noise, each rounded to the nearest multiple of a step.
 
-What is released is the number of a bin; its chances are differences of distribution functions
-(docs/proofs/quantized.md). All lengths inside are in units of the noise's size.
+The release is the index of a bin, whose chances are differences of distribution functions. All lengths inside are in
+units of the noise's size. Proofs: docs/proofs/quantized.md.
 """
 
 from __future__ import annotations
@@ -36,16 +36,43 @@ _MASS = 1e-12
 def quantized_chi_square(
     features: ArrayLike, shift: ArrayLike, *, kind: str, size: float, step: float, error: ArrayLike = 0.0
 ) -> _Array:
-    r"""The chi-square divergence between two rounded releases; one release a row of features and of their shifts.
+    r"""The chi-square divergence between two rounded releases; one row of features and of shifts per release.
 
-    Statement.   1 + χ² = Π Σ_k q_k²/p_k over the features, p_k and q_k the chances of bin k, [(k − ½)s, (k + ½)s],
-                 before and after the shift. No larger than without rounding.
+    Parameters
+    ----------
+    features
+        The features, one row for each release.
+    shift
+        How far each feature moves: one row for each release.
+    kind
+        The noise: "gaussian", "laplace" or "uniform".
+    size
+        The size of the noise: its standard deviation σ, scale b or width w.
+    step
+        The step s to whose multiples releases are rounded.
+    error
+        How far each true feature and shift may lie from the one given.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on χ² for each row.
+
+    Notes
+    -----
+    Statement. 1 + χ² = Π Σ_k q_k²/p_k over the features, p_k and q_k the chances of bin k, [(k − ½)s, (k + ½)s], before
+    and after the shift. No larger than without rounding.
+
     Assumptions. Independent noise of the kind and size (σ, b or w) in every feature, rounded to the nearest multiple of
-                 the step s (caller); features and shift each lie within error of the true ones, feature by feature
-                 (caller); finite numbers, size > 0, step > 0, error ≥ 0 (checked).
-    Direction.   An upper bound, rounded up, over all true features and shifts within the error; exact up to rounding
-                 where there is no error and a feature needs at most 128 bins. Else that feature counts as unrounded.
-    Reference.   docs/proofs/quantized.md.
+    the step s (caller); features and shift each lie within error of the true ones, feature by feature (caller); finite
+    numbers, size > 0, step > 0, error ≥ 0 (checked).
+
+    Direction. An upper bound, rounded up, over all true features and shifts within the error; exact up to rounding
+    where there is no error and a feature needs at most 128 bins. Otherwise the feature is treated as unrounded.
+
+    References
+    ----------
+    docs/proofs/quantized.md.
     """
     task = _Task.opened(features, shift, kind, size, step, error)
     chi_square = np.minimum(_unrounded(task.kind, task.longest).chi_square, task.binned().chi_square)
@@ -58,14 +85,41 @@ def quantized_chi_square(
 def quantized_total_variation(
     features: ArrayLike, shift: ArrayLike, *, kind: str, size: float, step: float, error: ArrayLike = 0.0
 ) -> _Array:
-    r"""An upper bound on the total variation between two rounded releases; one release a row.
+    r"""An upper bound on the total variation between two rounded releases; one row per release.
 
-    Statement.   TV ≤ min(1 − Π (1 − ½ Σ_k |q_k − p_k|), √(1 − A²)), A = Π Σ_k √(p_k q_k) over the features, with the
-                 chances of `quantized_chi_square`; the first is exact for one feature. No larger than without rounding.
+    Parameters
+    ----------
+    features
+        The features, one row for each release.
+    shift
+        How far each feature moves: one row for each release.
+    kind
+        The noise: "gaussian", "laplace" or "uniform".
+    size
+        The size of the noise: its standard deviation σ, scale b or width w.
+    step
+        The step s to whose multiples releases are rounded.
+    error
+        How far each true feature and shift may lie from the one given.
+
+    Returns
+    -------
+    ndarray
+        An upper bound on TV for each row.
+
+    Notes
+    -----
+    Statement. TV ≤ min(1 − Π (1 − ½ Σ_k |q_k − p_k|), √(1 − A²)), A = Π Σ_k √(p_k q_k) over the features, with the
+    chances of `quantized_chi_square`; the first is exact for one feature. No larger than without rounding.
+
     Assumptions. Those of `quantized_chi_square`.
-    Direction.   An upper bound, rounded up, over all true features and shifts within the error, at most 1; a feature
-                 that needs more than 128 bins counts as unrounded.
-    Reference.   docs/proofs/quantized.md.
+
+    Direction. An upper bound, rounded up, over all true features and shifts within the error, at most 1; a feature that
+    needs more than 128 bins is treated as unrounded.
+
+    References
+    ----------
+    docs/proofs/quantized.md.
     """
     task = _Task.opened(features, shift, kind, size, step, error)
     unrounded, binned = _unrounded(task.kind, task.longest), task.binned()
@@ -86,7 +140,7 @@ def quantized_total_variation(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Divergences:
-    """Of every feature by itself, rounded up; `hellinger` is 1 − Σ √(pq)."""
+    """The divergences of each feature by itself, rounded up; `hellinger` is 1 − Σ √(pq)."""
 
     chi_square: _Array
     variation: _Array
@@ -95,7 +149,7 @@ class _Divergences:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Task:
-    """Features, less whole steps, and their shifts, in units of the noise's size; each may be off by `slack`."""
+    """Features modulo the step, and their shifts, in units of the noise's size; each may be off by `slack`."""
 
     kind: str
     step: float
@@ -110,8 +164,8 @@ class _Task:
         kind = validate.choice("kind", kind, KINDS, remedy="use gaussian")
         b = validate.number("size", size, above=0, remedy="give the size of the noise: σ, b or w")
         s = validate.number("step", step, above=0, remedy="give the step to which the release is rounded")
-        a = np.atleast_1d(validate.array("features", features, remedy="pass the features, one release a row"))
-        z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one release a row"))
+        a = np.atleast_1d(validate.array("features", features, remedy="pass the features, one row per release"))
+        z = np.atleast_1d(validate.array("shift", shift, remedy="pass the features' shift, one row per release"))
         e = validate.array("error", error, at_least=0, remedy="pass 0, or a number for each row")
         try:
             if a.shape[-1] != z.shape[-1]:
@@ -180,7 +234,7 @@ def _unrounded(kind: str, z: _Array) -> _Divergences:
 
 
 def _window(kind: str, z: _Array, e: _Array) -> tuple[_Array, _Array]:
-    """Between which places, seen from the features, bins are looked at one by one."""
+    """The interval, relative to the features, in which bins are summed one by one."""
     if kind == "gaussian":
         # Beyond, exp(d²)Φ̄(T − 2z) and Φ̄(T) lie below 1e-24.
         far = np.sqrt(2 * (np.abs(z) + e) ** 2 + 112) + 3 * e
@@ -209,14 +263,14 @@ def _of_bins(
 
 
 def _chances(kind: str, distance: _Array, slack: _Array, step: float) -> tuple[_Array, _Array]:
-    """The least and the greatest chance of a bin whose centre lies that far away: both fall with the distance."""
+    """The least and the greatest chance of a bin whose centre is `distance` away; both fall with the distance."""
     least, its_error = _chance(kind, distance + slack, step)
     greatest, error = _chance(kind, np.maximum(distance - slack, 0.0), step)
     return np.maximum(least - its_error, 0.0), greatest + error
 
 
 def _chance(kind: str, distance: _Array, step: float) -> tuple[_Array, _Array]:
-    """The chance of a bin, and its error: no difference of numbers near one another that are not small."""
+    """The chance of a bin and its error, computed without cancellation."""
     x, y = distance - step / 2, distance + step / 2
     if kind == "gaussian":
         r = math.sqrt(0.5)
@@ -233,7 +287,7 @@ def _chance(kind: str, distance: _Array, step: float) -> tuple[_Array, _Array]:
 
 
 def _tails(kind: str, ends: tuple[_Array, _Array], z: _Array, e: _Array) -> tuple[_Array, _Array, _Array]:
-    """What the bins outside the window add at most, on both sides together."""
+    """The most that the bins outside the window add, on both sides together."""
     chi_square, variation, hellinger = np.zeros_like(z), np.zeros_like(z), np.zeros_like(z)
     if kind == "uniform":  # its window holds all of it
         return chi_square, variation, hellinger

@@ -1,4 +1,4 @@
-"""What was found in a table: its certificate, those of its slices, and what attacks reached."""
+"""What an audit finds in a table: its certificate, those of its slices, and what attacks reached."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ...core.errors import InputError
 from ..attempt import Attempt
 from ..certificate import Certificate
-from ..certifying import certify_tally
+from ..certifying import ContinuousOutputError, certify_tally
 from ..planning import rows_needed
 from ..slices import certify_tallies
 from ..tally import Tally
@@ -20,10 +20,10 @@ from .options import Task
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """The verdict on the whole table, with all that was tried on it, and the certificates of its slices."""
+    """The verdict on the whole table, the attacks on it, and the certificates of its slices."""
 
     audit: Audit
-    tried: tuple[Attempt, ...]
+    tried: tuple[Attempt, ...]  # the audit's attacks
     slices: dict[Any, Certificate]
     values: int  # different outputs, bins or cells that were seen
 
@@ -45,15 +45,15 @@ class Findings:
 
     @property
     def rows_needed(self) -> dict[float, int]:
-        """Below so many rows no table certifies the ceiling, by either half of the joint certificate or by v alone."""
+        """For some ceilings, the least number of rows with which any table certifies them."""
         allowed = self.audit.require_advantage
         losses = ("squared", "zero-one") if self.certificate.loss == "joint" else ("squared",)
-        needed = {}
+        share, needed = self.certificate.failure_probability / len(losses), {}
         for ceiling in sorted({0.02, 0.05, 0.1, 0.2} | ({allowed} if allowed else set())):
             either = []
             for loss in losses:
                 try:
-                    either.append(rows_needed(ceiling, delta=self.certificate.delta / len(losses), loss=loss, values=1))
+                    either.append(rows_needed(ceiling, failure_probability=share, loss=loss, values=1))
                 except InputError:  # out of reach
                     continue
             if either:
@@ -62,33 +62,39 @@ class Findings:
 
 
 def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Findings:
-    """Certify the table and its slices, and attack it where there are rows enough."""
+    """Certify the table and its slices, and attack it where it has enough rows."""
     advance("certifying")
     whole = table.whole
     options: dict[str, Any] = {
-        "delta": task.delta if task.slices is None else task.delta / 2,
+        "failure_probability": task.failure_probability if task.slices is None else task.failure_probability / 2,
         "lipschitz": task.lipschitz,
         "positive": _positive(task, whole),
         "name": task.name,
         "seed": task.seed,
     }
-    certificate = certify_tally(whole, method=task.method, **options)
+    whole.check_noise(noise="--noise")
+    try:
+        certificate = certify_tally(whole, method=task.method, **options)
+    except ContinuousOutputError:  # it can still be attacked
+        certificate = certify_tally(whole, method="continuous", **options)
     slices = {}
     if task.slices is not None:
         slices = certify_tallies(table.tallies, method=certificate.method, **options)
     if task.attack_rows:
         advance("attacking")
-    tried = attacked(certificate, table.sample, delta=task.delta, noise=task.noise, seed=task.seed)
+    tried = attacked(
+        certificate, table.sample, failure_probability=task.failure_probability, noise=task.noise, seed=task.seed
+    )
     verdict = Audit(
         certificate=certificate,
-        attacks=tuple(attempt.attack for attempt in tried),
+        attacks=tried,
         require_advantage=task.require_advantage,
     )
     return Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols)
 
 
 def _positive(task: Task, tally: Tally) -> Any:
-    """The secret that the command line calls positive, as the table has it."""
+    """The value of the secret that `--positive` names, as the table has it."""
     if task.positive is None:
         return None
     for label in tally.labels:
@@ -109,7 +115,7 @@ def _positive(task: Task, tally: Tally) -> Any:
 
 
 def _number(text: str) -> float | None:
-    """Whole numbers stay whole: beyond 2**53 floats would merge them."""
+    """A number from its text; whole numbers stay whole, as floats would merge those beyond 2**53."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -1,7 +1,7 @@
-"""What is kept of the table: counts of all its rows, and a random part of them that fits into memory.
+"""Read the table: counts of all its rows, and a random sample of them that fits into memory.
 
-The file is read once, part by part. A CSV file is read twice, to see which columns are quoted throughout; before that
-its rows are counted where bins depend on their number.
+The file is read once, part by part; a CSV file twice, to see which columns are quoted throughout. Where bins or noise
+depend on the number of rows, these are counted first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "num
 
 @dataclass(kw_only=True)
 class Read:
-    """What was kept of the table: counts of all rows by slice, and a random part of the rows."""
+    """What is kept of the table: counts of all rows by slice, a random sample, and the type of each output."""
 
     tallies: dict[Any, Tally]
     sample: Sample
@@ -34,7 +34,7 @@ class Read:
 
     @property
     def rows(self) -> int:
-        """Of the whole table."""
+        """Rows of the whole table."""
         return sum(sum(tally.rows) for tally in self.tallies.values())
 
     @property
@@ -50,7 +50,7 @@ class Read:
 
 
 def read(task: Task, advance: Callable[[str], None]) -> Read:
-    """Count and sample the table, part by part; what cannot be audited is refused as soon as it is seen."""
+    """Count and sample the table, part by part; refuse what cannot be audited as soon as it is seen."""
     kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=())
     rows_expected = 0
     if task.lipschitz is not None or task.noise_added is not None:
@@ -107,12 +107,12 @@ def _check_size(task: Task, kept: Read) -> None:
             f"column {task.slices!r}",
             f"{len(kept.tallies)} values or more",
             requirement=f"must take {_MOST_SLICES} values or fewer",
-            remedy="group them: each slice pays with δ",
+            remedy="group them: all slices share one failure probability",
         )
     if sum(tally.symbols for tally in kept.tallies.values()) > _MOST_VALUES:
         raise NoTheoremError(
-            f"{task.name} must take {_MOST_VALUES} different values or fewer, got more; release it with noise and "
-            "say --noise, round it before release, or audit fewer rows"
+            f"{task.name} must take {_MOST_VALUES} different values or fewer, got more; release it with Gaussian noise "
+            "and give --noise, round it before release, or audit fewer rows"
         )
 
 

@@ -1,4 +1,4 @@
-"""What to audit: the options of the command line, and which of them go together."""
+"""The task of `tacit audit`: its options, and which of them go together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..tally import Tally
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to audit; the fields are the options of the command line. Pictures are for a page, and take a second."""
+    """What to audit; the fields are the options of the command line, and whether to draw pictures for a page."""
 
     table: Path
     secret: str
@@ -24,7 +24,7 @@ class Task:
     lipschitz: float | None
     positive: str | None
     slices: str | None
-    delta: float
+    failure_probability: float
     require_advantage: float | None
     attack_rows: int
     seed: int
@@ -32,27 +32,27 @@ class Task:
 
     @property
     def method(self) -> str:
-        """Of the certificate; "auto" where nothing is assumed."""
+        """The certificate's method; "auto" where nothing is assumed."""
         return "monotone" if self.monotone else "auto" if self.lipschitz is None else "lipschitz"
 
     @property
     def of_numbers(self) -> bool:
-        """Whether the outputs are numbers; else each is a symbol, as it stands in the table."""
+        """Whether the outputs are read as numbers; else each is a symbol, spelled as in the table."""
         return self.noise is not None or self.noise_added is not None or self.method != "auto"
 
     def tally(self, rows: int) -> Tally:
-        """An empty one, for a table of so many rows."""
+        """An empty tally for a table with this number of rows."""
         if self.noise_added is not None:
             return Tally(noise_added=self.noise_added, rows=rows)
         return Tally(noise=self.noise, width=self.width(rows))
 
     def width(self, rows: int) -> float | None:
-        """Of the bins for a Lipschitz posterior, by the number of rows alone."""
+        """The width of the bins for a Lipschitz posterior, which depends on the number of rows alone."""
         return None if self.lipschitz is None else bin_width(self.lipschitz, rows=rows)
 
     @property
     def columns(self) -> list[str]:
-        """All columns that are read of the table, the secret first."""
+        """All columns that are read, the secret first."""
         return [self.secret, *self.outputs, *([self.slices] if self.slices is not None else [])]
 
     @property
@@ -62,8 +62,10 @@ class Task:
 
 
 def check(task: Task) -> None:
-    """Refuses options that no audit can have, before anything is read."""
-    validate.probability("--delta", task.delta, remedy="use a small probability such as 0.05")
+    """Refuse options that are out of range or do not go together, before anything is read."""
+    validate.probability(
+        "--failure-probability", task.failure_probability, remedy="use a small probability such as 0.05"
+    )
     if task.noise is not None:
         validate.number("--noise", task.noise, above=0, remedy="leave it out where no noise is added")
     if task.noise_added is not None:
@@ -73,10 +75,12 @@ def check(task: Task) -> None:
                 "--noise-added",
                 task.noise_added,
                 requirement="must come without --noise, --monotone and --lipschitz",
-                remedy="use --noise where it comes on top of the column, --noise-added where the column holds it",
+                remedy="use --noise for noise that is added at release, --noise-added for noise that the column holds",
             )
     if task.require_advantage is not None:
-        validate.number("--require-advantage", task.require_advantage, above=0, at_most=1, remedy="use 0.1, say")
+        validate.number(
+            "--require-advantage", task.require_advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1"
+        )
     validate.whole("--attack-rows", task.attack_rows, at_least=0, remedy="use 0 for no attacks")
     validate.whole("--seed", task.seed, at_least=0, remedy="use 0")
     if not task.outputs:
@@ -86,14 +90,14 @@ def check(task: Task) -> None:
             "--secret, --output and --slice",
             ", ".join(task.columns),
             requirement="must name different columns",
-            remedy="an output that is the secret tells everything; put what else is seen into --output",
+            remedy="name each column once",
         )
     if task.monotone and (task.noise is not None or len(task.outputs) > 1):
         raise InputError(
             "--monotone",
             ", ".join(task.outputs),
             requirement="must come with one output, and without --noise",
-            remedy="leave it out",
+            remedy="leave out --monotone, or the rest",
         )
     if task.lipschitz is not None:
         validate.number("--lipschitz", task.lipschitz, above=0, remedy="leave it out where nothing is known")
@@ -102,5 +106,5 @@ def check(task: Task) -> None:
                 "--lipschitz",
                 task.lipschitz,
                 requirement="must come without --noise and --monotone",
-                remedy="state one of them; noise needs no assumption",
+                remedy="keep one of them; --noise needs no assumption about the output",
             )

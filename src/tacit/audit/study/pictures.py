@@ -1,4 +1,4 @@
-"""The pictures of the report: where attacks have to stay, how they guess, and how the certificate falls with rows."""
+"""The pictures of the report: ROC curves, calibration, and the certificate against the number of rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.guarantee import safe_text
+from ...core.wording import safe_text
 from ...report import Figure, figures
 from ..attacks import LEAST_ROWS
 from ..attempt import Attempt
@@ -20,12 +20,12 @@ from .options import Task
 
 
 def pictures_of(task: Task, table: Read, found: Findings) -> tuple[Figure, ...]:
-    """All that fit what was found."""
+    """The pictures that fit what was found; no number of rows helps a continuous output."""
     guessing = [attempt for attempt in found.tried if attempt.calibration]
     return (
         _roc(found),
         *([_calibration(guessing[0], found.certificate)] if guessing else []),
-        _growth(task, table, found),
+        *([_growth(task, table, found)] if found.certificate.method != "continuous" else []),
     )
 
 
@@ -41,10 +41,10 @@ def _roc(found: Findings) -> Figure:
 
 def _calibration(best: Attempt, certificate: Certificate) -> Figure:
     return Figure(
-        title="Calibration of the posterior",
-        caption=f"The probability of {certificate.positive!r} that the {best.name} guesses, and how often that "
-        "was so among test rows with such guesses, both classes weighted alike. All at 0.5: nothing was learned. Bars: "
-        "limits that hold together.",
+        title="Calibration of the best attack's guesses",
+        caption=f"Across: the probability of {certificate.positive!r} that an attack ({best.name}) gives to test rows. "
+        f"Up: the share of them that is {certificate.positive!r}, both classes weighted alike. If all points "
+        "lie at 0.5, the attack learned nothing. The bars are confidence limits that hold together.",
         alternative="Guessed probabilities from "
         f"{best.calibration[0][0]:.3f} to {best.calibration[-1][0]:.3f}, with shares from "
         f"{best.calibration[0][1]:.3f} to {best.calibration[-1][1]:.3f}.",
@@ -53,10 +53,10 @@ def _calibration(best: Attempt, certificate: Certificate) -> Figure:
 
 
 def _growth(task: Task, table: Read, found: Findings) -> Figure:
-    """The certificate of parts of the sample and of the table, beside the least that any table gives."""
+    """The certificates of parts of the sample and of the table, beside the least that any table gives."""
     certificate = found.certificate
     options: dict[str, Any] = {
-        "delta": certificate.delta,
+        "failure_probability": certificate.failure_probability,
         "method": certificate.method,
         "lipschitz": task.lipschitz,
     }
@@ -72,16 +72,16 @@ def _growth(task: Task, table: Read, found: Findings) -> Figure:
     sizes = np.geomspace(min(100, points[0][0]), 10 * table.rows, 25).round().astype(int).tolist()
     least = [_least(size, task, certificate) for size in sizes]
     low = found.audit.low
-    levels = {f"the best attack has shown {safe_text(low, toward='down')}": low} if low > 0 else {}
+    levels = {f"reached by an attack: {safe_text(low, toward='down')}": low} if low > 0 else {}
     marked = {}
     if task.require_advantage is not None:
-        levels[f"allowed: {task.require_advantage:g}"] = task.require_advantage
+        levels[f"ceiling: {task.require_advantage:g}"] = task.require_advantage
         needed = found.rows_needed.get(task.require_advantage)
         marked = {f"{needed} rows, the least for {task.require_advantage:g}": needed} if needed else {}
     return Figure(
         title="The certificate against the number of rows",
-        caption="Dots: certificates of random parts of the table, each valid alone, and of the whole, the last "
-        "one. Line: what as many rows give where nothing leaks, half of each class.",
+        caption="Dots: certificates of random parts of the table, each valid by itself, and of the whole table (the "
+        "last one). Line: the certificate of as many rows, half of each class, where nothing leaks.",
         alternative=f"The certified advantage falls from {points[0][1]:.3f} with {points[0][0]} rows to "
         f"{certificate.advantage:.3f} with {table.rows}.",
         svg=figures.growth(points, list(zip(sizes, least, strict=True)), levels=levels, marked=marked),
@@ -89,8 +89,8 @@ def _growth(task: Task, table: Read, found: Findings) -> Figure:
 
 
 def _least(rows: int, task: Task, certificate: Certificate) -> float:
-    """The certificate of a table of so many rows whose output is constant."""
+    """The certified advantage of a table with this many rows whose output is constant."""
     half = max(1, rows // 2)
     tally = Tally(width=task.width(2 * half)).add([False, True], [0, 0], weights=[half, half])
     options: dict[str, Any] = {"method": task.method, "lipschitz": task.lipschitz}
-    return certify_tally(tally, delta=certificate.delta, **options).advantage
+    return certify_tally(tally, failure_probability=certificate.failure_probability, **options).advantage

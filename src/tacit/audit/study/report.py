@@ -1,15 +1,16 @@
-"""The report in words, tables and JSON."""
+"""The report: sentences, tables and JSON."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...core.guarantee import safe_text
+from ...core.wording import safe_text
 from ...report import Figure, Report, Table
-from ..attacks import FALSE_POSITIVE_RATES, LEAST_ROWS
+from ..attacks import LEAST_ROWS
 from ..attempt import Attempt
 from ..certificate import SCOPE, Certificate
 from ..curve import ImpliedByDP
+from ..measuring import FALSE_POSITIVE_RATES
 from .findings import Findings
 from .inputs import Read
 from .options import Task
@@ -18,7 +19,7 @@ _MOST_SHOWN = 40  # slices in the table; the JSON has all
 
 
 def page(task: Task, table: Read, found: Findings, pictures: tuple[Figure, ...]) -> Report:
-    """All that was found, beginning with the verdict."""
+    """The report of what was found, beginning with the verdict."""
     return Report(
         command="audit",
         title=f"What {task.name} of {task.table.name} tells about {task.secret}",
@@ -35,19 +36,19 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
     certificate, slices, failing = found.certificate, found.slices, found.failing
     sentences = [found.audit.verdict]
     if certificate.caution:
-        sentences.append(certificate.caution)
-    if slices:
+        sentences.append(_caution(task, table, found))
+    if slices and certificate.method != "continuous":
         worst = max(slices, key=lambda value: slices[value].advantage)
         limit = _up(slices[worst].advantage)
         reading = (
-            f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, nobody's advantage exceeds {limit}, all "
-            f"slices together except with probability {task.delta / 2:g}"
+            f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, nobody's advantage exceeds {limit} (all "
+            f"slices hold together except with probability {task.failure_probability / 2:g})"
         )
         said = f"{reading[:1].upper()}{reading[1:]}."
         if failing:
             said = f"Not proven in {len(failing)} of {len(slices)} slices: {reading}; "
-            said += f"{task.require_advantage:g} is allowed."
-        if failing and found.audit.met:  # what keeps the release back comes first
+            said += f"the ceiling is {task.require_advantage:g}."
+        if failing and found.audit.met:  # the reason not to release comes first
             whole = f"On the whole table: {found.audit.verdict[:1].lower()}{found.audit.verdict[1:]}"
             sentences = [said, whole, *sentences[1:]]
         else:
@@ -58,47 +59,59 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
     )
     sentences.append(_recognised(task, table, found))
     if not task.attack_rows:
-        sentences.append("No attacks were made, so nothing shows how tight the certificate is.")
+        sentences.append("No attacks were run, so nothing shows how tight the certificate is.")
     elif not found.tried:
-        sentences.append(f"No attacks were made: they need {LEAST_ROWS} rows of each class.")
+        sentences.append(f"No attacks were run: they need {LEAST_ROWS} rows of each class.")
     elif table.sample.rows < table.rows:
-        sentences.append(
-            f"The certificate counts all {table.rows} rows; attacks were made on {table.sample.rows} of them, drawn at "
-            "random."
-        )
+        certified = "" if certificate.method == "continuous" else f"The certificate uses all {table.rows} rows. "
+        sentences.append(f"{certified}The attacks use {table.sample.rows} of {table.rows} rows, drawn at random.")
     return (*sentences, *SCOPE)
+
+
+def _caution(task: Task, table: Read, found: Findings) -> str:
+    """The certificate's caution, with the options of the command line in place of the library's parameters."""
+    if found.certificate.method == "continuous":
+        return (
+            f"Nothing can be certified: {found.values} different values in {table.rows} rows make the output "
+            "continuous, and every valid limit is 1. To certify it, release it with Gaussian noise and give --noise, "
+            "round it before release, or state --monotone or --lipschitz."
+        )
+    return (
+        f"The table must hold the output before noise is added. Its numbers look as if they held noise of "
+        f"{task.noise!r} already: if they do, the certificate is false; give --noise-added instead of --noise."
+    )
 
 
 def _recognised(task: Task, table: Read, found: Findings) -> str:
     """How the output was read."""
     columns = ", ".join(f"{name!r} ({kind})" for name, kind in zip(task.outputs, table.kinds, strict=True))
     how = {
-        "noisy": "taken as free of noise in the table, and released with fresh Gaussian noise of standard deviation "
-        f"{task.noise or 0:g} on top",
-        "noise added": "taken as released, with Gaussian noise of standard deviation "
+        "noisy": "read as numbers without noise, to which fresh Gaussian noise of standard deviation "
+        f"{task.noise or 0:g} is added at release",
+        "noise added": "read as released, with Gaussian noise of standard deviation "
         f"{task.noise_added or 0:g} in it already",
-        "monotone": "taken, as you state, as a score with which the secret's probability only grows or only falls",
-        "lipschitz": "taken, as you state, as numbers with which the secret's mean, ±1 and with both values equally "
-        f"likely, changes by at most {task.lipschitz or 0:g} per unit: {found.values} bins were seen",
-        "discrete": f"taken as a category each: {found.values} different ones were seen",
+        "monotone": "read, as you state, as a score with which the secret's probability only grows or only falls",
+        "lipschitz": "read, as you state, as numbers with which the secret's mean, coded ±1 and with both values "
+        f"equally likely, changes by at most {task.lipschitz or 0:g} per unit; it was counted in {found.values} bins",
+        "discrete": f"read as categories; the table has {found.values} of them",
+        "continuous": f"read to the last digit: {found.values} different values were seen",
     }[found.certificate.method]
     return f"The output, column{'s' * (len(task.outputs) > 1)} {columns}, is {how}."
 
 
 def _tables(task: Task, found: Findings) -> tuple[Table, ...]:
-    made = [_readings(found.certificate, found.tried)]
-    if found.tried:
-        made.append(_attacks(found.tried))
-    if found.slices:
-        made.append(_slices(task, found.slices))
-    return (*made, _sizes_needed(found.rows_needed))
+    attacks = (_attacks(found.tried),) if found.tried else ()
+    if found.certificate.method == "continuous":
+        return attacks
+    slices = (_slices(task, found.slices),) if found.slices else ()
+    return (_readings(found.certificate), *attacks, *slices, _sizes_needed(found.rows_needed))
 
 
 def _up(value: float) -> str:
     return safe_text(value, toward="up")
 
 
-def _readings(certificate: Certificate, tried: tuple[Attempt, ...]) -> Table:
+def _readings(certificate: Certificate) -> Table:
     private = ImpliedByDP(epsilon=1.0)
     rows = [
         ("advantage (TPR − FPR)", _up(certificate.advantage), _up(private.advantage)),
@@ -112,12 +125,11 @@ def _readings(certificate: Certificate, tried: tuple[Attempt, ...]) -> Table:
     ]
     return Table(
         title="What nobody exceeds",
-        columns=("reading", "nobody exceeds", "ε = 1 would imply"),
+        columns=("reading", "nobody exceeds", "for comparison: ε = 1"),
         rows=tuple(rows),
-        note="Proven from this table, for the average record, all at once except with probability "
-        f"{certificate.delta:g}; beside it what differential privacy with ε = 1 and δ = 0 would imply, which this is "
-        "not. Proofs: tacit proof roc_upper auc_upper information_upper private_roc."
-        + (" How near attacks came, the next table says." if tried else ""),
+        note="Proven from this table, for the average record; all readings hold together except with probability "
+        f"{certificate.failure_probability:g}. For comparison: what differential privacy with ε = 1 and δ = 0 would "
+        "imply; this is no such guarantee. Proofs: tacit proof roc_upper auc_upper information_upper private_roc.",
     )
 
 
@@ -125,19 +137,20 @@ def _attacks(tried: tuple[Attempt, ...]) -> Table:
     rows = []
     for attempt in tried:
         value, low, _ = attempt.rates.advantage
-        cells = [attempt.method, f"{value:.4f}", safe_text(max(0.0, low), toward="down")]
+        cells = [attempt.learner, f"{value:.4f}", safe_text(max(0.0, low), toward="down")]
         for _, rates in attempt.at_rates[1:]:
             cells.append(f"{rates.true_positive_rate:.4f} at {100 * rates.false_positive_rate:.2f} %")
         rows.append((*cells, safe_text(attempt.epsilon, toward="down")))
     aims = [f"TPR, aim {100 * aim:g} % FPR" for aim in FALSE_POSITIVE_RATES[1:]]
-    chance = sum(1 - attempt.attack.confidence for attempt in tried)
+    chance = sum(attempt.failure_probability for attempt in tried)
     return Table(
         title="What attacks reached",
         columns=("attack", "advantage", "at least", *aims, "ε at least"),
         rows=tuple(rows),
-        note="On rows that the attack was neither fitted to nor chosen on. At least: a limit (Clopper–Pearson), all "
-        f"attacks together except with probability {chance:.2g}. After the TPR stands the FPR that was realised: ties "
-        "make it differ from the one aimed at. ε at least: no release with a smaller ε, at δ = 0, behaves like this.",
+        note="Measured on rows that the attack was neither fitted to nor chosen on. “At least” is a confidence limit "
+        f"(Clopper–Pearson); those of all attacks hold together except with probability {chance:.2g}. Beside each TPR "
+        "stands the FPR that was reached, which ties may move away from the aim. “ε at least”: no release with a "
+        "smaller ε, at δ = 0, can be attacked like this.",
     )
 
 
@@ -151,12 +164,15 @@ def _slices(task: Task, slices: dict[Any, Certificate]) -> Table:
         rows.append(tuple(cells))
     columns = (str(task.slices), "positives", "negatives", "advantage, at most")
     left = len(ordered) - len(rows)
+    one_class = any(one.method == "none" for one in slices.values())
     return Table(
         title=f"By {task.slices}",
         columns=columns if task.require_advantage is None else (*columns, "verdict"),
         rows=tuple(rows),
-        note=f"All slices together except with probability {task.delta / 2:g}; the other half of δ is the whole "
-        f"table's. A slice with one class alone bounds nothing.{f' {left} more are in the JSON.' if left else ''}",
+        note="All slices hold together except with probability "
+        f"{task.failure_probability / 2:g}, half of the failure probability; the other half is the whole table's."
+        + " For a slice with one class nothing is bounded." * one_class
+        + (f" The JSON has {left} more slices." if left else ""),
     )
 
 
@@ -165,8 +181,8 @@ def _sizes_needed(rows: dict[float, int]) -> Table:
         title="How many rows a ceiling takes",
         columns=("advantage, at most", "rows, at least"),
         rows=tuple((f"{ceiling:g}", str(needed)) for ceiling, needed in rows.items()),
-        note="Half of each class, and nothing leaking: with fewer rows no output can be certified to stay below. What "
-        "leaks, and outputs with many values, take more.",
+        note="With fewer rows nothing can be certified to stay below the ceiling, even where nothing leaks and both "
+        "classes have half of the rows. Outputs that leak or have many values take more.",
     )
 
 
@@ -180,7 +196,7 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
         "high": found.audit.high,
         "failure_probability": found.audit.failure_probability,
         "failure_probability_with_slices": min(
-            1.0, found.audit.failure_probability + sum(one.delta for one in found.slices.values())
+            1.0, found.audit.failure_probability + sum(one.failure_probability for one in found.slices.values())
         ),
         "rows": table.rows,
         "attack_rows": table.sample.rows,
@@ -188,7 +204,7 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
         "outputs": [{"column": name, "kind": kind} for name, kind in zip(task.outputs, table.kinds, strict=True)],
         "noise": task.noise,
         "noise_added": task.noise_added,
-        "caution": certificate.caution,
+        "caution": _caution(task, table, found) if certificate.caution else "",
         "lipschitz": task.lipschitz,
         "method": certificate.method,
         "readings": {
@@ -200,7 +216,7 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
         },
         "attacks": [
             {
-                "method": attempt.method,
+                "method": attempt.learner,
                 "advantage": list(attempt.rates.advantage),
                 "true_positive_rate": attempt.rates.true_positive_rate,
                 "false_positive_rate": attempt.rates.false_positive_rate,
@@ -223,7 +239,7 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
                 "positives": one.positives,
                 "negatives": one.negatives,
                 "advantage": one.advantage,
-                "failure_probability": one.delta,
+                "failure_probability": one.failure_probability,
             }
             for value, one in found.slices.items()
         ],

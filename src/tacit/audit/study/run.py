@@ -1,10 +1,11 @@
-"""From a task to its report."""
+"""`audit_file`: from a table to its report."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ...core.deprecation import renamed
 from ...report import Report
 from ..verdict import ATTACK_ROWS
 from .findings import findings
@@ -14,6 +15,7 @@ from .pictures import pictures_of
 from .report import page
 
 
+@renamed(delta="failure_probability")
 def audit_file(
     table: Path | str,
     *,
@@ -25,17 +27,59 @@ def audit_file(
     lipschitz: float | None = None,
     positive: str | None = None,
     slices: str | None = None,
-    delta: float = 0.05,
+    failure_probability: float = 0.05,
     require_advantage: float | None = None,
     attack_rows: int = ATTACK_ROWS,
     seed: int = 0,
     pictures: bool = True,
     advance: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """What `tacit audit` does: certify a CSV or Parquet file of any size, attack it, and report both.
+    """Certify a CSV or Parquet file of any size, attack it, and report both; this is what `tacit audit` does.
 
-    `secret`, `output` and `slices` name columns; the rest is as in `certify` and `audit`, which take columns in memory
-    and give the same numbers. `advance` is called with a line about what begins.
+    `certify` and `audit` take columns in memory and give the same numbers.
+
+    Parameters
+    ----------
+    table
+        The file.
+    secret
+        The column with the secret, which has two values.
+    output
+        The column that the adversary sees, or several.
+    noise
+        Standard deviation of Gaussian noise that is added to the outputs at release; the table holds them without.
+    noise_added
+        Standard deviation of Gaussian noise that the outputs in the table hold already.
+    monotone
+        State that the probability of the secret only grows, or only falls, with the output.
+    lipschitz
+        State that the secret's mean given the output, coded ±1 and with both values equally likely, changes by at most
+        this much per unit.
+    positive
+        The value of the secret that is called positive, as text; by default the one that sorts last.
+    slices
+        A column, each value of which is certified separately as well; half of the failure probability is theirs.
+    failure_probability
+        The chance that any of the certificates is false. A tenth of it comes on top for the attacks' intervals.
+    require_advantage
+        The ceiling for the advantage.
+    attack_rows
+        How many rows are attacked at most, drawn at random; 0 for no attacks.
+    seed
+        Of the sample, Monte Carlo and attacks.
+    pictures
+        Whether to draw the pictures for a page.
+    advance
+        Called with a line about each step as it begins.
+
+    Returns
+    -------
+    The report; its `met` says whether the ceiling is proven, in the whole table and in every slice.
+
+    Raises
+    ------
+    NoTheoremError, InputError
+        Where the table or an option cannot be used.
     """
     task = Task(
         table=Path(table),
@@ -47,7 +91,7 @@ def audit_file(
         lipschitz=lipschitz,
         positive=positive,
         slices=slices,
-        delta=delta,
+        failure_probability=failure_probability,
         require_advantage=require_advantage,
         attack_rows=attack_rows,
         seed=seed,

@@ -1,13 +1,13 @@
 """Mechanisms that answer queries from the counts of teachers' votes, a class each.
 
-A mechanism is a frozen description: what is run, and for which (ε, δ). `guarantee()` says what it proves, `session()`
-begins one run of it, and the session's `answer(counts)` gives a class, or None for a refusal, until it has stopped.
+A mechanism is a frozen description of what is run, and for which (ε, δ). Its property `guarantee` says what is proven,
+`session()` begins one run, and the session's `answer(counts)` returns a class, or None for a refusal, until it stops.
 
-    SparseVector      the paper's Algorithm 2: stable queries are answered, the T-th refusal ends it
-    StableRelease     the paper's Algorithm 1 on every query: plain composition
-    GNMax             every query is answered by the largest noisy count, or by all noisy counts
-    ConfidentGNMax    the same for queries whose largest noisy count passes a threshold
-    Gate, Confirm     answer for free while teachers agree
+- `SparseVector`: the paper's Algorithm 2. Stable queries are answered; the T-th refusal ends it.
+- `StableRelease`: the paper's Algorithm 1 on every query, by plain composition.
+- `GNMax`: every query is answered by the class with the largest noisy count, or by all noisy counts.
+- `ConfidentGNMax`: the same for queries whose largest noisy count passes a threshold.
+- `Gate`, `Confirm`: answers are free while teachers agree; refusals cost.
 """
 
 from .gate import Confirm, ConfirmSession, Gate

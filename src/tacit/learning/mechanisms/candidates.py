@@ -1,4 +1,4 @@
-"""What the choice of a mechanism compares: constants to run one with, and the answers to be expected then."""
+"""The candidates among which a mechanism is chosen: constants to run it with, and the answers to expect then."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from .expectations import Votes
 from .session import Mechanism
 
 _FEW = 25
-"""Queries from which their number is doubled."""
+"""The smallest number of queries that is tried; it is then doubled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The budget, the public points, the votes expected on them, and what was fixed: `queries`, `refusals`."""
+    """What a candidate is wanted for: the budget, the public records and the votes expected on them.
+
+    `queries` and `refusals` may be fixed by the caller.
+    """
 
     epsilon: float
     delta: float
@@ -27,31 +30,31 @@ class Wanted:
 
     @property
     def most(self) -> int:
-        """All points, unless their number is fixed: for mechanisms that queries cost nothing."""
+        """The number of queries for mechanisms that charge nothing for a query: all points, unless it is fixed."""
         return self.points if self.queries is None else self.queries
 
     @property
     def numbers(self) -> list[int]:
-        """Numbers of queries to try, where each of them costs."""
+        """The numbers of queries to try for mechanisms that charge for each."""
         return steps(_FEW, self.points) if self.queries is None else [self.queries]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A mechanism to be made, for so many queries, and what ends it."""
+    """A mechanism that could be made, the number of queries to ask, and after what it stops."""
 
     made: Callable[[], Mechanism]
     queries: int
     refusals: int | None = None
     answers: int | None = None
     expected: tuple[float, float]
-    """Queries answered, and answered by the teachers' winner."""
+    """The expected number of answers, and of those that name the class with the most votes."""
     known: float = 0.0
-    """What a query's answer was worth beforehand, as it was proposed."""
+    """The score of a proposed answer before it is confirmed, which is subtracted."""
 
     @property
     def worth(self) -> tuple[float, float]:
-        """Right answers less four times the wrong ones, nothing below one; and the share of right ones, if any."""
+        """The score (right answers minus four times the wrong ones, 0 if below 1), and the share of right answers."""
         answered, right = self.expected
         worth = 5 * right - (4 + self.known) * answered
         return worth if worth >= 1 else 0.0, right / answered if answered >= 1 else 0.0

@@ -1,4 +1,4 @@
-"""One model of teachers' votes, from which plans and the choice read what to expect of every mechanism.
+"""A model of teachers' votes, by which plans and the choice compute what to expect of every mechanism.
 
 The share of teachers that are wrong on a query is Beta(e, 1 − e), e the error of one teacher, and they all name the
 same wrong class. So two teachers are wrong together half-way between independence and always: the correlation of their
@@ -6,7 +6,7 @@ mistakes is 1/2. Measured on public data it was 0.48 to 0.64 for logistic regres
 teachers), 0.29 to 0.36 for trees and nearest neighbours with errors below 25 %, 0.22 for trees that err on half of the
 queries, and 0.08 to 0.25 where teachers saw less than sixty records. A Beta(10e, 10(1 − e)), whose correlation is 1/11,
 finds the majority wrong on 1 to 4 % of the queries where it was on 13 to 16 %. That all wrong teachers agree is too
-dark for many classes and large errors. None of this proves anything.
+dark for many classes and large errors. None of this is a proof.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @cache
 def wrong_shares(error: float) -> Floats:
-    """Equally likely shares of teachers that are wrong on a query."""
+    """Equally likely values of the share of teachers that are wrong on a query."""
     if error in (0.0, 1.0):
         return np.full(1, error)
     found: Floats = special.betaincinv(error, 1 - error, (np.arange(_NODES) + 0.5) / _NODES)
@@ -34,9 +34,9 @@ def wrong_shares(error: float) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Votes:
-    """Votes to be expected, all for two classes: the right one leads by one of these margins, each as likely.
+    """Expected votes, all for two classes: the right one leads by one of equally likely margins.
 
-    Of the labels proposed for confirmation a share is wrong, whatever the teachers think of a query.
+    `proposer_error` is the share of proposed labels that are wrong, independently of the votes.
     """
 
     lead: Floats
@@ -52,11 +52,11 @@ class Votes:
 
     @property
     def right(self) -> Floats:
-        """The chances that the winner is right."""
+        """The probability that the winner is right."""
         found: Floats = (self.lead > 0) + 0.5 * (self.lead == 0)
         return found
 
 
 def reached(queries: int, limit: int | None, rate: float) -> float:
-    """How many queries are asked until something of this rate has happened so often."""
+    """The number of queries that are asked until something of this rate has happened `limit` times."""
     return queries if limit is None or rate * queries <= limit else limit / rate

@@ -1,11 +1,11 @@
-"""Mechanisms that answer for free while teachers agree: a table of chances decides, and only refusals are paid for.
+"""Mechanisms that answer for free while teachers agree: a table of probabilities decides, and only refusals cost.
 
-    Gate      refuses with a chance that falls with the votes to flip, else gives the winner; the T-th refusal ends it
-    Confirm   a label is proposed that owes nothing to private records; it is denied with a chance that falls with its
-              lead, else confirmed; the T-th denial ends it
+`Gate` refuses a query with a probability that falls with the votes to flip, and otherwise answers with the winner; the
+T-th refusal ends it. `Confirm` takes a proposed label that does not depend on private records, and denies it with a
+probability that falls with its lead, or confirms it; the T-th denial ends it.
 
-Chances are whole numbers of 2⁻⁶³, drawn exactly. What a table costs is checked anew by `theory.gate` whenever a
-guarantee is asked for; proofs in docs/proofs/gate.md.
+Probabilities are multiples of 2⁻⁶³, drawn exactly. `theory.gate` checks the cost of a table whenever a guarantee is
+asked for; proofs are in docs/proofs/gate.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_d
 from .setting import Constants, Run, Setting
 
 _RAREST_REFUSAL = 1e-12
-"""No table refuses with a smaller chance."""
+"""No table refuses with a smaller probability."""
 
 _PROPOSED = Assumption(
     text="proposed labels depend on private records through earlier answers alone", checked_by="caller"
@@ -44,16 +44,16 @@ _PROPOSED = Assumption(
 
 @dataclass(frozen=True, kw_only=True)
 class Tabled(ABC):
-    """A mechanism whose coins come from a table with a certificate, and which `refusals` end."""
+    """A mechanism that refuses by a table of probabilities, which has a certificate."""
 
     epsilon: float
     delta: float
     refusals: int
 
     labels: ClassVar[bool]
-    """Whether an answer names a class, or says yes or no."""
+    """Whether an answer names a class, rather than confirming or denying one."""
     keeps_noise: ClassVar[bool] = False
-    """Every query has its own coin: a run that goes on loses nothing."""
+    """No noise is kept between queries, so an interrupted run loses none."""
 
     def __post_init__(self) -> None:
         check_budget(self)
@@ -61,14 +61,14 @@ class Tabled(ABC):
 
     @cached_property
     def design(self) -> gate_design.Design:
-        """The table and its certificate: stored for common budgets, else searched for, which may take a minute."""
+        """The table and its certificate: stored for common budgets, else searched for within about a minute."""
         return gate_design.find_design(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels)
 
-    def prove(self, advance: gate_design.Advance) -> None:
-        """Search for the table, unless it is stored, and check its certificate, telling how far this is."""
+    def prove(self, advance: gate_design.Advance) -> Guarantee:
+        """Search for the table, unless it is stored, and check its certificate, reporting progress."""
         gate_design.find_design(self.epsilon, self.delta, refusals=self.refusals, labels=self.labels, advance=advance)
         advance("proving what the table of chances costs")
-        self.guarantee()
+        return self.guarantee
 
     @property
     @abstractmethod
@@ -84,18 +84,27 @@ class Tabled(ABC):
         """The distance, or the lead, from which a refusal has at most this chance."""
         return self.first + _first_below(self.table, chance)
 
+    @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
 
     @abstractmethod
     def session(self, noise: Noise | None = None) -> Session:
-        """One run."""
+        """Begin one run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate(Tabled):
-    """Gives the winner of stable queries, any number of them, until `refusals` were refused."""
+    """Answer any number of stable queries with their winner, until the last refusal.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of one session.
+    refusals
+        The number of refusals after which the session stops.
+    """
 
     labels: ClassVar[bool] = True
     first: ClassVar[int] = 0
@@ -106,11 +115,11 @@ class Gate(Tabled):
         return self.design.table
 
     def chance(self, distance: int) -> float:
-        """The chance that a query so many votes from a flip is refused."""
+        """The probability that a query with this many votes to flip is refused."""
         return self.table[min(distance, len(self.table) - 1)] / ONE
 
     def distance(self, *, chance: float) -> int:
-        """The votes to flip from which a query is refused with at most this chance."""
+        """The votes to flip from which a query is refused with at most this probability."""
         return self.place(chance=chance)
 
     @cached_property
@@ -119,6 +128,7 @@ class Gate(Tabled):
         certificate = self.design.certificate()
         return gate_delta(self.epsilon, table=self.table, refusals=self.refusals, certificate=certificate)
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
         detail = {
@@ -129,7 +139,7 @@ class Gate(Tabled):
         return loss_guarantee(self, self.delta_spent, ("gate", "theory.gate.gate_delta"), detail)
 
     def session(self, noise: Noise | None = None) -> Session:
-        """One run."""
+        """Begin one run."""
         return Session(self, noise)
 
     @property
@@ -155,7 +165,15 @@ class Gate(Tabled):
 
 @dataclass(frozen=True, kw_only=True)
 class Confirm(Tabled):
-    """Confirms proposed labels that lead, any number of them, until `refusals` were denied."""
+    """Confirm any number of proposed labels that lead the vote, until the last denial.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of one session.
+    refusals
+        The number of denials after which the session stops.
+    """
 
     labels: ClassVar[bool] = False
 
@@ -170,11 +188,11 @@ class Confirm(Tabled):
         return self.design.leads[1]
 
     def chance(self, lead: int) -> float:
-        """The chance that a label of this lead is denied."""
+        """The probability that a label with this lead is denied."""
         return self._of(lead) / ONE
 
     def lead(self, *, chance: float) -> int:
-        """The lead from which a label is denied with at most this chance."""
+        """The lead from which a label is denied with at most this probability."""
         return self.place(chance=chance)
 
     @cached_property
@@ -183,6 +201,7 @@ class Confirm(Tabled):
         certificate = self.design.certificate()
         return confirm_delta(self.epsilon, table=self.table, refusals=self.refusals, certificate=certificate)
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive proposals."""
         detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01), "table": _drawn(self.design.leads)}
@@ -190,7 +209,7 @@ class Confirm(Tabled):
         return loss_guarantee(self, self.delta_spent, theorem, detail, assumed=(_PROPOSED,))
 
     def session(self, noise: Noise | None = None) -> ConfirmSession:
-        """One run."""
+        """Begin one run."""
         return ConfirmSession(self, noise)
 
     @property
@@ -218,10 +237,22 @@ class Confirm(Tabled):
 
 
 class ConfirmSession(Session):
-    """One run of `Confirm`: each query comes with the label that is proposed for it."""
+    """One run of `Confirm`, in which each query comes with a proposed label."""
 
     def answer(self, counts: ArrayLike, *, proposed: int = 0) -> Answer:
-        """The proposed class if the teachers confirm it, None if they deny it."""
+        """Answer one query.
+
+        Parameters
+        ----------
+        counts
+            The number of votes for each class.
+        proposed
+            The proposed class.
+
+        Returns
+        -------
+        The proposed class if it is confirmed, None if it is denied.
+        """
         row = checked_counts(counts, dimensions=1)
         label = validate.whole("proposed", proposed, at_least=0, remedy="propose one of the classes")
         if label >= len(row):
@@ -231,7 +262,7 @@ class ConfirmSession(Session):
 
 
 def _drawn(chances: object) -> str:
-    """What tells one table from another, so that no session goes on with one that it did not begin with."""
+    """A digest of a table, so that no session goes on with another one than it began with."""
     return hashlib.sha256(repr(chances).encode()).hexdigest()
 
 
@@ -280,7 +311,8 @@ class _TabledKind(Kind):
     def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
         """Why no table can be enough, however many the teachers."""
         if setting.share / setting.queries < _RAREST_REFUSAL:
-            return f"no table refuses as rarely as beta = {setting.beta:.10g} asks for on {setting.queries} queries"
+            failure = f"a failure probability of {setting.failure_probability:.10g}"
+            return f"no table refuses as rarely as {failure} needs for {setting.queries} queries"
         error = setting.error(setting.teachers or 1)
         teachers = 2 if setting.teachers else 3  # of whom none may be wrong: half at most, a third for what is needed
         least = self.hard_queries(error, setting, teachers=teachers, outvoted=0)

@@ -1,13 +1,13 @@
-"""The search for tables of refusal chances and for the certificates that prove what they cost.
+"""The search for tables of refusal probabilities, and for the certificates that prove what they cost.
 
-Nothing here is trusted: whatever it finds is put to `theory.gate`, which checks it by code of its own. It works on the
-game's value V_j(y), y = exp(ε) times the likelihood ratio so far, on a grid that is even in ln y.
+Nothing here is trusted: `theory.gate` checks every result with its own code. The search works on the value of a game,
+V_j(y), where y is exp(ε) times the likelihood ratio so far, on a grid that is even in ln y.
 
-    1.  β, the chance that a label is released at distance 0, is a share of δ/T.
-    2.  In the game with labels at β and one pair of chances (p, p·exp(−g)), in both orders, g is made as large as δ
-        allows. p is chosen so that all moves lead from node to node, which leaves no error of interpolation.
-    3.  For other chances the smallest neighbour is found that V allows: the corners.
-    4.  The table walks along the corners, from 1 − β (or ½, both ways, where no label is released) to a floor.
+1. β, the probability that a label is released at distance 0, is set to a share of δ/T.
+2. In the game with labels at β and one pair of probabilities (p, p·exp(−g)), in both orders, g is made as large as δ
+   allows. p is chosen so that all moves lead from node to node, which leaves no interpolation error.
+3. For other probabilities, the smallest neighbour that V allows is found: the corners.
+4. The table follows the corners, from 1 − β (or ½, in both directions, if no label is released) down to a floor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EPSILONS, _DELTAS = (0.01, 20.0), (1e-12, 0.1)
 _SHARES = {1: 0.6, 2: 0.4}
 """β·T/δ where it is not 0.2, by refusals."""
 _PARTS = {50: 96, 150: 64, MOST_REFUSALS: 48}
-"""Nodes to a step, up to so many refusals: finer grids are tighter and take longer."""
+"""Nodes of a step, for up to this many refusals: finer grids are tighter and take longer."""
 _CORNERS = 120
 _NEAR = 24
 """Corners at chances within a step of 1, where they are needed most."""

@@ -24,14 +24,24 @@ from .session import Answer, Noise, Session, check_budget, loss_guarantee
 from .setting import Constants, Run, Setting
 
 _RATIO = 3.0
-"""Of a confident mechanism's noise in the test to that of an answer."""
+"""The ratio of the noise in a test to that in an answer, σ₁ / σ₂."""
 _CONFIDENT = 0.6
-"""The share of teachers that agree where a confident mechanism answers, unless more is proven."""
+"""The share of teachers that have to agree, unless a plan proves something with another threshold."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GNMax:
-    """Answers each query by the largest noisy count, or with `counts=True` by all noisy counts at the same cost."""
+    """Answer every query by the class with the largest noisy count.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of one session.
+    queries
+        The number of queries after which the session stops.
+    counts
+        Release all noisy counts instead of the largest one's class, at the same cost.
+    """
 
     epsilon: float
     delta: float
@@ -48,6 +58,7 @@ class GNMax:
         """The standard deviation parameter of every count's noise."""
         return accounting.gnmax_sigma(self.epsilon, self.delta, answers=self.queries)
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
         spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
@@ -55,7 +66,7 @@ class GNMax:
         return loss_guarantee(self, spent, ("noisy vote counts", "theory.accounting.gnmax_delta"), detail)
 
     def session(self, noise: Noise | None = None) -> Session:
-        """One run."""
+        """Begin one run."""
         return Session(self, noise)
 
     @property
@@ -80,10 +91,25 @@ class GNMax:
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidentGNMax:
-    """GNMax for the queries whose largest count, with noise, reaches `threshold` votes; the others are refused.
+    """GNMax for queries whose largest count, with noise, reaches a threshold; other queries are refused.
 
-    At most `queries` are tested, at σ₁ = ratio·σ₂ each, and at most `answers` answered, at σ₂ each; both numbers are
-    fixed beforehand and both are paid in full, so stopping tells nothing that was not paid for.
+    Both numbers, `queries` and `answers`, are fixed beforehand and paid in full, so the moment when the session stops
+    tells nothing that was not paid for.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of one session.
+    queries
+        The most queries that are tested, with noise σ₁ each.
+    answers
+        The most queries that are answered, with noise σ₂ each.
+    threshold
+        The number of votes that the largest count, with noise, has to reach.
+    ratio
+        σ₁ / σ₂.
+    counts
+        Release all noisy counts instead of the largest one's class, at the same cost.
     """
 
     epsilon: float
@@ -121,6 +147,7 @@ class ConfidentGNMax:
         """σ₁, of the noise on the largest count in a test."""
         return self.ratio * self.sigma
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
         spent = accounting.gnmax_delta(
@@ -136,7 +163,7 @@ class ConfidentGNMax:
         return loss_guarantee(self, spent, theorem, {**detail, **noise})
 
     def session(self, noise: Noise | None = None) -> Session:
-        """One run."""
+        """Begin one run."""
         return Session(self, noise)
 
     @property

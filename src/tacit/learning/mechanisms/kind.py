@@ -1,6 +1,6 @@
-"""What plans and the choice ask every kind of mechanism: its names, constants, expected answers, promises and doubts.
+"""Kinds of mechanisms, as plans and the choice see them: names, constants, expected answers and promises.
 
-What most kinds do alike stands here; each kind stands beside its mechanism, and `registry` lists them.
+This module has what most kinds share. Each kind is defined beside its mechanism, and `registry` lists them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Kind(ABC):
     """A kind of mechanism, before its constants are known."""
 
     name: ClassVar[str]
-    """What users type."""
+    """The name that users type."""
     title: ClassVar[str]
-    """What people read."""
+    """The name in reports."""
     compared: ClassVar[bool] = True
     """Whether "auto" considers it."""
     informed: ClassVar[bool] = False
@@ -31,9 +31,9 @@ class Kind(ABC):
     proposed: ClassVar[bool] = False
     """Whether it confirms proposed labels, and answers nothing else."""
     theorem: ClassVar[str] = ""
-    """What the δ that a row of a plan spends is a value of; empty where it is proven only when it is run."""
+    """The theorem of the δ in a row of a plan; empty if the δ is proven only when the mechanism is run."""
     caveat: ClassVar[str] = ""
-    """What is to be said beside a picture of plans."""
+    """A sentence beside pictures of plans."""
 
     def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
         """Whether it can be run for such a budget, with proposals or without."""
@@ -41,31 +41,31 @@ class Kind(ABC):
 
     @abstractmethod
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
-        """Those for all queries of a setting, on any of which it may fail with the setting's share of β.
+        """The constants for all queries of a setting, which together may fail with the probability `setting.share`.
 
-        `refusals` matter to those that they end.
+        `refusals` only matters to kinds that stop after a number of refusals.
         """
 
     @abstractmethod
     def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
-        """For each margin, the chance of an answer, and that of one that was given to be right."""
+        """For each margin, the probability of an answer, and the probability that an answer is right."""
 
     @abstractmethod
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
-        """All constants that are worth a comparison."""
+        """The candidates to compare."""
 
     def printed_refusals(self, error: float, *, queries: int, failure_probability: float) -> int | None:
-        """The T that the paper prints for teachers of this error; None for kinds that find their own."""
+        """The T that the paper prints for teachers with this error; None for kinds that find their own."""
         return None
 
     def hard_queries(self, error: float, setting: Setting, *, teachers: int, outvoted: int) -> int:
-        """The most queries that it may lose, as more teachers are wrong than are outvoted."""
+        """The most queries that may be lost, because more teachers are wrong than can be outvoted."""
         return learnability.hard_queries(
             error, teachers=teachers, outvoted=outvoted, queries=setting.queries, failure_probability=setting.share
         )
 
     def possible(self, refusals: int, setting: Setting) -> bool:
-        """Whether there may be constants at all."""
+        """Whether constants may exist."""
         return True
 
     def expected(
@@ -78,14 +78,14 @@ class Kind(ABC):
         refusals: int | None = None,
         answers: int | None = None,
     ) -> tuple[float, float]:
-        """Queries answered, and answered rightly, until so many were refused, or answered."""
+        """The expected numbers of answers and of right answers, until `refusals` or `answers` is reached."""
         answered, right = self.chances(votes, noise=noise, threshold=threshold)
         rate = float(answered.mean())
         asked = reached(queries, refusals, 1 - rate) if answers is None else reached(queries, answers, rate)
         return asked * rate, asked * float((answered * right).mean())
 
     def outlook(self, run: Run, setting: Setting) -> tuple[float, float] | None:
-        """The answers that a plan expects of a run; None without an error to model votes by."""
+        """The answers and right answers that a plan expects; None without an error to model votes by."""
         if not setting.modelled or run.error >= 1:
             return None
         votes = Votes(
@@ -100,10 +100,11 @@ class Kind(ABC):
         )
 
     def needed_teachers(self, setting: Setting) -> int | None:
-        """The least fixed point of k → error → T → votes to flip → k, by iteration from k = 1; None where it has none.
+        """The smallest number of teachers for which something is promised; None if there is none.
 
-        Every step is monotone, so the iteration climbs to the least number of teachers of whom a third may be wrong.
-        Records are not a limit here: a number given as error is taken at its word for every size.
+        It is the least fixed point of k → error → T → votes to flip → k, by iteration from k = 1. Every step is
+        monotone, so the iteration climbs to the least number of teachers of whom a third may be wrong. The number of
+        records is no limit here: a number given as error is taken to hold for every size.
         """
         teachers = 1
         while teachers <= 2**52 // 100:
@@ -117,7 +118,7 @@ class Kind(ABC):
         return None
 
     def enough_teachers(self, error: float, teachers: int, setting: Setting) -> int | None:
-        """How many it takes with the constants that so many of this error have; None if it can promise nothing."""
+        """The teachers needed with the constants of this many teachers with this error; None if nothing is promised."""
         hard = self.hard_queries(error, setting, teachers=3, outvoted=0)
         refusals = min(setting.queries, hard + 1)
         if not setting.worth(hard) or not self.possible(refusals, setting):
@@ -125,13 +126,13 @@ class Kind(ABC):
         return accounting.stable_teachers(self.constants(teachers, refusals, setting).distance, agreement=2 / 3)
 
     def promised(self, teachers: int, setting: Setting) -> Run | None:
-        """The constants with which so many teachers keep a promise, None if there are none.
+        """The constants with which this many teachers keep a promise; None if there are none.
 
-        The more refusals are allowed, the more noise, the more votes a query needs, the more queries are hard, the more
-        refusals are needed: from T = 1 the iteration climbs to the least T that is enough. A printed T stays.
+        More refusals mean more noise, so a query needs more votes, more queries are hard, and more refusals are needed:
+        from T = 1 the iteration climbs to the least T that is enough. A printed T is kept as it is.
         """
         error = setting.error(teachers)
-        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.beta)
+        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.failure_probability)
         refusals = 1 if printed is None else printed
         while self.possible(refusals, setting):
             found = self.constants(teachers, refusals, setting)
@@ -150,21 +151,21 @@ class Kind(ABC):
         return None
 
     def hoped(self, teachers: int, setting: Setting) -> Run:
-        """The constants to run with where nothing is promised: with the refusals that the vote model likes best."""
+        """The constants to run with if nothing is promised: the refusals with the most expected right answers."""
         error = setting.error(teachers)
-        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.beta)
+        printed = self.printed_refusals(error, queries=setting.queries, failure_probability=setting.failure_probability)
         tried = self.tried_refusals(setting) if printed is None else (printed,)
         runs = [Run(teachers=teachers, error=error, constants=self.constants(teachers, t, setting)) for t in tried]
         return max(runs, key=lambda run: (self.outlook(run, setting) or (0.0, 0.0))[1])
 
     def tried_refusals(self, setting: Setting) -> Sequence[int]:
-        """The numbers of refusals to try where nothing is promised; one serves those that none end."""
+        """The numbers of refusals to try if nothing is promised; any one for kinds that refusals do not end."""
         return (1,)
 
     def condition(self, setting: Setting) -> str:
-        """What a promise rests on besides the teachers."""
+        """What a promise depends on besides the teachers, in words."""
         return ""
 
     def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
-        """Why nothing can be promised, where that is this kind's own; else empty."""
+        """Why this kind can promise nothing, in words; empty if the reason is a general one."""
         return ""

@@ -1,4 +1,4 @@
-"""What every mechanism offers, and one run of it.
+"""The interface of mechanisms, and sessions: one run of a mechanism.
 
 Noise is made of whole numbers drawn exactly (`tacit.runtime.entropy`), and nothing here turns private counts into
 floats. Costs are proven in docs/proofs/accounting.md.
@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core import validate
 from ...core.errors import BudgetSpentError, NoTheoremError
-from ...core.guarantee import Adversary, Assumption, Guarantee, text_above
+from ...core.guarantee import Adversary, Assumption, Guarantee
+from ...core.wording import text_above
 from ...runtime import entropy
 from ..votes import checked_counts
 
@@ -48,7 +49,7 @@ _ASSUMED = (
 
 
 class Noise(Protocol):
-    """Where a session's noise comes from."""
+    """The source of a session's noise."""
 
     def laplace(self, scale: float) -> int:
         """One discrete Laplace number."""
@@ -59,12 +60,12 @@ class Noise(Protocol):
         ...
 
     def coin(self, chance: int) -> bool:
-        """True with a chance of so many times 2⁻⁶³."""
+        """True with probability chance · 2⁻⁶³."""
         ...
 
 
 class SystemNoise:
-    """Fresh noise for every call, exact, by `tacit.runtime.entropy`: the only one to release with."""
+    """Fresh, exact noise from `tacit.runtime.entropy`. Use no other for a release."""
 
     def laplace(self, scale: float) -> int:
         """One discrete Laplace number."""
@@ -75,26 +76,26 @@ class SystemNoise:
         return [int(value) for value in entropy.discrete_gaussian(scale, size=size)]
 
     def coin(self, chance: int) -> bool:
-        """True with a chance of so many times 2⁻⁶³."""
+        """True with probability chance · 2⁻⁶³."""
         return bool(entropy.bernoulli(Fraction(chance, 2**63), size=1)[0])
 
 
 class Mechanism(Protocol):
-    """What every mechanism offers; see the module's text."""
+    """The interface of every mechanism."""
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss it is run for."""
+        """The privacy loss ε of one session."""
         ...
 
     @property
     def delta(self) -> float:
-        """The δ that belongs to it."""
+        """The δ of one session."""
         ...
 
     @property
     def undecided(self) -> tuple[int, int]:
-        """Two top counts between which its answer is about as likely as not: where an attack looks first."""
+        """Two largest counts at which its answer is about as likely as not, where attacks look first."""
         ...
 
     @property
@@ -102,16 +103,17 @@ class Mechanism(Protocol):
         """The size of its noise in votes."""
         ...
 
+    @property
     def guarantee(self) -> Guarantee:
-        """What it proves, or `NoTheoremError`."""
+        """What is proven about one session; raises `NoTheoremError` if nothing is."""
         ...
 
     def session(self, noise: Noise | None = None) -> Session:
-        """One run of it."""
+        """Begin one run."""
         ...
 
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
-        """The answer to one query; sessions call it, nobody else."""
+        """The answer to one query; only sessions call it."""
         ...
 
     def finished(self, session: Session) -> bool:
@@ -120,9 +122,23 @@ class Mechanism(Protocol):
 
 
 class Session:
-    """One run of a mechanism: asks nothing twice, counts what was spent, and stops for good.
+    """One run of a mechanism, which counts queries and refusals and stops for good.
 
     It cannot be copied, pickled, or used in a forked process: each copy would spend the same budget again.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    noise
+        The source of noise, for tests; fresh noise of the system unless given.
+
+    Attributes
+    ----------
+    asked, answered, refused
+        The numbers of queries, answers and refusals so far.
+    memory
+        What the mechanism keeps between queries, such as the noise of the current threshold. Private.
     """
 
     def __init__(self, mechanism: Mechanism, noise: Noise | None = None) -> None:
@@ -130,18 +146,32 @@ class Session:
         self.noise: Noise = SystemNoise() if noise is None else noise
         self.asked = self.answered = self.refused = 0
         self.memory: int | None = None
-        """What the mechanism keeps between queries, such as the noise of the current threshold. Private."""
         self._broken = False
         self._process = os.getpid()
         self._lock = threading.Lock()
 
     @property
     def stopped(self) -> bool:
-        """Whether every further query is refused with an error."""
+        """Whether the session has stopped: every further query raises `BudgetSpentError`."""
         return self._broken or self.mechanism.finished(self)
 
     def answer(self, counts: ArrayLike) -> Answer:
-        """The class released for one query's counts, or None where the mechanism refuses to say."""
+        """Answer one query.
+
+        Parameters
+        ----------
+        counts
+            The number of votes for each class.
+
+        Returns
+        -------
+        The class, all noisy counts where the mechanism releases these, or None for a refusal.
+
+        Raises
+        ------
+        BudgetSpentError
+            If the session has stopped.
+        """
         row = checked_counts(counts, dimensions=1)
         if os.getpid() != self._process:
             raise NoTheoremError(
@@ -165,7 +195,7 @@ class Session:
             return result
 
     def replay(self, answers: Sequence[Answer], *, charged: int) -> None:
-        """Count what an interrupted run of this session has released, and the interruptions charged as refusals."""
+        """Count the answers that an interrupted run has released, and the interruptions charged as refusals."""
         with self._lock:
             if self.asked:
                 raise BudgetSpentError(
@@ -190,7 +220,7 @@ def one_distance(counts: NDArray[np.int64]) -> int:
 
 
 def check_budget(mechanism: Any) -> None:
-    """Refuses an ε or δ that no mechanism is run for; both become floats, in which constants are computed."""
+    """Check ε and δ of a mechanism, and make both floats, in which constants are computed."""
     epsilon = validate.budget("epsilon", mechanism.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
     remedy = "use about 1/n², e.g. 1e-10 for 100000 records"
     delta = validate.budget("delta", mechanism.delta, above=0, below=1, remedy=remedy)
@@ -206,7 +236,7 @@ def loss_guarantee(
     *,
     assumed: tuple[Assumption, ...] = (),
 ) -> Guarantee:
-    """The one shape of all: ε at most what was asked for, provided that its δ was seen to suffice."""
+    """The guarantee of a mechanism; raises `NoTheoremError` if its constants spend more than its δ."""
     if not spent <= mechanism.delta:
         raise NoTheoremError(
             f"the constants of {type(mechanism).__name__} must give a δ of at most {mechanism.delta:.10g}, got "

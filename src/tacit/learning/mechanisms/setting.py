@@ -1,4 +1,4 @@
-"""What a plan asks of a mechanism, and what it comes to."""
+"""The inputs of a plan, and its results for one mechanism."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 from ...theory import learnability
 
-_PARTS = 4  # β is shared by teachers, hard queries, noise and the student
+_PARTS = 4
+"""The failure probability is divided among teachers, hard queries, noise and the student."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A plan's inputs as the search takes them; `rough` settles for noise that is right to a few per cent."""
+    """The inputs of a plan. With `rough`, noise need only be right to a few per cent, which is faster."""
 
     records: int
     queries: int
     epsilon: float
     delta: float
-    beta: float
+    failure_probability: float
     curve: tuple[tuple[int, float], ...] | None
     vc_dimension: int | None
     best_error: float
@@ -29,11 +30,11 @@ class Setting:
 
     @property
     def share(self) -> float:
-        """The part of β that each of the promises may fail with."""
-        return self.beta / _PARTS
+        """The failure probability of each of the four promises that a plan combines."""
+        return self.failure_probability / _PARTS
 
     def error(self, teachers: int) -> float:
-        """What one of so many teachers is known to err on at most; 1 where nothing is known."""
+        """The largest error that one of this many teachers may have; 1 if nothing is known."""
         size = self.records // teachers
         if self.vc_dimension is None:
             known = (error for records, error in self.curve or () if records <= size)
@@ -46,13 +47,13 @@ class Setting:
 
     @property
     def most(self) -> int:
-        """The most teachers that can be trained: each needs a record of every class, and a place on the curve."""
+        """The most teachers that can be trained: each needs a record of every class, and a size on the curve."""
         smallest = self.curve[0][0] if self.curve else 0
         return max(1, self.records // max(self.classes, smallest))
 
     @property
     def many(self) -> int:
-        """The most teachers whose error is known to stay below a third; 1 if not even one is known to."""
+        """The most teachers whose error is known to stay below a third, at least 1."""
         low, high = 1, self.most + 1
         while high - low > 1:
             teachers = (low + high) // 2
@@ -60,16 +61,16 @@ class Setting:
         return low
 
     def worth(self, hard: int) -> bool:
-        """Whether a promise that leaves out so many queries says more than a blind guess."""
+        """Whether a promise that loses this many queries is better than a blind guess."""
         return hard < self.queries * (1 - 1 / self.classes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """What a mechanism is run with, and the votes to flip from which it answers all queries rightly.
+    """The constants of a mechanism, and the votes to flip (`distance`) from which it answers all queries rightly.
 
-    `estimated` ones are about right, for a table that has yet to be searched for; the `delta_spent` of a table is
-    proven when it is run: None.
+    If `estimated`, they are about right, for a table that has yet to be searched for. `delta_spent` is None for a
+    table, whose δ is proven when it is run.
     """
 
     noise: float
@@ -82,7 +83,7 @@ class Constants:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """So many teachers with a mechanism; all but `hard` queries are answered rightly, None if nothing is promised."""
+    """A mechanism with a number of teachers. All but `hard` queries are answered rightly; None promises nothing."""
 
     teachers: int
     error: float

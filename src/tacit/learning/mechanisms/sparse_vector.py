@@ -15,25 +15,33 @@ from ...core import validate
 from ...core.guarantee import Guarantee
 from ...theory import accounting, learnability
 from .candidates import Candidate, Wanted, steps
-from .expectations import Floats, Votes
-from .kind import Kind
-from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
+from .expectations import Floats
+from .session import Answer, Session, check_budget, loss_guarantee, one_distance
 from .setting import Constants, Run, Setting
+from .stability import Thresholded, ThresholdedKind
 
 _REFUSAL_STEPS = 40  # of the search for a number of refusals where nothing is proven
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparseVector:
-    """Answers stable queries for free and stops at the T-th refusal: Algorithm 2, corrected, for any classes.
+class SparseVector(Thresholded):
+    """The paper's Algorithm 2, corrected, for any number of classes: only refusals cost, and the T-th ends it.
 
-    The distance is `votes_to_flip` and it stops *at* `refusals`. `variant="faithful"` takes the printed constants and
-    stops after `queries`; "tight" the least noise and threshold that exact composition allows, which do not depend on
-    the number of queries: `queries=None` sets no limit.
+    The distance is `votes_to_flip`, and the session stops *at* the last refusal.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of one session.
+    refusals
+        T, the number of refusals after which the session stops.
+    queries
+        The most queries that are asked; None sets no limit. Required for `variant="faithful"`.
+    variant
+        "tight" takes the least noise and threshold that exact composition allows, whatever the number of queries;
+        "faithful" takes the constants that the paper prints.
     """
 
-    epsilon: float
-    delta: float
     refusals: int
     queries: int | None = None
     variant: str = "tight"
@@ -75,21 +83,13 @@ class SparseVector:
             self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals
         )
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
         detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}
         noise = {"scale": self.scale, "threshold": self.threshold}
         theorem = ("sparse vector over stability", "theory.accounting.sparse_vector_delta")
         return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise})
-
-    def session(self, noise: Noise | None = None) -> Session:
-        """One run."""
-        return Session(self, noise)
-
-    @property
-    def undecided(self) -> tuple[int, int]:
-        """Two top counts at the threshold."""
-        return 2 * self.threshold + 2, 0
 
     @property
     def spread(self) -> float:
@@ -111,7 +111,7 @@ class SparseVector:
         return session.refused >= self.refusals or (self.queries is not None and session.asked >= self.queries)
 
 
-class SparseVectorKind(Kind):
+class SparseVectorKind(ThresholdedKind):
     """With tight constants."""
 
     name = "svt"
@@ -131,9 +131,13 @@ class SparseVectorKind(Kind):
             delta_spent=made.delta_spent,
         )
 
-    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
-        """The winner where its distance exceeds the threshold, both with noise."""
-        return _exceeds((threshold or 0) - votes.distance, noise), votes.right
+    def exceeds(self, gap: Floats, scale: float) -> Floats:
+        """P(Y − Z > gap), Y of scale 2λ and Z of scale λ; see `accounting.unstable_release`."""
+        b = math.exp(-1 / (2 * scale))
+        w = np.where(gap >= 0, gap, -gap - 1)
+        tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
+        found: Floats = np.where(gap >= 0, tail, 1 - tail)
+        return found
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """All points, and refusals by doubling."""
@@ -167,11 +171,11 @@ class PrintedKind(SparseVectorKind):
 
     def enough_teachers(self, error: float, teachers: int, setting: Setting) -> int:
         """The k of the paper."""
-        m, beta = setting.queries, setting.beta
-        refusals = self.printed_refusals(error, queries=m, failure_probability=beta)
+        m, failure = setting.queries, setting.failure_probability
+        refusals = self.printed_refusals(error, queries=m, failure_probability=failure)
         scale = accounting.printed_scale(setting.epsilon, setting.delta, refusals=refusals)
         return accounting.printed_teachers(
-            setting.delta, scale=scale, refusals=refusals, queries=m, failure_probability=beta
+            setting.delta, scale=scale, refusals=refusals, queries=m, failure_probability=failure
         )
 
     def promised(self, teachers: int, setting: Setting) -> Run | None:
@@ -190,12 +194,3 @@ class PrintedKind(SparseVectorKind):
 def _made(epsilon: float, delta: float, refusals: int, queries: int, variant: str) -> SparseVector:
     """One remembers its constants."""
     return SparseVector(epsilon=epsilon, delta=delta, refusals=refusals, queries=queries, variant=variant)
-
-
-def _exceeds(gap: Floats, scale: float) -> Floats:
-    """P(Y − Z > gap), Y of scale 2λ and Z of scale λ; see `accounting.unstable_release`."""
-    b = math.exp(-1 / (2 * scale))
-    w = np.where(gap >= 0, gap, -gap - 1)
-    tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
-    found: Floats = np.where(gap >= 0, tail, 1 - tail)
-    return found

@@ -14,18 +14,24 @@ from ...core import validate
 from ...core.guarantee import Guarantee
 from ...theory import accounting, learnability
 from .candidates import Candidate, Wanted
-from .expectations import Floats, Votes
-from .kind import Kind
-from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
+from .expectations import Floats
+from .session import Answer, Session, check_budget, loss_guarantee, one_distance
 from .setting import Constants, Setting
+from .stability import Thresholded, ThresholdedKind
 
 
 @dataclass(frozen=True, kw_only=True)
-class StableRelease:
-    """Algorithm 1 on each of a number of queries, composed: every query pays, whatever its answer."""
+class StableRelease(Thresholded):
+    """The paper's Algorithm 1 on each of a number of queries, composed: every query costs, whatever its answer.
 
-    epsilon: float
-    delta: float
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of one session.
+    queries
+        The number of queries after which the session stops.
+    """
+
     queries: int = 1
 
     def __post_init__(self) -> None:
@@ -49,20 +55,12 @@ class StableRelease:
             self.epsilon, scale=self.scale, threshold=self.threshold, queries=self.queries
         )
 
+    @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
         detail = {"queries": self.queries, "scale": self.scale, "threshold": self.threshold}
         theorem = ("stable release, composed", "theory.accounting.stable_release_delta")
         return loss_guarantee(self, self.delta_spent, theorem, detail)
-
-    def session(self, noise: Noise | None = None) -> Session:
-        """One run."""
-        return Session(self, noise)
-
-    @property
-    def undecided(self) -> tuple[int, int]:
-        """Two top counts at the threshold."""
-        return 2 * self.threshold + 2, 0
 
     @property
     def spread(self) -> float:
@@ -79,7 +77,7 @@ class StableRelease:
         return session.asked >= self.queries
 
 
-class StableKind(Kind):
+class StableKind(ThresholdedKind):
     """Plain composition."""
 
     name = "stable"
@@ -95,9 +93,13 @@ class StableKind(Kind):
         )
         return Constants(noise=made.scale, threshold=made.threshold, distance=distance, delta_spent=made.delta_spent)
 
-    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
-        """The winner where its distance with noise exceeds the threshold."""
-        return _exceeds((threshold or 0) - votes.distance, noise), votes.right
+    def exceeds(self, gap: Floats, scale: float) -> Floats:
+        """P(Y > gap) for a discrete Laplace Y."""
+        b = math.exp(-1 / scale)
+        found: Floats = np.where(
+            gap >= 0, b ** (np.maximum(gap, 0) + 1) / (1 + b), 1 - b ** np.maximum(-gap, 0) / (1 + b)
+        )
+        return found
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling."""
@@ -108,10 +110,3 @@ class StableKind(Kind):
 
 
 _made = cache(StableRelease)  # which remembers its constants
-
-
-def _exceeds(gap: Floats, scale: float) -> Floats:
-    """P(Y > gap) for a discrete Laplace Y."""
-    b = math.exp(-1 / scale)
-    found: Floats = np.where(gap >= 0, b ** (np.maximum(gap, 0) + 1) / (1 + b), 1 - b ** np.maximum(-gap, 0) / (1 + b))
-    return found

@@ -1,7 +1,7 @@
-"""A student is fitted to what it can use of the answers.
+"""Fit a student to those answers that it can use.
 
-It costs no privacy, whatever it does: it sees public records and released answers. It gets class numbers, and −1 for
-points without an answer if it can use them (`takes_unlabelled`), as scikit-learn's semi-supervised learners do.
+A student costs no privacy, whatever it does: it sees public records and released answers. It gets class numbers, and
+−1 for points without an answer if it can use them (`takes_unlabelled`), as scikit-learn's semi-supervised learners do.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ UNLABELLED = -1
 
 
 class Constant(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The student of answers that all name one class, which most classifiers refuse to learn from."""
+    """The student for answers that all name one class, from which most classifiers refuse to learn."""
 
     def fit(self, X: Any, y: Any) -> Constant:  # noqa: ARG002, N803
-        """Keeps the one class."""
+        """Keep the one class."""
         self.classes_ = np.unique(y)[:1]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """That class for every point."""
+        """The one class, for every point."""
         return np.repeat(self.classes_, len(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """One, for every point."""
+        """Probability 1, for every point."""
         return np.ones((len(X), 1))
 
 
 class Renumbered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The student of answers that leave out a class between others: it gets numbers without a gap, as some insist."""
+    """The student for answers that skip a class: its own student gets numbers without a gap, which some need."""
 
     def __init__(self, student: Any = None) -> None:
         self.student = student
 
     def fit(self, X: Any, y: Any) -> Renumbered:  # noqa: N803
-        """From class numbers, −1 where there is none."""
+        """Fit to class numbers, −1 for points without an answer."""
         self.classes_ = np.unique(y[y != UNLABELLED])
         places = np.where(y == UNLABELLED, UNLABELLED, np.searchsorted(self.classes_, y))
         self.student_ = fitted(clone(self.student), X, places)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The student's classes, by their own numbers."""
+        """Predict class numbers."""
         classes: NDArray[Any] = self.classes_[np.asarray(self.student_.predict(X), dtype=np.int64)]
         return classes
 
     @available_if(lambda self: hasattr(self.student, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The student's chances, a column for each of `classes_`."""
+        """The student's probabilities, a column for each of `classes_`."""
         return spread_chances(self.student_, X, classes=len(self.classes_))
 
 
@@ -81,7 +81,7 @@ def takes_unlabelled(student: Any) -> bool:
 
 
 def spread_chances(student: Any, X: NDArray[Any], *, classes: int) -> NDArray[np.float64]:  # noqa: N803
-    """The student's chances with a column for every class, 0 for those it never saw."""
+    """The student's probabilities with a column for every class, 0 for those it never saw."""
     chances = np.zeros((len(X), classes))
     chances[:, np.asarray(student.classes_, dtype=np.int64)] = student.predict_proba(X)
     return chances

@@ -17,10 +17,19 @@ _AT_ONCE = 1000
 
 
 class OrientedGradients(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """For every cell of an image, how much of it changes in which direction (Dalal and Triggs 2005); rows of length 1.
+    """Histograms of oriented gradients of square grey images (Dalal and Triggs 2005), as rows of length 1.
 
-    Images are square. With `upright` they are first sheared until their mass no longer leans. Nothing is fitted, so it
-    may be used on private records. Vectorised here because scikit-image computes one image at a time.
+    Nothing is fitted, so it may be used on private records. It is vectorised here because scikit-image computes one
+    image at a time.
+
+    Parameters
+    ----------
+    cell
+        The side of a cell, in pixels.
+    orientations
+        The number of directions.
+    upright
+        Shear images first, until their mass no longer leans.
     """
 
     def __init__(self, *, cell: int = 4, orientations: int = 8, upright: bool = True) -> None:
@@ -29,7 +38,7 @@ class OrientedGradients(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         self.upright = upright
 
     def fit(self, X: Any, y: Any = None) -> OrientedGradients:  # noqa: ARG002, N803 — scikit-learn's names
-        """Looks at the shape alone."""
+        """Check the shape of the images."""
         self._side(validate_data(self, X).shape[1])
         return self
 
@@ -100,7 +109,7 @@ def _total(images: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _moved(images: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each row moved to the left by so many pixels, zeros coming in; between pixels by linear interpolation."""
+    """Move each row to the left by a number of pixels, with linear interpolation; zeros come in."""
     side = images.shape[2]
     whole = np.floor(by)
     padded = np.pad(images, ((0, 0), (0, 0), (1, 1)))

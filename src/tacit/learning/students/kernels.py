@@ -13,14 +13,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 
 class KernelRidgeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """scikit-learn's `KernelRidge` with a Gaussian kernel, fitted to +1 for a record's class and −1 for the others."""
+    """scikit-learn's `KernelRidge` with a Gaussian kernel, fitted to +1 for a record's class and −1 for the others.
+
+    Parameters
+    ----------
+    gamma
+        The parameter of the kernel exp(−γ‖x − x′‖²).
+    alpha
+        The ridge penalty.
+    """
 
     def __init__(self, *, gamma: float = 1.0, alpha: float = 0.1) -> None:
         self.gamma = gamma
         self.alpha = alpha
 
     def fit(self, X: Any, y: Any) -> KernelRidgeClassifier:  # noqa: N803 — scikit-learn's name
-        """One system of as many equations as records."""
+        """Solve one system with as many equations as records."""
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
         check_classification_targets(y)
         self.classes_, numbers = np.unique(y, return_inverse=True)

@@ -24,17 +24,29 @@ _ROWS_AT_ONCE = 4096
 
 
 class NetworkClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """A classifier made of `module_factory(n_features, n_classes)`, a torch module from rows to one logit a class.
+    """A classifier made of a torch module, from rows to one logit for each class.
 
-    Trained by AdamW on the cross-entropy, at a rate that climbs to `learning_rate` and falls to 0 along a cosine.
+    It is trained by AdamW on the cross-entropy, at a rate that climbs to `learning_rate` and falls to 0 along a cosine.
 
-    shape         of one input, e.g. (1, 28, 28); the module gets rows unless given
-    augment       `augment(inputs, generator)` changes each batch of training inputs, drawing from a torch generator
-    device        "cpu", "cuda", …; None is a GPU where torch sees one
-    random_state  decides the first weights, the order of the records and what dropout drops. Torch's own random state
-                  is left as it was. On one machine and number of threads, equal states give equal weights; on a GPU
-                  this holds for convolutions and products of matrices, not for every operation of torch
+    Parameters
+    ----------
+    module_factory
+        `module_factory(n_features, n_classes)` returns the untrained module.
+    epochs, learning_rate, batch, weight_decay
+        The epochs, the largest learning rate, the records in a batch, and the weight decay of training.
+    shape
+        The shape of one input, e.g. (1, 28, 28); the module gets rows unless given.
+    augment
+        `augment(inputs, generator)` changes each batch of training inputs, drawing from a torch generator.
+    device
+        "cpu", "cuda", …; None takes a GPU if torch sees one.
+    random_state
+        Decides the first weights, the order of the records and what dropout drops. Torch's own random state is left as
+        it was. On one machine and number of threads, equal states give equal weights; on a GPU this holds for
+        convolutions and products of matrices, not for every operation of torch.
 
+    Notes
+    -----
     Pickles and skops files hold the weights as safetensors beside a reference to the factory, which must be a function
     that can be imported, and for skops must be trusted like this class.
     """

@@ -1,4 +1,4 @@
-"""Students of noisy counts, which say more than the class that they name."""
+"""Students that learn from noisy counts, which say more than the class with the largest count."""
 
 from __future__ import annotations
 
@@ -28,10 +28,28 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     et al. 2003). Points that no label reaches are left out. Noisy counts say more than their largest at the same
     privacy, and the noise averages out along the graph.
 
-    final     fitted to all labels in the end; logistic regression unless given
-    features  a transformer, in whose space neighbours are close; the final classifier gets the points as they are
-    learned   a classifier with `transform` (`NetworkClassifier` has one): it is fitted to the labels that were spread,
-              and what was released is spread anew over a graph of what it sees, its rows scaled to length 1
+    Parameters
+    ----------
+    final
+        The classifier that is fitted to all labels in the end; logistic regression unless given.
+    features
+        A transformer, in whose space neighbours are close. The final classifier gets the points as they are.
+    learned
+        A classifier with `transform`, such as `NetworkClassifier`. It is fitted to the labels that were spread; then
+        the released labels or counts are spread again, over a graph of its features scaled to length 1.
+    neighbors
+        The number of neighbours of each point.
+    alpha
+        The weight of the neighbours in each iteration.
+    iterations
+        The number of iterations.
+
+    Attributes
+    ----------
+    propagated_
+        The class number that every point was given, −1 for none.
+    final_
+        The final classifier.
     """
 
     takes_unlabelled = True
@@ -54,9 +72,20 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.iterations = iterations
 
     def fit(self, X: Any, y: Any, counts: Any = None) -> Propagated:  # noqa: N803
-        """From labels, −1 where there is none, or from counts: a row for each point and a column for each class.
+        """Fit to labels, or to noisy counts.
 
-        Rows of points with the label −1 are ignored; a column is the class of its number.
+        Parameters
+        ----------
+        X
+            The points.
+        y
+            Their labels, −1 for none.
+        counts
+            A row for each point and a column for each class. Rows of points with the label −1 are ignored.
+
+        Returns
+        -------
+        This classifier, fitted.
         """
         neighbors = validate.whole("neighbors", self.neighbors, at_least=1, remedy="use about 10")
         alpha = validate.number("alpha", self.alpha, above=0, below=1, remedy="use about 0.9")
@@ -87,7 +116,6 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             if not isinstance(seeing, Constant):  # of one class: there is nothing to see
                 labels = _largest(joined(normalize(seeing.transform(X))))
         self.propagated_ = labels
-        """The class number that every point was given."""
         final = LogisticRegression(max_iter=1000) if self.final is None else self.final
         self.final_ = fitted(clone(final), X[labels != UNLABELLED], labels[labels != UNLABELLED])
         return self
@@ -101,7 +129,7 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     @available_if(lambda self: self.final is None or hasattr(self.final, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The final classifier's chances, one column for each class."""
+        """The final classifier's probabilities, a column for each class."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)  # noqa: N806
         return spread_chances(self.final_, X, classes=len(self.classes_))
@@ -110,17 +138,21 @@ class Propagated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 class VoteRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Multinomial logistic regression on shares of votes, as noisy as they were released.
 
-    The cross-entropy log Σ exp fⱼ − Σ tⱼ fⱼ is linear in the targets t, so noise that is 0 on average, however large,
-    averages out over the points, and chances are estimates of shares of votes; from the largest noisy counts alone
-    they would all be near a coin's. Features should be scaled alike. `penalty` times half the squared weights is added
-    to the mean loss. From labels it is the usual logistic regression.
+    The cross-entropy log Σ exp fⱼ − Σ tⱼ fⱼ is linear in the targets t, so noise with mean 0, however large, averages
+    out over the points, and probabilities estimate shares of votes. The largest noisy counts alone would give
+    probabilities close to chance. Scale all features alike. With labels it is the usual logistic regression.
+
+    Parameters
+    ----------
+    penalty
+        The weight of half the squared weights in the mean loss.
     """
 
     def __init__(self, *, penalty: float = 3e-3) -> None:
         self.penalty = penalty
 
     def fit(self, X: Any, y: Any, counts: Any = None) -> VoteRegression:  # noqa: N803
-        """From labels or from counts, as `Propagated`; points with the label −1 are left out."""
+        """Fit to labels, or to noisy counts, as `Propagated` does; points with the label −1 are left out."""
         penalty = validate.number("penalty", self.penalty, above=0, remedy="use about 0.003")
         X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
         known, self.classes_, targets = _targets(y, counts)
@@ -146,7 +178,7 @@ class VoteRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """The chances of each of `classes_`."""
+        """The probabilities of `classes_`."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
         chances: NDArray[np.float64] = special.softmax(X @ self.weights_[:-1] + self.weights_[-1], axis=1)
@@ -179,7 +211,7 @@ def _targets(y: NDArray[Any], counts: Any) -> tuple[NDArray[np.bool_], NDArray[A
 
 
 def _largest(spread: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The class that most of reached each point, −1 where nothing did."""
+    """The class with the largest value at each point, −1 if nothing reached it."""
     return np.where(spread.any(axis=1), np.argmax(spread, axis=1), UNLABELLED)
 
 

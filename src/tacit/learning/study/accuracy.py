@@ -1,4 +1,4 @@
-"""How often a classifier of tables is right, on records to test on."""
+"""The accuracy of a classifier on a table of test records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..columns import texts
 
 
 def accuracy(predictor: Any, test: tuple[tables.Table, list[str]] | None) -> dict[str, float] | None:
-    """The share of records to test on that it names rightly, with 95 % confidence limits, and that of one class."""
+    """The accuracy on the test records with 95 % confidence limits, and that of naming the most frequent class."""
     if test is None:
         return None
     table, truth = test

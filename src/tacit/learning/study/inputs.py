@@ -1,7 +1,8 @@
-"""Tables in, numbers out: the private records, the public ones, and others that may be known, by one public rule."""
+"""Read the tables of a run, and turn them into numbers by one rule that depends on public records alone."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,36 +19,39 @@ from ..overlap import require_other_rows
 from .options import OTHERS, Task
 
 _MOST_CLASSES = 20
-"""Beyond so many, a column with a label for every tenth record holds no classes."""
+"""A column with more labels than this, and than a tenth of the records, holds no classes."""
 
 _ORDERED = 10
-"""Steps in one direction that are no chance."""
+"""The number of steps in one direction that cannot be chance."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Records:
-    """Private records, public ones unless all records lend their features, and records to test on, as numbers."""
+    """The records of a run as numbers."""
 
     columns: Columns
     rows: NDArray[np.int64]
-    """The place in the file of each private record."""
+    """The place of each private record in its file."""
     records: NDArray[np.float64]
     labels: NDArray[Any]
     classes: NDArray[Any] | None
-    """As named by --classes or by the labels of --proposer; None where they are to be found."""
+    """The classes named by --classes or by the labels of --proposer; None if they are to be found."""
     ids: list[str] | None
     public: NDArray[np.float64] | None
     test: tuple[tables.Table, list[str]] | None
     proposer: tuple[NDArray[np.float64], NDArray[Any]] | None
-    """Labelled records that may be known, for a model that proposes labels."""
+    """Labelled records that are not private, for a model that proposes labels."""
     unknown: dict[str, float]
-    """For each column, the share of private records for which the public rule has no value. Private."""
+    """The share of private records in each column for which the public rule has no value. Private."""
     unused: tuple[str, ...]
-    """Columns of the public table that nothing was learned from."""
+    """The columns of the public table that were not used."""
 
 
 def read(task: Task) -> Records:
-    """All tables of the task; the rule is read off the public one, or off the private one if there is none."""
+    """Read all tables of the task. The rule depends on the public table, or on the private one with --labels-only."""
+    for name, path in (("PRIVATE", task.private), *task.others):
+        if not os.path.exists(path):  # before anything is said about packages that read it
+            raise InputError(name, str(path), requirement="must be a file that exists", remedy="check its name")
     private = tables.read(task.private, name="PRIVATE")
     if task.public is None:
         _no_row_number(private, task)
@@ -112,9 +116,9 @@ def read(task: Task) -> Records:
 
 
 def _no_row_number(private: tables.Table, task: Task) -> None:
-    """A column that counts up or down the file publishes its order, which may tell labels where these are private.
+    """Refuse a column that counts up or down the file: it would publish the order of the file, which may tell labels.
 
-    Of so many records, others are in such an order by chance once in ten million times.
+    A column of 11 random numbers or more is in such an order with a probability below one in ten million.
     """
     for name, column in private.items():
         with np.errstate(over="ignore", invalid="ignore"):  # infinite ones are no steps
@@ -129,10 +133,10 @@ def _no_row_number(private: tables.Table, task: Task) -> None:
 
 
 def _order(task: Task, count: int) -> NDArray[np.int64]:
-    """The places of the private records as they are read: where labels alone are private, by all else that they hold.
+    """The order in which the private records are used: with --labels-only, by everything but labels and ids.
 
     The order of the file may tell labels, and it would show in the order of what is published, and in the last digits
-    of means. Records that are equal but for labels and ids may stand in any order.
+    of means. Records that are equal except for labels and ids may be in any order.
     """
     if task.public is not None:
         return np.arange(count)
@@ -188,9 +192,9 @@ def _same_columns(table: tables.Table, columns: Columns, name: str) -> None:
 
 
 def _classes(task: Task, labels: Sequence[str], proposed: Sequence[str]) -> list[str] | None:
-    """All that may occur: as told, else those of records that may be known. None where labels alone could say it.
+    """The classes that were named, else those of the proposer's records; None if they have to be found.
 
-    Labels that cannot be classes are refused even so, before anything is paid for to find them.
+    Labels that cannot be classes are refused in any case, before anything is paid to find them.
     """
     column = f"column {task.label!r} of PRIVATE"
     if task.classes is None and not proposed:
@@ -225,6 +229,6 @@ def _classes(task: Task, labels: Sequence[str], proposed: Sequence[str]) -> list
 
 
 def typed(labels: Sequence[str], classes: Sequence[str]) -> NDArray[Any]:
-    """Whole numbers if all classes are, else text."""
+    """Labels as whole numbers if all classes are whole numbers, else as text."""
     whole = all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in classes)
     return np.array(labels, dtype=np.int64 if whole else None)

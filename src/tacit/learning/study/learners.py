@@ -1,4 +1,4 @@
-"""Learners as they are named on the command line: made, kept quiet, and one that proposes labels."""
+"""Learners from their names on the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..teachers import random_states
 
 
 def learner(option: str, text: str, setting: str, settings: Sequence[str]) -> Any:
-    """An instance of the class of an installed package."""
+    """An instance of a class of an installed package, with these settings."""
     module, _, name = text.partition(":")
     requirement = "must be MODULE:CLASS of an installed package"
     remedy = "write for example sklearn.linear_model:LogisticRegression"
@@ -54,7 +54,7 @@ def learner(option: str, text: str, setting: str, settings: Sequence[str]) -> An
 
 @contextlib.contextmanager
 def _installed_alone() -> Iterator[None]:
-    """`python -m` looks for modules in the current folder first: a file that lies there is no package."""
+    """Do not import from the current folder, where `python -m` would look first."""
     before = list(sys.path)
     if sys.path[:1] in ([""], [os.getcwd()]):
         del sys.path[0]
@@ -72,7 +72,7 @@ def _value(text: str) -> Any:
 
 
 def proposer(untrained: Any, records: NDArray[np.float64], labels: NDArray[Any]) -> Any:
-    """A copy of a learner, fitted to labelled records that may be known."""
+    """A copy of a learner, fitted to labelled records that are not private."""
     model = copy.deepcopy(untrained)
     for name in random_states(model):
         if model.get_params()[name] is None:
@@ -90,7 +90,7 @@ def proposer(untrained: Any, records: NDArray[np.float64], labels: NDArray[Any])
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """What learners print and warn of goes nowhere, from here and from processes that train: it may be private."""
+    """Discard what learners print and warn about, here and in processes that train: it may be private."""
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
     sys.stdout.flush()

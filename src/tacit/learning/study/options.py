@@ -1,4 +1,4 @@
-"""What to learn, and all that can be said against it before a file is read."""
+"""The options of a run, and the checks that need no file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ OTHERS = (
     "set some aside, or leave it out; --allow-overlap takes them as they are, and private records among them are then "
     "not protected"
 )
-"""What to do about private records in a file that is not private."""
+"""The remedy for private records in a file that is not private."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to learn, from which files, at what cost; the fields are the options of the command line."""
+    """The options of `learn_files`, with files as paths."""
 
     private: Path
     label: str
@@ -29,6 +29,7 @@ class Task:
     epsilon: float
     delta: float
     public: Path | None
+    labels_only: bool
     test: Path | None
     learner: str
     settings: tuple[str, ...]
@@ -51,9 +52,15 @@ class Task:
     allow_overlap: bool
     resume: bool
 
+    @property
+    def others(self) -> list[tuple[str, Path]]:
+        """The files beside PRIVATE that were named, by their options."""
+        named = (("--public", self.public), ("--test", self.test), ("--proposer", self.proposer))
+        return [(option, path) for option, path in named if path is not None]
+
 
 def checked(task: Task) -> Task:
-    """The task, once numbers and names that need no file are checked, so that nothing is read, or made, in vain."""
+    """The task, after the checks that need no file, so that nothing is read or made in vain."""
     epsilon = validate.budget("--epsilon", task.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
     delta = validate.budget(
         "--delta", task.delta, above=0, below=1, remedy="use about 1/n², e.g. 1e-10 for 100000 records"
@@ -67,10 +74,32 @@ def checked(task: Task) -> Task:
             validate.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
     if task.queries is not None and task.queries != "all" and not re.fullmatch(r"0*[1-9]\d{0,15}", task.queries):
         raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
-    for name, path in (("--public", task.public), ("--test", task.test), ("--proposer", task.proposer)):
-        if path is not None and os.path.realpath(path) == os.path.realpath(task.private):  # of links in circles, too
+    if task.public is None and not task.labels_only:
+        raise InputError(
+            "--public",
+            None,
+            requirement="must name a file of public records, unless --labels-only says that only labels are private",
+            remedy="give one, or add --labels-only: then private records are published, without their own labels",
+        )
+    if task.public is not None and task.labels_only:
+        raise InputError(
+            "--labels-only",
+            f"--public {task.public}",
+            requirement="must not be combined with --public",
+            remedy="keep --public to protect whole records; keep --labels-only to protect labels alone",
+        )
+    for name, path in task.others:
+        if os.path.realpath(path) == os.path.realpath(task.private):  # of links in circles, too
             raise InputError(
                 name, str(path), requirement="must hold other records than PRIVATE", remedy=OTHERS.partition(";")[0]
+            )
+    for name, path in (("PRIVATE", task.private), *task.others):
+        if os.path.realpath(path.parent) in [os.path.realpath(task.out / room) for room in ("publish", "private")]:
+            raise InputError(
+                name,
+                str(path),
+                requirement="must not lie in a folder that this run writes to, where it could be overwritten",
+                remedy="copy it elsewhere, or choose another --out",
             )
     if task.mechanism != "auto" and KINDS[task.mechanism].proposed != (task.proposer is not None):
         raise InputError(

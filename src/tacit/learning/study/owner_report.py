@@ -1,4 +1,4 @@
-"""What the owner alone may see: computed from private records without noise."""
+"""The page for the owner of the records alone, which is computed from private records without noise."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ WARNING = "NOT TO BE PUBLISHED"
 README = f"""{WARNING}
 
 This folder is as private as the records themselves. It holds the teachers, each trained on some of them, the key that
-dealt records to teachers, and owner.html, which was computed from private records without noise.
+assigned records to teachers, and owner.html, which was computed from private records without noise.
 
-What may leave is in the folder publish beside it.
+What may be published is in the folder publish beside it.
 """
 _UNPROTECTED = Guarantee(
     quantity="privacy loss ε of this page",
@@ -38,7 +38,7 @@ _UNPROTECTED = Guarantee(
 
 
 def true_leads(task: Task, data: Records, model: PrivateClassifier) -> NDArray[np.float64]:
-    """By how much the winning class led on every query that was asked, in true votes, as a share of teachers."""
+    """The lead of the winning class on every query that was asked, in true votes, as a share of teachers."""
     asked = np.sort(np.concatenate([model.answered_, model.refused_]))
     public = data.records[model.public_] if data.public is None else data.public
     counts = model.teachers_.counts(public[asked], engine=task.engine)
@@ -56,7 +56,7 @@ def write_page(
     student: dict[str, float] | None,
     plain: dict[str, float] | None,
 ) -> None:
-    """How well teachers agree, and beside the student's accuracy what it would have been without privacy."""
+    """Write how well teachers agree, and what the accuracy would have been without privacy."""
     teachers, noise = (model.guarantee_.detail[name] for name in ("n_teachers", "spread"))
     rows = [("median lead", f"{100 * np.median(lead):.1f} %")]
     for name, found in (("student", student), ("no privacy", plain)):
@@ -72,7 +72,7 @@ def write_page(
         title=f"{WARNING}: what only the owner of the records may see",
         summary=(
             "Everything here was computed from private records without noise. Nothing protects them on this page.",
-            f"It shows how well teachers agree{' and what privacy cost in accuracy' * (plain is not None)}.",
+            f"It shows how well teachers agree{', and what accuracy privacy has cost' * (plain is not None)}.",
             caution,
         ),
         comparisons=(Comparison(guarantee=_UNPROTECTED),),
@@ -81,17 +81,17 @@ def write_page(
                 title="For the owner",
                 columns=("what", "found"),
                 rows=tuple(rows),
-                note="Median lead: of the winning class over the next, in true votes, as a share of teachers."
-                + " Accuracy: of the student, and of the learner on all private records without privacy."
+                note="Median lead: the lead of the winning class over the next, in true votes, as a share of teachers."
+                + " Accuracy: that of the student, and that of the learner on all private records without privacy."
                 * (plain is not None)
-                + " Unknown: the share of private records whose value is missing, or none that public records have."
+                + " Unknown: the share of private records whose value is missing, or does not occur in public records."
                 * any(data.unknown.values()),
             ),
         ),
         figures=(
             Figure(
                 title="True leads of the winning class",
-                caption="Over its rival, as a share of all teachers, on every query that was asked.",
+                caption="The lead over the next class, as a share of all teachers, on every query that was asked.",
                 alternative=f"A histogram of true leads, with their median at {100 * np.median(lead):.1f} %.",
                 svg=figures.leads(
                     {"true votes": lead, "expected beforehand": np.array(margins(task.expected))}, noise / teachers
@@ -105,7 +105,7 @@ def write_page(
 
 
 def unprotected_accuracy(task: Task, data: Records) -> dict[str, float] | None:
-    """Of the learner itself, trained on all private records at once."""
+    """The accuracy of the learner trained on all private records at once."""
     if data.test is None:
         return None
     model = learner("--learner", task.learner, "--set", task.settings)

@@ -1,11 +1,13 @@
-"""`tacit plan`: a plan's table, pictures and plain words. It reads no data."""
+"""The report of `tacit plan`: a table, pictures and plain words. It reads no data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ...core.encoding import decoded
 from ...core.errors import InputError
-from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee, decoded, safe_text, text_above
+from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
+from ...core.wording import safe_text, text_above
 from ...report import Figure, Report, Table, figures
 from ..mechanisms.registry import KINDS
 from ..planning import Plan, Row, plan
@@ -27,7 +29,7 @@ def report(
     *,
     epsilon: float,
     delta: float,
-    beta: float = 0.05,
+    failure_probability: float = 0.05,
     error: Sequence[str] = (),
     vc_dimension: int | None = None,
     best_error: float = 0.0,
@@ -35,13 +37,13 @@ def report(
     teachers: int | None = None,
     proposer_error: float | None = None,
 ) -> Report:
-    """The report of `tacit plan`; `error` as on the command line, ERROR or several RECORDS:ERROR."""
+    """The report of `tacit plan`. `error` is as on the command line: one ERROR, or several RECORDS:ERROR."""
     made = plan(
         records,
         queries,
         epsilon=epsilon,
         delta=delta,
-        beta=beta,
+        failure_probability=failure_probability,
         error=_curve(error),
         vc_dimension=vc_dimension,
         best_error=best_error,
@@ -122,10 +124,10 @@ def _table(made: Plan) -> Table:
         columns=tuple(columns),
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise: λ of the threshold (sparse vector), the distance's scale (plain composition), σ of the counts "
-        "(GNMax), the votes by which refusals become rarer e times (gate). Votes to flip: from so many on a query is "
-        f"answered rightly. Right and lost: proven, except with probability {made.beta:.10g}; lost is what is answered "
-        "wrongly or not at all."
-        + " Estimate: about what a table will need that has to be searched for; no promise."
+        "(GNMax), the votes by which refusals become e times rarer (gate). Votes to flip: from this number on, "
+        "a query is answered rightly. Right and lost: proven, except with probability "
+        f"{made.failure_probability:.10g}; lost is what is answered wrongly or not at all."
+        + " Estimate: about what a table will need, which has to be searched for; no promise."
         * any(row.estimated for row in made.rows)
         + (
             " Expected: no promise, but a model of votes in which a query's share of wrong teachers is Beta(e, 1 − e)."
@@ -164,9 +166,11 @@ def _summary(made: Plan) -> tuple[str, ...]:
         )
         learner = f"Teachers minimise training errors over a class of VC dimension {made.vc_dimension}; {kind}."
     elif made.error is None:
-        learner = "Teachers are taken to be always right: what is hopeless here is hopeless for every learner."
+        learner = "Teachers are taken to be always right, so what is hopeless here is hopeless for every learner."
     elif isinstance(made.error, Mapping):
-        learner = "Teachers err as the learning curve given says; smaller chunks than it knows are not planned for."
+        learner = (
+            "Teachers err as the given learning curve says; chunks smaller than its smallest size are not considered."
+        )
     else:
         learner = (
             f"Teachers are taken to err on {100 * made.error:.3g} % whatever the size of their chunks: check that "
@@ -178,8 +182,8 @@ def _summary(made: Plan) -> tuple[str, ...]:
         best = made.best
         choice = (
             f"If teachers are as described next, at least {best.answers_lower} of {made.queries} queries are "
-            f"answered rightly, except with probability {made.beta:.10g}, by {best.teachers} of them with "
-            f"{best.records_per_teacher} records each: the best promise, that of {best.title}."
+            f"answered rightly, except with probability {made.failure_probability:.10g}, by {best.teachers} of them "
+            f"with {best.records_per_teacher} records each: the best promise, that of {best.title}."
         )
     return (
         choice,
@@ -204,9 +208,9 @@ def _against_teachers(made: Plan) -> Figure:
         lines[row.title] = (shares, colour)
     best = made.best or min(made.rows, key=lambda row: row.expected_misclassified or 0.0)
     return Figure(
-        title="Right answers to be expected",
-        caption="By the vote model, at the error given whatever the number of teachers; more of them have fewer "
-        "records each, and err more. No promise.",
+        title="Expected right answers",
+        caption="By the model of votes, with the given error whatever the number of teachers. In fact more teachers "
+        "have fewer records each, and err more. No promise.",
         alternative="Shares of queries answered rightly: "
         + "; ".join(
             f"{name} {100 * shares[-1]:.0f} % with {counts[-1]} teachers" for name, (shares, _) in lines.items()

@@ -1,4 +1,7 @@
-"""What may leave: the student, the labelled records, the report. Answers alone link them to private records."""
+"""What may be published: the student, the labelled records and the report.
+
+All of them depend on private records only through the answers.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.guarantee import Comparison, safe_text, text_above
+from ...core.guarantee import Comparison
+from ...core.wording import safe_text, text_above
 from ...report import Figure, Report, Table, figures
 from ...runtime import tables
 from ...runtime.files import write_whole
@@ -20,13 +24,13 @@ from .options import Task
 
 _MOST_ROWS = 20
 _LARGEST_EXPONENT = 700
-"""Beyond, e to its power is no float."""
+"""The largest exponent of e that gives a float."""
 
 
 def publish(
     task: Task, data: Records, model: PrivateClassifier, accuracy: dict[str, float] | None, folder: Path
 ) -> Report:
-    """Write all of it into the folder, and report what may be known."""
+    """Write everything that may be published into the folder, and return the report."""
     trusted = stored.publish(folder / "student.skops", data.columns.before(model.published()))
     source = task.private if task.public is None else task.public
     labelled = f"labelled{source.suffix.lower()}"
@@ -77,24 +81,24 @@ def _summary(
     asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
     proven = model.guarantee_.detail
     promise = (
-        f"Protected: {proven['neighbours']}. Whoever sees all of this, whatever else they know: every conclusion that "
-        f"they draw has, with {subject}, at most {factor} times the probability that it would have {otherwise} "
+        f"Protected: {proven['neighbours']}. For anyone who sees all of this, whatever else they know: any conclusion "
+        f"that they draw has, with {subject}, at most {factor} times the probability that it would have {otherwise} "
         f"(ε = {text_above(task.epsilon)}), plus δ = {text_above(task.delta)}; and the other way round."
     )
     said = [promise]
     if task.public is not None:
         replaced = {name: safe_text(amount, toward="up") for name, amount in proven["replaced"].items()}
         said.append(
-            f"That compares data with and without {'them' if task.ids else 'it'}. Who knows how many there are, and "
-            "compares data in which one stands in the place of another, is promised less: "
+            f"That compares data with and without {'them' if task.ids else 'it'}. If the number is public knowledge, "
+            "so that one can only take the place of another, the promise is weaker: "
             f"ε = {replaced['epsilon']} and δ = {replaced['delta']}."
         )
     if "epsilon_count" in proven:
         said.append(
-            f"How many {'people' if task.ids else 'private records'} there are was read with noise, for "
+            f"The number of {'people' if task.ids else 'private records'} was read with noise, for "
             f"ε = {text_above(proven['epsilon_count'])} of this, to choose the number of teachers, "
-            f"{proven['n_teachers']}; "
-            "the mechanism, its constants and the queries follow from that number and from what is public."
+            f"{proven['n_teachers']}. "
+            "The mechanism, its constants and the queries depend only on that number and on what is public."
         )
     if "found_from" in proven:
         said.append(
@@ -104,40 +108,38 @@ def _summary(
         )
     if task.allow_overlap:
         said.append(
-            "Private records that also stand in --public, --test or --proposer are not protected: the owner allowed "
+            "Private records that are also in --public, --test or --proposer are not protected: the owner allowed "
             "such records (--allow-overlap)."
         )
     if task.public is None:
         said.append(
-            "Labels alone are protected. Without public records the features of all records are treated as public, "
-            "and half of the records are published here without their own labels, in an order that labels and the "
-            "order of the file have no say in."
+            "Only labels are protected (--labels-only). The features of all records are treated as public, and half of "
+            "the records are published here without their own labels, in an order that depends neither on labels nor "
+            "on the order of the file."
         )
     if task.epsilon > 4:
-        said.append(
-            f"That is a weak promise: at ε = {text_above(task.epsilon)} a determined reader may learn a good deal."
-        )
+        said.append(f"That is a weak promise: at ε = {text_above(task.epsilon)} a determined reader may learn a lot.")
     said.append(
         f"{asked} of {points} public records were asked about; {len(model.answered_)} were answered, "
-        f"{len(model.refused_)} refused. The budget paid for all answers together: what one of them tells alone is "
-        "bounded by all of ε, not by a share of it."
+        f"{len(model.refused_)} refused. The budget paid for all answers together: what a single answer reveals is "
+        "bounded by the whole ε, not by a share of it."
     )
     if accuracy is not None:
         said.append(
             f"The student is right on {100 * accuracy['accuracy']:.1f} % of {accuracy['records']} records to test on "
-            f"({100 * accuracy['low']:.1f} to {100 * accuracy['high']:.1f} with 95 % confidence); naming the most "
-            f"frequent class always is right on {100 * accuracy['one_class']:.1f} %. These records are not protected: "
+            f"({100 * accuracy['low']:.1f} to {100 * accuracy['high']:.1f} with 95 % confidence); always naming the "
+            f"most frequent class is right on {100 * accuracy['one_class']:.1f} %. These records are not protected: "
             "publish this figure only if their labels may be known."
         )
     said.append(
         f"{len(data.columns.numeric_)} columns of numbers and {len(data.columns.categories_)} of text became numbers "
-        "by a rule that public records alone decide: public mean, deviation and median (where a number is missing), "
-        "public categories (all zeros for any other)."
+        "by a rule that depends on public records only: their mean and deviation, their median where a number is "
+        "missing, and their categories (all zeros for any other)."
     )
     if data.unused:
         said.append(f"Columns of the public table that were not used: {', '.join(data.unused)}.")
     said.append(f"The choice: {model.choice_}.")
-    said.append(f"Beside this page lie student.skops and {labelled}, the public records with the answers.")
+    said.append(f"Beside this page are student.skops and {labelled}, the public records with the answers.")
     return tuple(said)
 
 
@@ -150,13 +152,13 @@ def _answers_table(model: PrivateClassifier) -> Table:
         title="Answers",
         columns=("class", "public records", "share"),
         rows=tuple((str(model.classes_[c]), str(counts[c]), f"{100 * counts[c] / len(numbers):.1f} %") for c in order),
-        note="How often each class was answered. Answers carry noise and may be wrong; they are what was paid for."
+        note="How often each class was answered. Answers contain noise and may be wrong."
         + f" {left} rarer classes are left out." * bool(left),
     )
 
 
 def _leads_figure(task: Task, model: PrivateClassifier) -> Figure:
-    """Of votes that were expected, and of noisy counts where these were released: true votes are private."""
+    """Expected leads, and those in the noisy counts if these were released. True votes are private."""
     teachers, noise = (model.guarantee_.detail[name] for name in ("n_teachers", "spread"))
     found: dict[str, Any] = {"expected beforehand": np.array(margins(task.expected))}
     if model.noisy_counts_ is not None:
@@ -164,10 +166,8 @@ def _leads_figure(task: Task, model: PrivateClassifier) -> Figure:
         found["in the noisy counts released"] = (ordered[:, -1] - ordered[:, -2]) / teachers
     return Figure(
         title="Leads of the winning class",
-        caption="By how many votes, as a share of all teachers, the right class was expected to lead when the "
-        "mechanism was chosen"
-        + (", and the lead in the counts that were released with noise" if len(found) > 1 else "")
-        + ". "
+        caption="The lead of the winning class, as a share of all teachers, that was expected when the mechanism was "
+        "chosen" + (", and the lead in the counts that were released with noise" if len(found) > 1 else "") + ". "
         "Leads near the noise or below it are often lost. True votes are private and not shown.",
         alternative=f"A histogram of expected leads, with noise of {noise:.3g} votes among {teachers} teachers marked.",
         svg=figures.leads(found, noise / teachers),

@@ -1,25 +1,28 @@
-"""The run: records read, a learner tried, the budget spent, and both rooms of the folder written."""
+"""The run of `tacit learn`: read records, try the learner, spend the budget, and write both parts of the folder."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ...core.errors import InputError, TacitError
 from ...core.guarantee import Assumption
-from ...ledger import Ledger, named_place
+from ...ledger import Amount, Ledger, anchor, exists, named_place
+from ...ledger.amounts import NOTHING
 from ...report import Report
 from ...runtime import private_files, run_folder, workers
 from ...runtime.files import write_whole
 from ..classifier import PrivateClassifier
 from ..dry_run import trusted_types, try_estimator
+from ..interrupted import run
 from . import inputs, learners, owner_report
 from .accuracy import accuracy
 from .options import Task, checked
@@ -30,8 +33,10 @@ _CHOSEN_BLINDLY = Assumption(
     "private/owner.html and run again, that would not be covered)",
     checked_by="caller",
 )
+_OUTSIDE = "outside-anchor.txt"
+"""The name of the file that remembers where the anchor outside of the folder is."""
 _PROBE = ".room"
-"""The name of a file with which a run tries whether there is room."""
+"""The name of a file that is written to find out whether there is room."""
 _TEST = Assumption(
     text="the accuracy on --test may be known: it was computed from those records without noise, and they are no "
     "private records of this run",
@@ -47,6 +52,7 @@ def learn_files(
     delta: float,
     out: Path | str,
     public: Path | str | None = None,
+    labels_only: bool = False,
     test: Path | str | None = None,
     learner: str = "sklearn.linear_model:LogisticRegression",
     settings: Sequence[str] = (),
@@ -70,10 +76,72 @@ def learn_files(
     resume: bool = False,
     advance: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """What `tacit learn` does: learn from a table a classifier that may be published, in `out`/publish, and report it.
+    """Learn a classifier from a table of private records that may be published, as `tacit learn` does.
 
-    Options are those of the command (docs/command-line.md), with `_` for `-`; `PrivateClassifier` does the same with
-    arrays in memory. `advance` is called with a line about what begins.
+    `PrivateClassifier` does the same with arrays in memory. Files are `.csv`, `.parquet` or `.npz`.
+
+    Parameters
+    ----------
+    private
+        The file of private records.
+    label
+        The column to learn.
+    epsilon, delta
+        The cost of the run, and the budget of a new ledger.
+    out
+        The folder to write. What may be published goes to `publish` in it.
+    public
+        The file of public records, about which teachers are asked.
+    labels_only
+        Instead of `public`: protect only the labels. Half of the private records are published without their own
+        labels.
+    test
+        A file of other labelled records, to measure the accuracy of the student.
+    learner, settings
+        The class of the teachers as "MODULE:CLASS", and its parameters as "NAME=VALUE".
+    student, student_settings
+        The same for the student; the learner unless given.
+    teachers
+        The number of teachers; about the square root of the number of records unless given.
+    mechanism
+        The name of the mechanism, or "auto".
+    proposer
+        A file of labelled records that are not private, from which labels are proposed.
+    queries
+        The number of public records to ask about, or "all"; chosen unless given.
+    refusals
+        The number of refusals after which the mechanism stops; chosen unless given.
+    expected
+        The share of teachers expected to be right, by which "auto" chooses.
+    classes
+        All labels that may occur, separated by commas; found with noise unless given.
+    ids
+        The column that says whose each record is, to protect all records of a person together.
+    ledger, ledger_url_file
+        The ledger, or a file that holds its address; one in `out` unless given.
+    new_ledger
+        Create the ledger that is named.
+    anchor
+        A file elsewhere that remembers the end of the ledger.
+    new_anchor
+        Create the anchor for a ledger that exists already.
+    engine
+        Where teachers are trained: "local", or the address of a Dask or Ray cluster.
+    allow_overlap
+        Accept files that contain private records, which are then not protected.
+    resume
+        Go on in a folder that an earlier run left.
+    advance
+        Called with a line about what begins.
+
+    Returns
+    -------
+    The report, which is also written to `out`/publish.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If interrupted; it says what was spent.
     """
     task = Task(
         private=Path(private),
@@ -82,6 +150,7 @@ def learn_files(
         epsilon=epsilon,
         delta=delta,
         public=_path(public),
+        labels_only=labels_only,
         test=_path(test),
         learner=learner,
         settings=tuple(settings),
@@ -112,7 +181,7 @@ def _path(name: Path | str | None) -> Path | None:
 
 
 def _run(task: Task, advance: Callable[[str], None]) -> Report:
-    """Run what is left of the task, write everything into its folder, and report what may be known."""
+    """Run what is left of the task, write its folder, and return the report that may be published."""
     advance("reading tables")
     data = inputs.read(task)
     classifier = _classifier(task, data)
@@ -130,11 +199,13 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
         if data.proposer is not None:
             learner = classifier.estimator if classifier.student is None else classifier.student
             proposer = learners.proposer(learner, *data.proposer)
+    _check_anchor(task)
     with workers.open_workers(task.engine):
         folder = _folder(task)  # once a cluster, if there is to be one, has answered
-    classifier.set_params(ledger=_ledger(task))
-    advance("training teachers")
-    with learners.quiet():
+    ledger = _ledger(task)
+    classifier.set_params(ledger=ledger)
+    with _told_if_interrupted(ledger, folder), learners.quiet():
+        advance("training teachers")
         try:
             classifier.fit(
                 data.records,
@@ -177,7 +248,7 @@ def _written(
     folder: Path,
     advance: Callable[[str], None],
 ) -> Report:
-    """Both rooms of the folder, once the answers are paid for."""
+    """Write both parts of the folder, once the answers are paid for."""
     advance("writing what may be published")
     report, measured = _published(task, data, classifier, folder / "publish")
     advance("writing the owner's page")
@@ -190,7 +261,7 @@ def _written(
 def _published(
     task: Task, data: inputs.Records, classifier: PrivateClassifier, folder: Path
 ) -> tuple[Report, dict[str, float] | None]:
-    """What may leave, written into the folder, and how good the student is, which may be for the owner alone."""
+    """Write what may be published; return its report and the accuracy, which may be for the owner alone."""
     shown = data.test is not None and not task.allow_overlap
     assumed = [_CHOSEN_BLINDLY, *[_TEST] * shown]
     proven = classifier.guarantee_
@@ -204,9 +275,9 @@ def _published(
 
 
 def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, folder: Path) -> None:
-    """Write all pages once with made-up answers, so that nothing fails once they are paid for.
+    """Write all pages once with made-up answers, so that nothing fails once the answers are paid for.
 
-    Where nobody named the classes, all private labels stand in for them: these pages are private.
+    If nobody named the classes, all private labels are used in their place, so these pages are private.
     """
     trial = folder / "private" / "rehearsal"
     try:
@@ -244,9 +315,9 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
 
 
 def _require_room(folder: Path, names: set[str], size: int, *, probed: Path) -> None:
-    """Raise OSError where files of these names, and of this size together, could not be written.
+    """Raise OSError if files of these names, and of this size together, could not be written.
 
-    The size depends on private labels, and a run may be killed: a file of that size is written in private alone.
+    The size depends on private labels, and a run may be killed, so the file of that size is written to `private` only.
     """
     for name in names:
         if (folder / name).is_dir():
@@ -262,14 +333,14 @@ def _require_room(folder: Path, names: set[str], size: int, *, probed: Path) -> 
 
 
 def _remove_remains(folder: Path) -> None:
-    """What a killed run was about to write, or to try, in the room that may leave."""
+    """Remove what a killed run was about to write in the folder to publish."""
     for path in folder.iterdir():
         if (path.name == _PROBE or re.fullmatch(r"\..*-[0-9a-f]{16}", path.name)) and not path.is_dir():
             path.unlink(missing_ok=True)
 
 
 def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
-    """Before the budget is spent teachers are trained, afterwards students, from public records and answers."""
+    """The error for a failure of foreign code: of teachers before the budget is spent, of the student afterwards."""
     kind = type(failure).__name__
     if not paid:
         return InputError(
@@ -326,9 +397,67 @@ def _folder(task: Task) -> Path:
     return folder
 
 
-def _ledger(task: Task) -> Ledger:
-    """The ledger named, or one of this folder. A new one has the budget of this run; a name may be mistyped."""
+@contextlib.contextmanager
+def _told_if_interrupted(ledger: Ledger, folder: Path) -> Iterator[None]:
+    """Let a `KeyboardInterrupt` say what this run has spent so far, and how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{_spent(ledger, folder)}; the same command with --resume goes on") from None
+
+
+def _spent(ledger: Ledger, folder: Path) -> str:
+    """What the run in this folder has spent, in words."""
+    try:
+        path = folder / "private" / "release.json"
+        release = run(path.parent, None).release if path.exists() else None
+        paid = [entry for entry in ledger.entries() if entry.detail.get("release") == release]
+    except TacitError:
+        return "tacit ledger shows what was spent"
+    spent = NOTHING
+    for entry in paid:
+        spent += Amount(entry.epsilon, entry.delta)
+    return f"this run has spent {spent}, which it will not spend again" if paid else "nothing was spent"
+
+
+def _check_anchor(task: Task) -> None:
+    """Refuse an anchor that cannot be used before a folder or a ledger is made, and a run that goes on without its own.
+
+    A run that goes on without the anchor that it began with would not notice an earlier ledger that was brought back
+    together with the folder.
+    """
+    kept = task.out / "private" / _OUTSIDE
+    if task.anchor is None:
+        if kept.exists():
+            raise InputError(
+                "--anchor",
+                None,
+                requirement="must be given, as the run in this folder began with one",
+                remedy=f"add --anchor {kept.read_text(encoding='utf-8').strip()}; if that is lost, --new-anchor makes "
+                "another, once you know that the ledger is the latest",
+            )
+        return
+    path = str(task.anchor.absolute())
+    before = anchor.remembered(path)
+    named, new = _place(task)
+    missing = named is None or not exists(named)
+    if new or not (named and missing):  # a ledger that was mistyped is refused when it is opened
+        anchor.check(path, before, new_ledger=new and missing, new_anchor=task.new_anchor)
+
+
+def _place(task: Task) -> tuple[str | None, bool]:
+    """The ledger that was named, None for that of the folder, and whether it may be created."""
     named, own = named_place("--ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
-    new = task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
+    return named, task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
+
+
+def _ledger(task: Task) -> Ledger:
+    """The ledger named, or that of the folder; a new one has the budget of this run."""
+    named, new = _place(task)
     budget = {"epsilon": task.epsilon, "delta": task.delta} if new else {}
-    return Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)
+    own = task.out / "ledger.sqlite"
+    found = Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)
+    if task.anchor is not None:
+        with private_files.enclosed(task.out / "private"):
+            write_whole(task.out / "private" / _OUTSIDE, f"{task.anchor.absolute()}\n".encode())
+    return found

@@ -1,7 +1,7 @@
-"""`tacit bound`: the bounds of a model on files, batch by batch, and the report about them.
+"""`tacit bound`: bound a model on files, batch by batch, and report.
 
-Every finished batch is a file of the output folder, written whole or not at all. A run that was killed goes on where it
-stopped, and gives the same numbers as one that was not.
+Every finished batch is a file in the output folder, written completely or not at all. A run that was killed continues
+where it stopped and gives the same numbers as an uninterrupted one.
 """
 
 from .run import bound, bound_files

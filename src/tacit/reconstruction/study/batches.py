@@ -1,4 +1,4 @@
-"""Bounds input by input: in batches that are kept, and run here or on a cluster."""
+"""Bounds for one input after another, in batches that are kept and run here or on a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BATCH = 4
 
 
 def claim_folder(task: Task, folder: Path, data: Data, features: nn.Module) -> None:
-    """Make the output folder, or make sure that it belongs to this very task."""
+    """Make the output folder, or check that it belongs to exactly this task."""
     state = hashlib.sha256()
     for name, tensor in (*features.named_parameters(), *features.named_buffers()):
         state.update(name.encode() + tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
@@ -45,7 +45,7 @@ def claim_folder(task: Task, folder: Path, data: Data, features: nn.Module) -> N
         "feature_error": task.feature_error,
         "batch": BATCH,
     }
-    run_folder.claim(folder, mark, resume=task.resume)
+    run_folder.claim(folder, mark, resume=task.resume, name="out")
 
 
 def _versions() -> dict[str, str]:
@@ -76,7 +76,7 @@ class _Setting:
 def bounds_per_input(
     task: Task, features: Any, data: Data, outcomes: Outcomes, advance: Callable[[str], None]
 ) -> dict[str, _Array]:
-    """The bounds that methods give input by input: from files, and from the engine where there are none yet."""
+    """Return the bounds of the methods that work input by input; finished batches are read from files."""
     inputs = data.inputs
     setting = _Setting(
         features=features,
@@ -111,7 +111,7 @@ def bounds_per_input(
 
 
 def _batch(setting: _Setting, method: str, inputs: _Array, first: int) -> _Array:
-    """The bounds of one method for some inputs, of which the first has this number."""
+    """Return the bounds of one method for a few inputs; `first` is the number of the first of them."""
     chosen = torch.tensor(inputs)
     if _versions() != setting.versions:
         raise InputError(
@@ -123,6 +123,6 @@ def _batch(setting: _Setting, method: str, inputs: _Array, first: int) -> _Array
     if method == "two-point":
         options["box"] = setting.box
         return np.asarray(two_point_bounds(setting.features, chosen, setting.noise, **options).rmse)
-    # Each batch has a stream of its own, so that it draws the same wherever and whenever it runs.
+    # Each batch has its own random stream, so that it gives the same numbers wherever and whenever it runs.
     options["seed"] = setting.seed + first
     return np.asarray(hcr_bounds(setting.features, chosen, setting.noise, **options).std)

@@ -1,4 +1,4 @@
-"""What is to be bounded."""
+"""The task of `tacit bound`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ..noise import Noise, gaussian_of
 
 METHODS = ("identify", "bayes", "two-point", "multi-point", "hcr")
-"""In the order of the report: what speaks about real attackers comes first."""
+"""In the order of the report: bounds for real attackers come first."""
 PER_INPUT = ("two-point", "multi-point", "hcr")
-"""Methods that bound input by input; the others take all inputs together."""
+"""Methods that bound one input at a time; the others use all inputs together."""
 
 
 def has_theorem(method: str, noise: Noise, *, public: bool) -> bool:
-    """Whether the method bounds releases with this noise; with public inputs `bayes` takes any."""
+    """Return whether the method can bound releases with this noise; `bayes` with public inputs takes any noise."""
     needs_gaussian = method in ("identify", "multi-point") or (method == "bayes" and not public)
     return gaussian_of(noise) is not None or not needs_gaussian
 
@@ -26,9 +26,32 @@ def has_theorem(method: str, noise: Noise, *, public: bool) -> bool:
 class Task:
     """What to bound, and how.
 
-    `limit` is how many inputs are bounded one by one; the methods over a gallery (identify, bayes) use all of them.
-    With `public` inputs, bayes is about someone who knows their mean and covariance, and does not hold the data.
-    Batches are kept in the folder `out`, if there is one, which then belongs to the factory `model` of a file.
+    Attributes
+    ----------
+    noise
+        The noise added to the features.
+    methods
+        Names from `METHODS`, in that order.
+    basis
+        "dct" or "pixel".
+    limit
+        How many inputs are bounded one by one; `identify` and `bayes` always use all of them as candidates.
+    seed
+        For searches, Monte Carlo and attacks.
+    feature_error
+        The share of their norm by which released features may differ from exact ones.
+    public
+        Public inputs. The prior of `bayes` is then a Gaussian with their mean and covariance.
+    engine
+        Where batches run: "local", or the address of a Dask cluster.
+    model
+        FILE.py:FUNCTION, where the module comes from a file.
+    untrained
+        Whether that module has parameters and no weights were loaded into it.
+    out
+        The folder for finished batches; None keeps nothing.
+    resume
+        Whether to continue in a folder that an earlier run of this task left behind.
     """
 
     noise: Noise
@@ -40,13 +63,24 @@ class Task:
     public: NDArray[np.float64] | None
     engine: str = "local"
     model: str = ""
+    untrained: bool = False
     out: Path | None = None
     resume: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Data:
-    """The inputs that are bounded one by one; of all inputs, how much they vary, and the least and greatest entry."""
+    """The inputs that are bounded one by one.
+
+    Attributes
+    ----------
+    inputs
+        One input per row.
+    spread
+        The standard deviation of an entry over all inputs.
+    box
+        The least and the greatest entry of all inputs.
+    """
 
     inputs: NDArray[np.float64]
     spread: float

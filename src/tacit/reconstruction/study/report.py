@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...core.guarantee import Attack, Comparison, Guarantee, safe_text
+from ...core.guarantee import Attack, Comparison, Guarantee
+from ...core.wording import safe_text
 from ...report import Figure, figures
 from .. import median_bounds
 from ..noise import Gaussian, Uniform, gaussian_of, unrounded
@@ -30,7 +31,7 @@ def summary(
     candidates: int,
     on_data: Attack | None = None,
 ) -> tuple[str, ...]:
-    """The reading in words: first what speaks about real attackers, last what does not."""
+    """Put the results into words: first the bounds for real attackers, last those that say nothing about them."""
     mode = "mode (one cosine wave of the image)" if task.basis == "dct" else "mode (one entry of the input)"
     sentences = []
     if on_data is not None and on_data.value < comparisons["bayes"].guarantee.value:
@@ -45,9 +46,9 @@ def summary(
     silent = [method for method in PER_INPUT if method in comparisons and not comparisons[method].guarantee.value]
     if "two-point" in comparisons and "two-point" not in silent:
         sentences.append(
-            "To each input there is another, which may look like nothing in the data, so that every estimate of a "
-            f"{mode} is off by {comparisons['two-point'].guarantee.bound_text} on one of the two, for half of all "
-            "modes. On the other it may be right."
+            f"For half of all modes, each input has a partner such that every estimate of the {mode} has a root mean "
+            f"squared error of {comparisons['two-point'].guarantee.bound_text} on one of the two. On the other it may "
+            "be exact, and the partner may look like nothing in the data."
         )
     unbiased = [
         f"{_scatter(comparisons[method].guarantee, data)}{how}"
@@ -56,25 +57,29 @@ def summary(
     ]
     if unbiased:
         sentences.append(
-            f"Do not decide by this: unbiased estimates of a {mode}, which use no knowledge of what inputs look like, "
-            f"scatter by {', '.join(unbiased)}, for half of all modes; the inputs themselves vary by "
-            f"{data.spread:.2g}. Real attackers have such knowledge."
+            f"Do not decide by this: for half of all modes, unbiased estimates of the {mode} have a standard deviation "
+            f"of {', '.join(unbiased)}; the inputs' own is {data.spread:.2g}. Unbiased estimates use no knowledge of "
+            "what inputs look like. Real attackers do."
         )
     for method in silent:
         vacuous = method == "hcr" and isinstance(unrounded(task.noise), Uniform)
-        why = ": with uniform noise some releases rule other inputs out" if vacuous else ""
-        sentences.append(f"The {method} bounds are 0 for half of all modes or more, and say nothing{why}.")
+        why = ": under uniform noise, a release can rule an input out" if vacuous else ""
+        sentences.append(f"The {method} bounds are 0 for at least half of all modes and say nothing{why}.")
     if "identify" not in comparisons:
-        how = (
-            "--method identify asks it"
-            if gaussian_of(task.noise) is not None
-            else "only Gaussian noise has a theorem for that"
+        gaussian = gaussian_of(task.noise) is not None
+        how = "the method identify bounds that" if gaussian else "only Gaussian noise has a theorem for that"
+        sentences.append(
+            f"Not computed: how often somebody who holds a list of inputs can name the one released; {how}."
         )
-        sentences.append(f"Not asked: how often somebody who holds a list of inputs names the one released; {how}.")
-    alone = f", of which {len(data.inputs)} were bounded one by one" if set(comparisons) & set(PER_INPUT) else ""
+    alone = f", {len(data.inputs)} of them bounded one by one" if set(comparisons) & set(PER_INPUT) else ""
     sentences.append(
         f"{candidates} inputs of shape {data.inputs.shape[1:]}, released as features with noise {task.noise!r}{alone}."
     )
+    if task.untrained:
+        sentences.append(
+            f"No weights were given: everything here is about the module as {task.model} builds it. If other weights "
+            "are released, run this again with them."
+        )
     return tuple(sentences)
 
 
@@ -91,10 +96,10 @@ def _naming(comparison: Comparison, candidates: int) -> str:
     elif guarantee.value > 0.5:
         verdict = "It is not ruled out that most inputs are given away. "
     different = int(guarantee.detail["candidates"])
-    of_them = "" if different == candidates else f", {different} of them different,"
+    of_them = "" if different == candidates else f" ({different} different ones)"
     return (
-        f"{verdict}Whoever holds these {candidates} inputs{of_them} names the one released with probability "
-        f"{guarantee.bound_text} ({guarantee.chance_text}). An attack reached {reached}; guessing gets "
+        f"{verdict}Somebody who holds these {candidates} inputs{of_them} names the one released with probability "
+        f"{guarantee.bound_text} ({guarantee.chance_text}). An attack reached {reached}; guessing reaches "
         f"{safe_text(float(guarantee.detail['guessing']), toward='nearest')}."
     )
 
@@ -102,36 +107,35 @@ def _naming(comparison: Comparison, candidates: int) -> str:
 def _rebuilding(comparison: Comparison, candidates: int) -> str:
     guarantee, _, reached = _of(comparison)
     return (
-        f"{_hardly(guarantee)}Whoever holds these {candidates} inputs rebuilds the one released with an error of "
-        f"{guarantee.bound_text} of their variance ({guarantee.chance_text}): 0 is the input itself, 1 the average of "
-        f"all. The best guess there is, their mean weighted by the release, left {reached}."
+        f"{_hardly(guarantee)}Somebody who holds these {candidates} inputs rebuilds the one released with a mean "
+        f"squared error of {guarantee.bound_text} of their variance ({guarantee.chance_text}): 0 means exactly, 1 no "
+        f"better than the average of all. The best possible guess, their mean weighted by the release, left {reached}."
     )
 
 
 def _refuted(comparison: Comparison, on_data: Attack) -> str:
     certain = on_data in comparison.contradicting
     return (
-        f"The prior is {'refuted' if certain else 'in doubt'}: somebody with the public inputs rebuilt those of --data "
-        f"with an error of {safe_text(on_data.value, toward='nearest')} of the prior's variance, where the bound under "
-        f"it says {comparison.guarantee.bound_text}. The inputs "
-        f"{'are' if certain else 'may well be'} no draws from a Gaussian with the mean and covariance of the public "
-        f"ones{'' if certain else ' (they are too few to be sure)'}, and then that bound says nothing of them."
+        f"The prior is {'refuted' if certain else 'in doubt'}: an attack with the public inputs rebuilt the real ones "
+        f"with an error of {safe_text(on_data.value, toward='nearest')} of the prior's variance, and the bound for "
+        f"that prior is {comparison.guarantee.bound_text}. The real inputs {'are not' if certain else 'may not be'} "
+        f"draws from a Gaussian with the mean and covariance of the public ones"
+        f"{', and the bound does not apply to them.' if certain else '; there are too few of them to be sure.'}"
     )
 
 
 def _rebuilding_unseen(comparison: Comparison, on_data: Attack | None) -> str:
     guarantee, _, reached = _of(comparison)
-    tried = f"A linear decoder left {reached} of such draws. "
+    tried = "No attack was tried on the real inputs: there are fewer than 30, or they are all the same."
     if on_data is not None:
         value = safe_text(on_data.value, toward="nearest")
-        tried += f"On the inputs of --data, somebody with the public ones left {value}. "
-    else:
-        tried += "No attack was tried on the inputs of --data: they are fewer than 30, or all alike. "
+        tried = f"On the real inputs, the better of two attacks with the public ones left {value}."
     return (
-        f"{_hardly(guarantee)}If inputs were drawn from a Gaussian with the mean and covariance of the public ones, "
-        f"whoever knows no more than that would rebuild one with an error of {guarantee.bound_text} of its variance "
-        f"({guarantee.chance_text}): 0 is the input itself, 1 the average. {tried}Real attackers know more of what "
-        "inputs look like, and may leave less."
+        f"{_hardly(guarantee)}For inputs drawn from a Gaussian with the mean and covariance of the public ones, anyone "
+        f"who rebuilds them has a mean squared error of {guarantee.bound_text} of their variance "
+        f"({guarantee.chance_text}): 0 means exactly, 1 no better than the average; a linear decoder left {reached}. "
+        "This bound is about draws from that Gaussian, not about the real inputs: these have more structure, and an "
+        f"attacker who uses it may do better on them. {tried}"
     )
 
 
@@ -140,7 +144,7 @@ def _hardly(guarantee: Guarantee) -> str:
 
 
 def _of(comparison: Comparison) -> tuple[Guarantee, float, str]:
-    """A guarantee, the least that the first attack on it got, and what it got in words."""
+    """Return a guarantee, the lower end of the first attack on it, and that attack's value as text."""
     if not comparison.attacks:
         raise ValueError("only methods that are attacked are read like this")
     first = comparison.attacks[0]
@@ -148,7 +152,7 @@ def _of(comparison: Comparison) -> tuple[Guarantee, float, str]:
 
 
 def figures_of(features: Any, bounds: dict[str, _Array], data: Data, task: Task) -> tuple[Figure, ...]:
-    """Histograms of the bounds, and for images what they mean."""
+    """Return histograms of the bounds and, for images, pictures of what they mean."""
     made, inputs = [], data.inputs
     made += _histograms("Bounds over all modes and inputs", bounds, data.spread)
     if task.basis == "dct" and min(inputs.shape[-2:]) > LOWEST:
@@ -159,13 +163,13 @@ def figures_of(features: Any, bounds: dict[str, _Array], data: Data, task: Task)
         moved = median_bounds.moved_by(bounds[unbiased][:SHOWN], inputs[:SHOWN], basis=task.basis, seed=task.seed)
         rows = {f"moved by the bound on unbiased estimates ({unbiased})": moved}
         if isinstance(task.noise, Gaussian):
-            rows["twin: its release differs by less than the noise"] = _twins(features, data, task)
+            rows["twin: the noise hides the difference"] = _twins(features, data, task)
         made.append(_pictures_of(rows, data))
     return tuple(made)
 
 
 def _histograms(title: str, bounds: dict[str, _Array], spread: float) -> list[Figure]:
-    """One, or none where every bound is 0 or infinite."""
+    """Return one histogram, or none where every bound is 0 or infinite."""
     shown = {method: values[np.isfinite(values) & (values > 0)] for method, values in bounds.items()}
     shown = {method: values for method, values in shown.items() if values.size}
     if not shown:
@@ -174,15 +178,14 @@ def _histograms(title: str, bounds: dict[str, _Array], spread: float) -> list[Fi
     return [
         Figure(
             title=title,
-            caption="Standard deviation of unbiased estimates (multi-point, hcr), root mean squared error of any "
-            "estimate on the worse of two inputs (two-point). The dashed line is the inputs' own spread."
-            + f" {left} bounds that are 0 or infinite are left out."
-            * bool(left),
+            caption="Lower bounds: on the standard deviation of unbiased estimates (multi-point, hcr), and on the "
+            "root mean squared error of any estimate on the worse of two inputs (two-point). The dashed line is the "
+            "inputs' own standard deviation." + f" Not shown: {left} bounds that are 0 or infinite." * bool(left),
             alternative="; ".join(
                 f"{method}: half of the bounds exceed {safe_text(float(np.median(values)), toward='down')}"
                 for method, values in shown.items()
             ),
-            svg=figures.histogram(shown, marked=(spread, "spread of the inputs"), x_label="bound, per mode"),
+            svg=figures.histogram(shown, marked=(spread, "spread of the inputs"), x_label="bound of a mode"),
         )
     ]
 
@@ -203,9 +206,9 @@ def _pictures_of(rows: dict[str, _Array], data: Data) -> Figure:
     named = {"original": data.inputs[:SHOWN], **rows}
     return Figure(
         title="What this means for an image",
-        caption="Moved by the bound: every mode up or down by the toss of a coin, as far as an unbiased estimate of it "
-        "must scatter. Twin: the farthest valid image that a search found whose features lie within one standard "
-        "deviation of the noise. All are cut off at the inputs' range.",
+        caption="Moved by the bound: every mode is moved up or down at random by the least standard deviation of an "
+        "unbiased estimate. Twin: the most different valid image that a search found whose features lie within one "
+        "standard deviation of the noise. All are clipped to the inputs' range.",
         alternative=f"Rows of images: {', '.join(named)}.",
         svg=figures.image_rows({name: pictures(images) for name, images in named.items()}),
     )

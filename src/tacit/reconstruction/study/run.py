@@ -1,8 +1,7 @@
-"""The run: every method of the task, then the report on all of them."""
+"""Run every method of the task, then report on all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -14,7 +13,7 @@ from torch import nn
 
 from ...core import validate
 from ...core.errors import InputError, TacitError
-from ...core.guarantee import Attack, Comparison, Guarantee
+from ...core.guarantee import Assumption, Attack, Comparison, Guarantee
 from ...report import Report
 from ...runtime import run_folder
 from ...runtime.clusters import open_cluster
@@ -28,15 +27,16 @@ from ..release import loaded
 from .batches import BATCH, bounds_per_input, claim_folder
 from .inputs import basis_of, checked_inputs, error_of, inputs_of, methods_of, model_of, noise_of, prior_of
 from .options import PER_INPUT, Data, Task
+from .progress import Advance, shown
 from .report import figures_of, summary
 
 _Array = NDArray[np.float64]
 
 _KNOWN = 20_000
-"""Inputs like the public ones, from which the decoder learns."""
+"""Draws from the prior to which the linear decoder is fitted."""
 _LEAST_TRIED = 30
-"""Inputs that an attack must be tried on, for its error to be worth a number."""
-_CONFIDENCE = 0.999
+"""The fewest inputs on which an attack's error is worth reporting."""
+_FAILURE = 0.001
 
 
 def bound_files(
@@ -54,13 +54,57 @@ def bound_files(
     feature_error: float | None = None,
     engine: str = "local",
     resume: bool = False,
-    advance: Callable[[str], None] = lambda _: None,
+    advance: Advance | None = None,
+    progress: bool = True,
 ) -> Report:
-    """What `tacit bound` does: bound how well anyone rebuilds the inputs of a model, attack it, and report both.
+    """Bound how well anyone rebuilds the inputs of a model from files, attack it, and report: what `tacit bound` does.
 
-    `model` is FILE.py:FUNCTION, `noise` an object of `tacit.reconstruction` or KIND:SIZE, `method` names with commas
-    or "all". Finished batches are kept in the folder `out`; a run that was killed goes on with `resume`.
-    `advance` is called with a line about each step that begins.
+    Parameters
+    ----------
+    model
+        FILE.py:FUNCTION, where the function returns the torch module whose output is released. The file is run.
+    data
+        The inputs: a .npy or .npz file with one input per row, or a folder of images of one size.
+    noise
+        The noise added to the features: an object of `tacit.reconstruction`, or a text such as "gaussian:1.7".
+    out
+        A folder for finished batches.
+    weights
+        The module's state_dict, .safetensors or torch's format. Without it, the module is bounded as the function built
+        it, and the report says so.
+    public
+        Public inputs, as `data`. The prior of the method bayes is then a Gaussian with their mean and covariance.
+    method
+        identify, bayes, two-point, multi-point or hcr, several separated by commas, or "all" that have a theorem for
+        the noise.
+    basis
+        "dct" (cosine modes of images), "pixel" (single entries) or "auto".
+    limit
+        How many inputs are bounded one by one.
+    seed
+        For searches, Monte Carlo and attacks.
+    feature_error
+        The share of their norm by which released features may differ from exact ones; without it, the type of the
+        model's weights decides.
+    engine
+        Where batches run: "local", or "tls://HOST:PORT" of a Dask cluster.
+    resume
+        Continue in a folder that an earlier run of the same task left behind.
+    advance
+        Called with a line about each step as it begins.
+    progress
+        Without `advance`, show these lines on stderr if it is a terminal or a notebook.
+
+    Returns
+    -------
+    The report, with `comparisons`, `to_text()`, `to_json()` and `to_html()`.
+
+    Raises
+    ------
+    InputError
+        If a file or a value cannot be used.
+    NoTheoremError
+        If a method that was asked for has no theorem for the noise.
     """
     gallery = inputs_of(Path(data))
     features = model_of(model, None if weights is None else Path(weights))
@@ -68,14 +112,18 @@ def bound_files(
         features,
         gallery,
         noise,
-        public=None if public is None else inputs_of(Path(public), "--public"),
+        public=None if public is None else inputs_of(Path(public), "public"),
         method=method,
         basis=basis,
         limit=limit,
         seed=seed,
         feature_error=feature_error,
+        names=("model", "data"),
     )
-    return _run(replace(task, model=model, out=Path(out), resume=resume, engine=engine), features, gallery, advance)
+    untrained = weights is None and any(True for _ in features.parameters())
+    task = replace(task, model=model, untrained=untrained, out=Path(out), resume=resume, engine=engine)
+    with shown(advance, progress=progress) as say:
+        return _run(task, features, gallery, "data", say)
 
 
 def bound(
@@ -89,12 +137,51 @@ def bound(
     limit: int | None = None,
     seed: int = 0,
     feature_error: float | None = None,
-    advance: Callable[[str], None] = lambda _: None,
+    advance: Advance | None = None,
+    progress: bool = True,
 ) -> Report:
-    """How well anyone rebuilds the inputs of a module from its noisy features, attacked and reported.
+    """Bound how well anyone rebuilds the inputs of a module from its noisy features, attack it, and report.
 
-    What `tacit bound` does with files, with a module and arrays in memory; nothing is kept but the report, whose
-    `to_html()`, `to_json()` and `comparisons` hold all of it.
+    This is `tacit bound` for a module and arrays in memory; nothing is kept but the report. It may take minutes: begin
+    with `method="identify"`, which takes seconds.
+
+    Parameters
+    ----------
+    features
+        The torch module whose output is released.
+    inputs
+        An array, a tensor or a DataLoader, one input per row; the candidates that the adversary of identify holds.
+    noise
+        The noise added to the features: an object of `tacit.reconstruction`, or a text such as "gaussian:1.7".
+    public
+        Public inputs. The prior of the method bayes is then a Gaussian with their mean and covariance.
+    method
+        identify, bayes, two-point, multi-point or hcr, several separated by commas, or "all" that have a theorem for
+        the noise.
+    basis
+        "dct" (cosine modes of images), "pixel" (single entries) or "auto".
+    limit
+        How many inputs are bounded one by one.
+    seed
+        For searches, Monte Carlo and attacks.
+    feature_error
+        The share of their norm by which released features may differ from exact ones; without it, the type of the
+        module's weights decides.
+    advance
+        Called with a line about each step as it begins.
+    progress
+        Without `advance`, show these lines on stderr if it is a terminal or a notebook.
+
+    Returns
+    -------
+    The report, with `comparisons`, `to_text()`, `to_json()` and `to_html()`.
+
+    Raises
+    ------
+    InputError
+        If the module or a value cannot be used.
+    NoTheoremError
+        If a method that was asked for has no theorem for the noise.
     """
     if not isinstance(features, nn.Module):
         remedy = "pass a module; the single bounds, such as identification_bound, take any function"
@@ -110,8 +197,10 @@ def bound(
         limit=limit,
         seed=seed,
         feature_error=feature_error,
+        names=("features", "inputs"),
     )
-    return _run(task, features, gallery, advance)
+    with shown(advance, progress=progress) as say:
+        return _run(task, features, gallery, "inputs", say)
 
 
 def _task(
@@ -125,9 +214,10 @@ def _task(
     limit: int | None,
     seed: int,
     feature_error: float | None,
+    names: tuple[str, str],
 ) -> Task:
     if limit is not None:
-        validate.whole("--limit", limit, at_least=1, remedy="leave it out to bound all inputs")
+        validate.whole("limit", limit, at_least=1, remedy="leave it out to bound all inputs")
     added = noise_of(noise) if isinstance(noise, str) else noise
     checked_noise(added)
     return Task(
@@ -135,15 +225,15 @@ def _task(
         methods=methods_of(method, added, public=public is not None),
         basis=basis_of(basis, gallery),
         limit=limit,
-        seed=validate.whole("--seed", seed, at_least=0, remedy="use 0"),
-        feature_error=error_of(features, gallery, feature_error),
+        seed=validate.whole("seed", seed, at_least=0, remedy="use 0"),
+        feature_error=error_of(features, gallery, feature_error, names=names),
         public=public,
     )
 
 
-def _run(task: Task, features: nn.Module, gallery: _Array, advance: Callable[[str], None]) -> Report:
-    """What is left of the task, and a report on all of it."""
-    prior = prior_of(task, gallery)
+def _run(task: Task, features: nn.Module, gallery: _Array, name: str, advance: Advance) -> Report:
+    """Run what is left of the task, and report on all of it."""
+    prior = prior_of(task, gallery, name)
     data = Data(
         inputs=gallery[: task.limit],
         spread=median_bounds.prior_std(gallery),
@@ -169,10 +259,10 @@ def _run(task: Task, features: nn.Module, gallery: _Array, advance: Callable[[st
             if task.out is not None:
                 run_folder.unclaim(task.out)
             raise
-    # What real inputs give away decides, where it is more than the prior allows.
+    # An attack on the real inputs that does better than the prior allows contradicts the bound.
     if on_data is not None:
         found["bayes"] = replace(found["bayes"], attacks=(*found["bayes"].attacks, on_data))
-    comparisons = {method: found[method] for method in task.methods}
+    comparisons = {method: _about_weights(found[method], task) for method in task.methods}
     return Report(
         command="bound",
         title="How well anyone can rebuild the inputs from these features",
@@ -187,13 +277,23 @@ def _run(task: Task, features: nn.Module, gallery: _Array, advance: Callable[[st
             "median": {method: float(np.median(values)) for method, values in bounds.items()},
             "feature_error": task.feature_error,
             "on_data": None if on_data is None else on_data.to_dict(),
+            "weights": "as built" if task.untrained else "given",
             "folder": None if task.out is None else str(task.out),
         },
     )
 
 
-def _counted(task: Task, inputs: int, advance: Callable[[str], None]) -> Callable[[str], None]:
-    """Puts before each line how many steps are done, of how many."""
+def _about_weights(comparison: Comparison, task: Task) -> Comparison:
+    """State whose weights the guarantee is about, where the module has parameters and no weights were given."""
+    if not task.untrained:
+        return comparison
+    text = f"the module is released as {task.model} builds it: no other weights are loaded into it"
+    assumptions = (Assumption(text=text, checked_by="caller"), *comparison.guarantee.assumptions)
+    return replace(comparison, guarantee=replace(comparison.guarantee, assumptions=assumptions))
+
+
+def _counted(task: Task, inputs: int, advance: Advance) -> Advance:
+    """Prefix each line with how many steps are done, out of how many."""
     per_input = sum(method in PER_INPUT for method in task.methods)
     steps = per_input * -(-inputs // BATCH) + len(task.methods) - per_input
     begun = count()
@@ -210,7 +310,7 @@ def _median(method: str, values: _Array, data: Data, task: Task) -> Comparison:
 
 
 def _naming(features: Any, gallery: _Array, task: Task) -> Comparison:
-    """Of those who hold the inputs."""
+    """Bound and attack naming the input, for an adversary who holds all inputs."""
     options: dict[str, Any] = {"seed": task.seed, "feature_error": task.feature_error}
     guarantee = identification_bound(features, gallery, task.noise, **options)
     options["seed"] = task.seed + 1
@@ -219,9 +319,9 @@ def _naming(features: Any, gallery: _Array, task: Task) -> Comparison:
 
 
 def _rebuilding(features: Any, prior: Prior, task: Task) -> Comparison:
-    """By those who hold the inputs, or only know the mean and covariance of public ones."""
+    """Bound and attack rebuilding an input drawn from the prior."""
     error: dict[str, Any] = {"feature_error": task.feature_error}
-    guarantee = bayes_bound(features, prior, task.noise, basis=task.basis, seed=task.seed, **error).guarantee()
+    guarantee = bayes_bound(features, prior, task.noise, basis=task.basis, seed=task.seed, **error).guarantee
     if isinstance(prior, Gallery):
         attack = posterior_mean(features, prior, task.noise, tries=4096, seed=task.seed + 1, **error)
     else:
@@ -238,15 +338,15 @@ def _on_data(
     guarantee: Guarantee,
     task: Task,
 ) -> Attack | None:
-    """The best that somebody who holds the public inputs makes of releases of the real ones, in the prior's variance.
+    """The better of two attacks with the public inputs on the real ones, as a share of the prior's variance.
 
-    None where these are too few to try it on.
+    None if there are too few real inputs to try it on.
     """
     variance = float(inputs.reshape(len(inputs), -1).var(axis=0).mean())
     if len(inputs) < _LEAST_TRIED or not variance > 0:
         return None
-    # Two are tried, so each is half as unsure.
-    options: dict[str, Any] = {"confidence": 1 - (1 - _CONFIDENCE) / 2, "feature_error": task.feature_error}
+    # The better of two counts, so each may fail with half of the probability.
+    options: dict[str, Any] = {"failure_probability": _FAILURE / 2, "feature_error": task.feature_error}
     options["seed"] = task.seed
     tried = [
         linear_decoder(features, public, inputs, task.noise, **options),
@@ -258,7 +358,7 @@ def _on_data(
         best,
         quantity=guarantee.quantity,
         adversary=guarantee.adversary,
-        confidence=_CONFIDENCE,
-        method=f"{best.method}, on the inputs of --data",
+        failure_probability=_FAILURE,
+        method=f"{best.method}, on the real inputs",
         **{end: share * getattr(best, end) for end in ("value", "low", "high")},
     )

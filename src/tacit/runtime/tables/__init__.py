@@ -1,9 +1,9 @@
 """Tables from CSV, Parquet and npz files: columns by name, of numbers or of text.
 
-read                 a whole table, for learning: what a column holds is not guessed from its records
-batches              some columns of a table of any size, part by part, for auditing: what differs stays different
-write_with_column    a copy of a table with one column set
-contents             what each row holds, as text
+- `read`: a whole table, for learning; the type of a column is not guessed from its records.
+- `batches`: some columns of a table of any size, part by part, for auditing; different values stay different.
+- `write_with_column`: a copy of a table with one column set.
+- `contents`: what each row holds, as text.
 """
 
 from .formats import Table

@@ -1,7 +1,7 @@
-"""The fields of a CSV file as they stand there, part by part: text, with the quotes around it kept.
+"""The fields of a CSV file exactly as written, part by part: text, including the quotes around it.
 
-CSV means the same by "a" and a, but whoever sees the file sees the quotes: what a certificate counts must not merge
-the two. Every quote is doubled on the way to pyarrow, which then gives back those that stand in the file.
+"a" and a mean the same in CSV, but whoever sees the file sees the quotes, so a certificate must not merge the two.
+Every quote is doubled before pyarrow reads it, so that pyarrow returns the quotes of the file.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .formats import loaded_arrow, reading
 _BYTES_AT_ONCE = 2**23
 _LONGEST_RECORD = 2**26
 _QUOTE, _NEWLINE = 0x22, 0x0A
-_AROUND = np.frombuffer(b",\r\n", dtype=np.uint8)  # what may stand before or after a field
+_AROUND = np.frombuffer(b",\r\n", dtype=np.uint8)  # what may precede or follow a field
 
 
 def header(path: Path, name: str) -> list[str]:
-    """The names of the columns, with the quotes that stand around them."""
+    """The names of the columns, including quotes around them."""
     arrow = loaded_arrow()
     beginning = next(_parts(path, name), (b"", 1.0))[0]
     with reading(path, name):
@@ -35,13 +35,13 @@ def header(path: Path, name: str) -> list[str]:
 
 
 def require_clear_quotes(path: Path, name: str) -> None:
-    """Refuse a file in which a quote may take the lines of other records into its own."""
+    """Refuse a file in which a quote could swallow the lines of other records."""
     for _ in _parts(path, name):
         pass
 
 
 def fields(path: Path, held: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
-    """Columns, by their names as `header` gives them, and the share of the file that was read."""
+    """Yield the columns, by their names from `header`, and the share of the file read so far."""
     arrow = loaded_arrow()
     options = arrow.csv.ConvertOptions(
         include_columns=list(held), column_types=dict.fromkeys(held, arrow.string()), strings_can_be_null=False
@@ -56,19 +56,19 @@ def fields(path: Path, held: Sequence[str], name: str) -> Iterator[tuple[Any, fl
 
 
 def unquoted(values: Any) -> Any:
-    """The texts that quoted fields mean; what is not quoted stays as it is."""
+    """Fields without their quotes; fields that are not quoted stay the same."""
     compute = loaded_arrow().compute
     inner = compute.replace_substring(compute.utf8_slice_codeunits(values, 1, -1), '""', '"')
     return compute.if_else(is_quoted(values), inner, values)
 
 
 def is_quoted(values: Any) -> Any:
-    """Which fields stand in quotes; no other field begins with one."""
+    """Which fields are quoted; no other field begins with a quote."""
     return loaded_arrow().compute.starts_with(values, '"')
 
 
 def _parts(path: Path, name: str) -> Iterator[tuple[bytes, float]]:
-    """Whole records with every quote doubled, and the share of the file up to their end."""
+    """Yield complete records with every quote doubled, and the share of the file read so far."""
     with reading(path, name), path.open("rb") as file:
         size, left = max(1, path.stat().st_size), file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
         while True:
@@ -83,7 +83,7 @@ def _parts(path: Path, name: str) -> Iterator[tuple[bytes, float]]:
 
 
 def _whole_records(block: bytes) -> tuple[bytes, bytes]:
-    """Up to the last line's end that is not within quotes, and the rest."""
+    """Split after the last end of a line that is not within quotes."""
     end = block.rfind(b"\n") + 1
     if b'"' in block:
         here = np.frombuffer(block, dtype=np.uint8)
@@ -93,13 +93,13 @@ def _whole_records(block: bytes) -> tuple[bytes, bytes]:
 
 
 def _inside(quote: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Before which bytes an odd number of quotes stands."""
+    """Which bytes follow an odd number of quotes."""
     found: NDArray[np.bool_] = np.logical_xor.accumulate(quote) ^ quote
     return found
 
 
 def _doubled(part: bytes, name: str) -> bytes:
-    """The same records, written so that the quotes around a field belong to its text."""
+    """The same records, written so that the quotes around a field become part of its text."""
     if b'"' not in part:
         return part
     here = np.frombuffer(part, dtype=np.uint8)
@@ -109,11 +109,11 @@ def _doubled(part: bytes, name: str) -> bytes:
         raise _unclear(name, "a quote that is never closed")
     edge = _AROUND[-1:]
     before, after = np.concatenate([edge, here[:-1]]), np.concatenate([here[1:], edge])
-    first = quote & inside & (after == _QUOTE)  # of two quotes that stand for one
+    first = quote & inside & (after == _QUOTE)  # the first of two quotes that mean one
     second = np.concatenate([[False], first[:-1]])
     opening, closing = quote & ~inside & ~second, quote & inside & ~first
     if not (np.isin(before[opening], _AROUND).all() and np.isin(after[closing], _AROUND).all()):
-        raise _unclear(name, "a quote in the midst of a field")
+        raise _unclear(name, "a quote inside a field")
     return np.repeat(here, 1 + quote + (opening | closing)).tobytes()
 
 
@@ -121,6 +121,6 @@ def _unclear(name: str, found: str) -> InputError:
     return InputError(
         name,
         found,
-        requirement="must have quotes around whole fields alone, and two for each within",
+        requirement="must have quotes only around whole fields, and double those inside",
         remedy="write it again with a CSV writer",
     )

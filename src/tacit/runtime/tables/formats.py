@@ -1,4 +1,4 @@
-"""Which files hold tables, and what is said where one cannot be read."""
+"""Which files hold tables, and the errors for files that cannot be read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ...core.errors import InputError, MissingExtraError, TacitError
 from ..files import plain
 
 Table = dict[str, NDArray[Any]]
-"""Columns of one length: numbers, nan where one is missing; or objects, None where one is missing: text, and whole
-numbers of which some are missing."""
+"""Columns of the same length. Numbers have nan for a missing entry. Text, and whole numbers of which some are missing,
+are objects with None for a missing entry."""
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 
 
 def suffix(path: Path, *, name: str, among: Sequence[str] = SUFFIXES) -> str:
-    """How the name of a plain file ends, which says what it holds."""
+    """The suffix of a plain file, which determines its format."""
     kind = path.suffix.lower()
     if kind not in among:
         raise InputError(
@@ -33,7 +33,7 @@ def suffix(path: Path, *, name: str, among: Sequence[str] = SUFFIXES) -> str:
 
 @contextlib.contextmanager
 def reading(path: Path, name: str) -> Iterator[None]:
-    """Whatever is raised over a file that is truncated or corrupt becomes one line without a word of a record."""
+    """Turn any error about a truncated or corrupt file into one line that quotes no record."""
     try:
         yield
     except TacitError:
@@ -43,23 +43,23 @@ def reading(path: Path, name: str) -> Iterator[None]:
 
 
 def unreadable(name: str, path: Path, why: object) -> InputError:
-    """The one line for a file that is no table; `why` is to say nothing of its records."""
+    """The error for a file that is not a table; `why` must not quote its records."""
     return InputError(
         name,
         f"{why} in {path.name}",
-        requirement="must be a readable table with one record or more",
-        remedy="check that the file is there, whole, and what its name says; a CSV begins with a line of column names",
+        requirement="must be a readable table with at least one record",
+        remedy="check that the file exists, is complete and is what its name says; a CSV begins with column names",
     )
 
 
 def complaint(failure: Exception) -> str:
-    """What went wrong, without a word of a record."""
+    """What went wrong, without quoting a record."""
     known = re.search(r"Empty CSV file|Expected \d+ columns, got \d+|invalid UTF8|CRC checksum", str(failure))
     return known[0] if known else type(failure).__name__
 
 
 def loaded_arrow() -> Any:
-    """pyarrow with the parts of it that read and write files."""
+    """Import pyarrow with its modules for files."""
     try:
         import pyarrow
         import pyarrow.compute

@@ -1,4 +1,4 @@
-"""Some columns of a table of any size, part by part, for auditing: as they are, and with nothing missing."""
+"""Some columns of a table of any size, part by part, for auditing; values are unchanged, and none may be missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .formats import SUFFIXES, Table, loaded_arrow, reading, suffix, unreadable
 
 _ROWS_AT_ONCE = 2**19
 _BYTES_AT_ONCE = 2**23
-_PROBED = 2**14  # rows of a part, by which it is decided whether counting equal ones pays
+_PROBED = 2**14  # rows that decide whether counting equal ones is worthwhile
 _MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"]
 _MISSING += ["NULL", "NaN", "n/a", "nan", "null"]
 
@@ -26,15 +26,15 @@ _MISSING += ["NULL", "NaN", "n/a", "nan", "null"]
 def batches(
     path: Path, columns: Sequence[str], *, name: str, numbers: Sequence[str] = (), apart: bool = False
 ) -> Iterator[tuple[Table, NDArray[np.int64] | None, float]]:
-    """Some columns of a CSV or Parquet file, part by part, in memory that does not grow with the file.
+    """Read some columns of a CSV or Parquet file, part by part, in memory that does not grow with the file.
 
-    Yields columns (booleans, whole numbers, floats or text; nothing missing), how many rows each of theirs stands for
-    (None: one), and the share of the file that was read. Rows of one part that are the same to the last bit come once,
-    where there are many of them.
+    Yields columns (booleans, whole numbers, floats or text; nothing missing), how many rows of the file each row stands
+    for (None: one each), and the share of the file read so far. If many rows of a part are equal to the last bit, each
+    of them comes once.
 
-    The fields of a CSV file are text, as they stand there: 1 and 1.0 are two, and so are a and "a", unless every field
-    of the column is quoted. Those of `numbers` alone are read as numbers, each as the float64 next to it; with `apart`
-    a column with two texts for one number is refused.
+    The fields of a CSV file are text, exactly as written: 1 and 1.0 are different, and so are a and "a", unless every
+    field of the column is quoted. Only the columns in `numbers` are read as numbers, each as the nearest float64; with
+    `apart`, a column with two texts for one number is refused.
     """
     kind = suffix(path, name=name, among=SUFFIXES[:2])
     parts = _csv_parts(path, columns, name, numbers, apart) if kind == ".csv" else _parquet_parts(path, columns, name)
@@ -53,7 +53,7 @@ def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tu
     arrow = loaded_arrow()
     done = 0
     with contextlib.ExitStack() as opened, reading(path, name):
-        # Unless told otherwise pyarrow holds all of the file that was read, and believes what it reads.
+        # By default pyarrow keeps all of the file that it has read, and does not verify it.
         options = {"pre_buffer": False, "buffer_size": _BYTES_AT_ONCE, "page_checksum_verification": True}
         file = opened.enter_context(arrow.parquet.ParquetFile(path, **options))
         wanted = _named(file.schema_arrow.names, columns, name)
@@ -70,7 +70,7 @@ def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tu
 def _csv_parts(
     path: Path, columns: Sequence[str], name: str, numbers: Sequence[str], apart: bool
 ) -> Iterator[tuple[Any, float]]:
-    """Two passes: the first sees which columns are quoted throughout, so that their quotes tell nothing."""
+    """Two passes: the first finds the columns in which every field is quoted, so that quotes tell nothing."""
     arrow = loaded_arrow()
     different = list(dict.fromkeys(columns))
     held = _named(header(path, name), different, name)
@@ -103,14 +103,14 @@ def _numbers(texts: Any, name: str) -> Any:
     except ValueError:
         raise InputError(
             name,
-            "an entry that is no number",
+            "an entry that is not a number",
             requirement="must hold numbers where --noise, --noise-added, --monotone or --lipschitz is given",
-            remedy="write all in decimal digits, or leave the option out for categories",
+            remedy="write all entries in decimal digits, or leave out the option for categories",
         ) from None
 
 
 def _check_apart(known: Any, texts: Any, numbers: Any, name: str) -> Any:
-    """All pairs of text and number up to now; refuses two texts of one number, which the adversary can tell apart."""
+    """All pairs of text and number so far; two texts for one number, which an adversary sees, are refused."""
     arrow = loaded_arrow()
     pairs = arrow.table({"text": texts, "number": numbers})
     if known is not None:
@@ -120,8 +120,8 @@ def _check_apart(known: Any, texts: Any, numbers: Any, name: str) -> Any:
         raise InputError(
             name,
             "different texts for one number",
-            requirement="must write every number in one way, and none that float64 does not tell apart",
-            remedy="round all to as many digits before they are released",
+            requirement="must write every number in one way, with no more digits than float64 distinguishes",
+            remedy="round all numbers to the same number of digits before they are released",
         )
     return pairs
 
@@ -145,7 +145,7 @@ def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
         if matching[0] in found:
             raise InputError(
                 f"column {column!r} of {name}",
-                "a second name of a column",
+                "the same column twice",
                 requirement="must be named once, in one spelling",
                 remedy="leave one of the two out",
             )
@@ -154,7 +154,7 @@ def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
 
 
 def _simplified(part: Any, name: str) -> Any:
-    """Columns of a Parquet file as booleans, whole numbers, floats or text, by rules that merge no two values."""
+    """Columns of a Parquet file as booleans, whole numbers, floats or text; different values stay different."""
     types = loaded_arrow().types
     for column in part.column_names:
         while types.is_dictionary(part[column].type):
@@ -166,7 +166,7 @@ def _simplified(part: Any, name: str) -> Any:
             raise InputError(
                 f"column {column!r} of {name}",
                 str(kind),
-                requirement="must hold one value a row",
+                requirement="must hold one value per row",
                 remedy="split it into several columns",
             )
         try:
@@ -182,7 +182,7 @@ def _simplified(part: Any, name: str) -> Any:
 
 
 def _exact(values: Any) -> Any:
-    """Numbers as float64, times and spans as whole numbers of their unit, the rest as text; ValueError on any loss."""
+    """Numbers as float64, times and durations as whole numbers of their unit, the rest as text; a loss is an error."""
     arrow = loaded_arrow()
     types, kind = arrow.types, values.type
     if types.is_floating(kind):
@@ -191,7 +191,7 @@ def _exact(values: Any) -> Any:
         return values.cast(arrow.int32())
     if types.is_time64(kind) or types.is_duration(kind):
         return values.cast(arrow.int64())
-    # Decimals of more digits than float64 tells apart stay different as text.
+    # Decimals with more digits than float64 distinguishes stay different as text.
     found = values.cast(arrow.float64() if types.is_decimal(kind) and kind.precision <= 15 else arrow.string())
     if types.is_temporal(kind) and not found.cast(kind).equals(values):
         raise ValueError
@@ -199,7 +199,7 @@ def _exact(values: Any) -> Any:
 
 
 def _check_complete(values: Any, name: str, *, rows: int) -> None:
-    """Of the last of so many rows, all before them complete: a file is not read on to count what it lacks."""
+    """Refuse missing entries in this part; the rest of the file is not read to count more of them."""
     arrow = loaded_arrow()
     missing = values.null_count
     if arrow.types.is_floating(values.type):
@@ -209,19 +209,19 @@ def _check_complete(values: Any, name: str, *, rows: int) -> None:
             name,
             f"{missing} missing among the first {rows} rows",
             requirement="must have no missing entry (empty, NA, NaN, null)",
-            remedy="leave such rows out only if missing is unrelated to the secret, else make it a value of its own",
+            remedy="leave out such rows only if missing is unrelated to the secret, else make it a value of its own",
         )
 
 
 def _different_rows(part: Any) -> tuple[Any, NDArray[np.int64] | None]:
-    """Rows that differ in a bit, and how many there are of each; all rows, and None, if hardly any come twice."""
+    """The different rows, to the last bit, and how often each occurs; all rows and None if few occur twice."""
     arrow = loaded_arrow()
     floats = [field.name for field in part.schema if arrow.types.is_floating(field.type)]
-    bits = _viewed(part, floats, arrow.int64())  # as numbers, 0.0 and −0.0 would be one
+    bits = _viewed(part, floats, arrow.int64())  # as numbers, 0.0 and −0.0 would be equal
     keys = [str(place) for place in range(bits.num_columns)]
 
     def grouped(rows: Any) -> Any:
-        # One thread: several would give the groups in an order that changes from run to run.
+        # One thread: with several, the order of the groups would change from run to run.
         return rows.rename_columns(keys).group_by(keys, use_threads=False).aggregate([([], "count_all")])
 
     beginning = bits.slice(0, _PROBED)
@@ -233,7 +233,7 @@ def _different_rows(part: Any) -> tuple[Any, NDArray[np.int64] | None]:
 
 
 def _viewed(part: Any, columns: Sequence[str], kind: Any) -> Any:
-    """The same bits, read as another type."""
+    """The same bits, as another type."""
     for column in columns:
         part = _with(part, column, part[column].combine_chunks().view(kind))
     return part

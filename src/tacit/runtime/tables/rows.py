@@ -1,4 +1,4 @@
-"""What the rows of a file hold, for putting them in an order that nothing else has a say in."""
+"""What the rows of a file hold, to sort them by nothing else."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .whole import _frame
 
 
 def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
-    """Each record of a file as text, but for some columns; equal texts stand for records that a copy writes alike.
+    """Each record of a file as text, without some columns; records with equal texts are equal in a copy of the file.
 
-    A column that `write_with_column` could not leave out, since it is a part of an npz's X, is refused.
+    A column that `write_with_column` cannot leave out, because it is part of X in an npz file, is refused.
     """
     kind = suffix(path, name=name)
     if kind == ".npz":
@@ -27,7 +27,7 @@ def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
                     f"column {column!r} of {name}",
                     "a part of X, which is published",
                     requirement="must be an array of its own",
-                    remedy="save it beside X, e.g. as y",
+                    remedy="save it separately from X, e.g. as y",
                 )
         kept = [held[key] for key in sorted(held) if key not in without]
         count = len(next(iter(held.values())))
@@ -38,7 +38,7 @@ def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
 
 
 def _exact(values: Any) -> Any:
-    """Floats and times by the bits that a copy writes: Python knows one nan, and no nanoseconds."""
+    """Floats and times as the bits that a copy writes: Python has only one nan, and no nanoseconds."""
     arrow = loaded_arrow()
     kind = values.type
     if arrow.types.is_floating(kind) or (arrow.types.is_temporal(kind) and not arrow.types.is_interval(kind)):

@@ -1,7 +1,7 @@
 """Whole tables, for learning, and copies of them with one column set.
 
-The text of a CSV file stays text: what a column is must not be guessed from private records, since one that is no
-number would change how all others are read.
+The text of a CSV file stays text: the type of a column must not be guessed from private records, since one entry that
+is not a number would change how all others are read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .formats import Table, loaded_arrow, reading, suffix, unreadable
 
 
 def read(path: Path, *, name: str) -> Table:
-    """All columns of a file; `name` is what messages call it.
+    """Read all columns of a file; `name` is its name in error messages.
 
-    An npz holds one array a column, or `X` with a row for each record, whose columns are called x0, x1 …, beside `y`.
+    An npz file has one array per column, or `X` with one row per record, whose columns are called x0, x1 …, and `y`.
     """
     kind = suffix(path, name=name)
     found = _npz(arrays(path, name), name) if kind == ".npz" else _columns(_frame(path, kind, name), name)
@@ -44,9 +44,9 @@ def write_with_column(
     rows: Sequence[int] | None = None,
     without: str | None = None,
 ) -> None:
-    """A copy of a table, or of some of its rows, with one column set, and perhaps without another; None leaves a gap.
+    """Copy a table, or some of its rows, with one column set and possibly another left out; None is a missing entry.
 
-    Gaps in an npz, which knows none, are empty text, or nan among numbers.
+    In an npz file a missing entry is an empty text, or nan among numbers.
     """
     kind, buffer = suffix(source, name="the table"), io.BytesIO()
     if kind == ".npz":
@@ -66,17 +66,19 @@ def write_with_column(
         frame = frame.append_column(column, arrow.array(values))
         if kind == ".csv":
             file = io.TextIOWrapper(buffer, encoding="utf-8", newline="", write_through=True)
-            lines = csv.writer(file, lineterminator="\n")  # pyarrow's would quote every number that was read as text
+            lines = csv.writer(file, lineterminator="\n")  # pyarrow would quote every number that was read as text
             lines.writerow(frame.column_names)
             lines.writerows(zip(*(held.to_pylist() for held in frame.columns), strict=True))
         else:
             plain = arrow.schema([arrow.field(held.name, held.type, held.nullable) for held in frame.schema])
-            arrow.parquet.write_table(frame.cast(plain), buffer)  # remarks in a file may speak of all its records
+            arrow.parquet.write_table(
+                frame.cast(plain), buffer
+            )  # metadata in a file may reveal something about all its records
     write_whole(target, buffer.getvalue())
 
 
 def _write_npz(file: io.BytesIO, held: Mapping[str, NDArray[Any]]) -> None:
-    """What np.savez_compressed writes, with columns of any name, and without the time."""
+    """Write like np.savez_compressed, but with columns of any name and without timestamps."""
     with zipfile.ZipFile(file, "w", compression=zipfile.ZIP_DEFLATED) as archive:
         for name, array in held.items():
             part = io.BytesIO()
@@ -88,7 +90,7 @@ def _frame(path: Path, kind: str, name: str) -> Any:
     arrow = loaded_arrow()
     with reading(path, name):
         if kind == ".parquet":
-            # A few bytes may stand for any number of equal rows.
+            # A few bytes may encode any number of equal rows.
             rows = arrow.parquet.read_metadata(path)
             check_memory(8 * rows.num_rows * rows.num_columns, path, name)
             frame = arrow.parquet.read_table(path, page_checksum_verification=True)
@@ -103,12 +105,12 @@ def _frame(path: Path, kind: str, name: str) -> Any:
             frame = arrow.csv.read_csv(path, parse_options=parse, convert_options=convert)
             frame = frame.rename_columns([column.strip() for column in frame.column_names])
     if len(set(frame.column_names)) < len(frame.column_names):
-        raise unreadable(name, path, "two columns of one name")
+        raise unreadable(name, path, "two columns of the same name")
     return frame
 
 
 def _decoded(frame: Any) -> Any:
-    """Values in the place of dictionaries, which stand in a file in the order in which its records came."""
+    """Replace dictionaries by their values, since a dictionary reveals the order of the records."""
     arrow = loaded_arrow()
     for place, field in enumerate(frame.schema):
         while arrow.types.is_dictionary(field.type):
@@ -128,7 +130,7 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     if types.is_null(kind):
         return np.full(len(values), np.nan)
     if types.is_integer(kind) and values.null_count:
-        # NumPy would make floats of all whole numbers where one is missing, and change those of other records.
+        # NumPy would turn all whole numbers into floats if one is missing, and change other records.
         found = np.empty(len(values), dtype=object)
         found[:] = values.to_pylist()
         return found
@@ -137,10 +139,12 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     if types.is_decimal(kind):
         return np.asarray(values.cast(arrow.float64()).to_numpy())
     if types.is_nested(kind):
-        raise InputError(name, str(kind), requirement="must hold one value a record", remedy="leave it out or split it")
+        raise InputError(
+            name, str(kind), requirement="must hold one value per record", remedy="leave it out or split it"
+        )
     try:
         words = values.cast(arrow.large_string()).combine_chunks().dictionary_encode()
-    except (ValueError, NotImplementedError):  # binary data that is no text
+    except (ValueError, NotImplementedError):  # binary data that is not text
         raise InputError(
             name, str(kind), requirement="must hold numbers or text", remedy="leave it out or convert it"
         ) from None
@@ -162,7 +166,7 @@ def _npz(arrays: Mapping[str, NDArray[Any]], name: str) -> Table:
                 f"array {key!r} of {name}",
                 array.shape,
                 requirement="must have one dimension, unless it is X",
-                remedy="save one array a column, or X and y",
+                remedy="save one array per column, or X and y",
             )
     for key, array in found.items():
         if array.dtype.kind == "b":
@@ -178,5 +182,7 @@ def _npz(arrays: Mapping[str, NDArray[Any]], name: str) -> Table:
             )
     if len({len(array) for array in found.values()}) > 1:
         lengths = {key: len(array) for key, array in arrays.items()}
-        raise InputError(f"the arrays of {name}", lengths, requirement="must be of one length", remedy="save them anew")
+        raise InputError(
+            f"the arrays of {name}", lengths, requirement="must be of the same length", remedy="save them again"
+        )
     return found

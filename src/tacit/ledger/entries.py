@@ -1,4 +1,8 @@
-"""The records: entries and notes, a chain in which each carries the digest of the one before."""
+"""Entries and notes: the links of a ledger's chain, each with the digest of the one before.
+
+Link 0 is the budget. The others are entries, which cost something, and notes, which belong to an entry and cost
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,8 @@ from decimal import Decimal
 from typing import Any
 
 from ..core import validate
+from ..core.encoding import decoded, encoded, frozen
 from ..core.errors import InputError
-from ..core.guarantee import decoded, encoded, frozen
 from .amounts import NOTHING, Amount, stored
 
 SCHEMA = 2
@@ -22,17 +26,17 @@ FIELDS = (
     *("id", "entry", "number", "time", "what", "schema", "epsilon", "delta"),
     *("spent_epsilon", "spent_delta", "detail", "previous"),
 )
-"""What the digest of a record is taken of, in this order; record 0 has some of them, the others all but `schema`."""
+"""The fields that a digest is taken of, in this order. Link 0 has some of them, the others all but `schema`."""
 _KEY_BYTES = 32
 _WHOLE = ("id", "entry", "number", "schema", "last")
 
 NEIGHBOURS = "one record added or removed"
-"""In what data differ that an entry is about, unless its detail says otherwise under `neighbours`."""
+"""In what two data sets differ that an entry compares, unless its detail says otherwise under `neighbours`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Link:
-    """One link of the chain: `digest` is the SHA-256 of everything else in it, `previous` the digest before."""
+    """A link of the chain: `digest` is the SHA-256 of all else in it, `previous` the digest of the one before."""
 
     id: int
     time: str
@@ -50,7 +54,25 @@ class _Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(_Link):
-    """One release: what was run, what it cost, what was spent with it and what remained."""
+    """One release and its cost.
+
+    Attributes
+    ----------
+    id
+        Its place in the chain, where notes have places, too.
+    time
+        When it was added, in UTC.
+    what
+        What was released.
+    epsilon, delta
+        What it cost.
+    detail
+        What else the caller said about it.
+    spent, remaining
+        What was spent in all with this entry, and what was left of the budget then.
+    previous, digest
+        The digest of the link before it, and its own.
+    """
 
     what: str
     epsilon: Decimal
@@ -60,39 +82,55 @@ class Entry(_Link):
 
     @property
     def neighbours(self) -> str:
-        """In what two data sets differ that its ε and δ compare."""
+        """In what the two data sets differ that its ε and δ compare."""
         return neighbours_in(self.detail)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Note(_Link):
-    """What was recorded with an entry at no cost; no two notes of an entry have the same number."""
+    """A note that was added to an entry at no cost.
+
+    Attributes
+    ----------
+    id
+        Its place in the chain.
+    time
+        When it was added, in UTC.
+    entry
+        The id of the entry that it belongs to.
+    number
+        Its number; no two notes of an entry have the same one.
+    detail
+        What was noted.
+    previous, digest
+        The digest of the link before it, and its own.
+    """
 
     entry: int
     number: int
 
 
-def entry_of(record: Mapping[str, Any], budget: Amount) -> Entry:
-    """A record with number 0 as an entry."""
-    spent = spent_in(record)
+def entry_of(link: Mapping[str, Any], budget: Amount) -> Entry:
+    """A link with number 0, as an entry."""
+    spent = spent_in(link)
     return Entry(
-        id=record["id"],
-        time=record["time"],
-        what=record["what"],
-        epsilon=Decimal(record["epsilon"]),
-        delta=Decimal(record["delta"]),
-        detail=frozen("detail", decoded(record["detail"])),
+        id=link["id"],
+        time=link["time"],
+        what=link["what"],
+        epsilon=Decimal(link["epsilon"]),
+        delta=Decimal(link["delta"]),
+        detail=frozen("detail", decoded(link["detail"])),
         spent=spent,
         remaining=budget - spent,
-        previous=record["previous"],
-        digest=record["digest"],
+        previous=link["previous"],
+        digest=link["digest"],
     )
 
 
-def note_of(record: Mapping[str, Any]) -> Note:
-    """Any other record as a note."""
+def note_of(link: Mapping[str, Any]) -> Note:
+    """Any other link, as a note."""
     names = ("id", "time", "entry", "number", "previous", "digest")
-    return Note(**{name: record[name] for name in names}, detail=frozen("detail", decoded(record["detail"])))
+    return Note(**{name: link[name] for name in names}, detail=frozen("detail", decoded(link["detail"])))
 
 
 def _restored(kind: type[Entry | Note], values: dict[str, Any]) -> Entry | Note:
@@ -106,27 +144,30 @@ def _jsonable(value: object) -> Any:
 
 
 def as_columns(amount: Amount, *, prefix: str = "") -> dict[str, str]:
-    """An amount as a record holds it, and JSON."""
+    """An amount as a link holds it, and JSON."""
     return {f"{prefix}epsilon": f"{amount.epsilon:f}", f"{prefix}delta": f"{amount.delta:f}"}
 
 
-def amount_in(record: Mapping[str, Any]) -> Amount:
-    """What a record costs; of the ledger's row, its budget."""
-    return Amount(stored(record["epsilon"]), stored(record["delta"]))
+def amount_in(link: Mapping[str, Any]) -> Amount:
+    """The cost of a link, or the budget in the ledger's row."""
+    return Amount(stored(link["epsilon"]), stored(link["delta"]))
 
 
-def spent_in(record: Mapping[str, Any]) -> Amount:
-    """What is spent with it and all before it."""
-    return Amount(stored(record["spent_epsilon"]), stored(record["spent_delta"]))
+def spent_in(link: Mapping[str, Any]) -> Amount:
+    """What was spent in all with this link."""
+    return Amount(stored(link["spent_epsilon"]), stored(link["spent_delta"]))
 
 
 def neighbours_in(detail: Mapping[str, Any]) -> str:
-    """What an entry with this detail is about."""
+    """The neighbours that an entry with this detail compares."""
     return str(detail.get("neighbours", NEIGHBOURS))
 
 
 def by_neighbours(entries: Iterable[Mapping[str, Any]]) -> dict[str, tuple[list[int], Amount]]:
-    """Entries by what they are about: their ids, and their sum, which is a claim where all entries are of one kind."""
+    """Ids and summed costs of the entries, by the neighbours that they compare.
+
+    A sum is a guarantee only if all entries compare the same neighbours.
+    """
     found: dict[str, tuple[list[int], Amount]] = {}
     for entry in entries:
         kind = neighbours_in(entry["detail"])
@@ -176,48 +217,48 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def digest_of(record: Mapping[str, Any]) -> str:
-    """The SHA-256 of everything in a record but its digest, a line each.
+def digest_of(link: Mapping[str, Any]) -> str:
+    """The SHA-256 of all fields of a link but its digest, a line each.
 
-    No field holds the end of a line, so that no two records have the same lines; and an SQL server, too, can take it.
+    No field holds the end of a line, so no two different links have the same lines. An SQL server can compute it, too.
     """
-    lines = (record[name] for name in FIELDS if name in record)
+    lines = (link[name] for name in FIELDS if name in link)
     text = "\n".join(str(line) if isinstance(line, str | int) else canonical(line) for line in lines)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def seal_of(digest: str, key: bytes) -> str:
-    """What only who has the key can write: it vouches for the record with this digest, and so for all before it."""
+    """The seal of the link with this digest, and so of all before it, which only the owner of the key can compute."""
     return hmac.new(key, f"tacit ledger\n{digest}".encode(), "sha256").hexdigest()
 
 
 def now() -> str:
-    """The time in UTC, as records hold it."""
+    """The time in UTC, as links hold it."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def went_back(found: Iterable[Mapping[str, Any]]) -> list[int]:
-    """Records that are earlier than one before them: a clock was set back, or was another one."""
+    """Ids of links with an earlier time than a link before them: a clock was set back, or is another one."""
     latest, early = "", []
-    for record in found:
-        if record["time"] < latest:
-            early.append(int(record["id"]))
-        latest = max(latest, record["time"])
+    for link in found:
+        if link["time"] < latest:
+            early.append(int(link["id"]))
+        latest = max(latest, link["time"])
     return early
 
 
 def opening(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Record 0, which is the ledger itself: editing its budget breaks the chain."""
+    """Link 0, which holds the budget: editing the budget breaks the chain."""
     names = ("schema", "time", "epsilon", "delta")
-    record = {"id": 0, "what": "budget", **{name: state[name] for name in names}}
-    return {**record, "digest": digest_of(record)}
+    link = {"id": 0, "what": "budget", **{name: state[name] for name in names}}
+    return {**link, "digest": digest_of(link)}
 
 
 def head(state: Mapping[str, Any], row: Mapping[str, Any] | None, *, ledger: str) -> None:
-    """Raise unless the ledger's row is where its last record, or else record 0, leaves it: what a spend builds on."""
+    """Raise unless the ledger's row agrees with its last link, or with link 0 if there is no other."""
     with _as_written(ledger) as place:
         place[0] = _typed(state)["last"]
-        last = None if row is None else _record(row)
+        last = None if row is None else _link(row)
         spent = NOTHING if last is None else spent_in(last)
         ends = (0, opening(state)["digest"]) if last is None else (last["id"], last["digest"])
         if (state["last"], state["digest"]) != ends or spent_in(state) != spent or not amount_in(state).covers(spent):
@@ -225,45 +266,48 @@ def head(state: Mapping[str, Any], row: Mapping[str, Any] | None, *, ledger: str
 
 
 def chain(state: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], *, ledger: str) -> list[dict[str, Any]]:
-    """All records in order, once they are found to belong together and to the ledger's row, `state`."""
-    spent, records, entries = NOTHING, [], set()
+    """All links in order, after checking that they belong together and to the ledger's row, `state`."""
+    spent, links, entries = NOTHING, [], set()
     with _as_written(ledger) as place:
         budget, digest = amount_in(_typed(state)), opening(state)["digest"]
         for at, row in enumerate(rows, start=1):
             place[0] = at
-            record = _record(row)
-            if (record["id"], record["previous"]) != (at, digest):
+            link = _link(row)
+            if (link["id"], link["previous"]) != (at, digest):
                 raise ValueError("a digest that does not fit")
-            if record["number"] == 0:
+            if link["number"] == 0:
                 entries.add(at)
-            elif record["entry"] not in entries:
+            elif link["entry"] not in entries:
                 raise ValueError("a note of no entry")
-            spent += amount_in(record)
-            if spent_in(record) != spent or not budget.covers(spent):
+            spent += amount_in(link)
+            if spent_in(link) != spent or not budget.covers(spent):
                 raise ValueError("a sum that does not fit")
-            digest = record["digest"]
-            records.append(record)
-        if (state["last"], state["digest"], spent_in(state)) != (len(records), digest, spent):
+            digest = link["digest"]
+            links.append(link)
+        if (state["last"], state["digest"], spent_in(state)) != (len(links), digest, spent):
             raise ValueError("a ledger that ends elsewhere")
-    return records
+    return links
 
 
-def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as a record that fits itself: kinds of fields, amounts, an entry or a note that costs nothing, digest."""
-    record = {**_typed(row), "detail": json.loads(row["detail"])}
-    if not isinstance(record["detail"], dict):
+def _link(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as a link, after checking what can be checked of it alone: types, amounts, digest."""
+    link = {**_typed(row), "detail": json.loads(row["detail"])}
+    if not isinstance(link["detail"], dict):
         raise ValueError("a detail that is no object")
-    if record["digest"] != digest_of(record):
+    if link["digest"] != digest_of(link):
         raise ValueError("a digest that does not fit")
-    if record["number"] < 0 or (record["number"] == 0) != (record["entry"] == record["id"]):
-        raise ValueError("a record that is neither an entry nor a note")
-    if amount_in(record) != NOTHING and record["number"]:
+    if link["number"] < 0 or (link["number"] == 0) != (link["entry"] == link["id"]):
+        raise ValueError("a link that is neither an entry nor a note")
+    if amount_in(link) != NOTHING and link["number"]:
         raise ValueError("a note that costs something")
-    return record
+    return link
 
 
 def _typed(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """SQLite keeps anything in any column; and the end of a line in a field could be taken for that of the field."""
+    """The row, after checking the types of its fields.
+
+    SQLite keeps anything in any column, and the end of a line within a field could be taken for the end of the field.
+    """
     for name, value in row.items():
         if type(value) is not (int if name in _WHOLE else str) or "\n" in str(value):
             raise ValueError(f"{name} that is no {'whole number' if name in _WHOLE else 'line of text'}")
@@ -272,13 +316,13 @@ def _typed(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def _as_written(ledger: str) -> Iterator[list[int]]:
-    """Whatever cannot be read in here is one line about the record in hand, whose place the caller notes."""
+    """Turn whatever cannot be read into one line about the link in hand, whose place the caller sets."""
     place = [0]
     try:
         yield place
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as failure:
         raise InputError(
-            f"record {place[0]} of {ledger}",
+            f"link {place[0]} of {ledger}",
             str(failure) or type(failure).__name__,
             requirement="must be as it was written",
             remedy="compare the ledger with a copy or an export, and spend nothing",

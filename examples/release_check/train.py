@@ -1,4 +1,4 @@
-"""Trains a model and writes what its score says of training records and of others: train.py {small,large} TABLE."""
+"""Train a model and write its scores on training records and on others: train.py {small,large} TABLE."""
 
 import csv
 import sys
@@ -13,7 +13,7 @@ size, path = sys.argv[1:]
 inputs, labels = load_digits(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(labels))
 inside, outside = order[:900], order[900:]
-# The large one knows its training records by heart; the small one may not form a group of fewer than 40 records.
+# The large one learns its training records by heart; the small one forms no group of fewer than 40 records.
 options = {"large": {"bootstrap": False}, "small": {"min_samples_leaf": 40}}[size]
 model = RandomForestClassifier(50, random_state=0, **options).fit(inputs[inside], labels[inside])
 table = membership(model, (inputs[inside], labels[inside]), (inputs[outside], labels[outside]), draws=10_000)

@@ -1,6 +1,0 @@
-#!/bin/sh
-# The gate before a release: opens only if it is proven that nobody's advantage exceeds the ceiling.
-# Usage: sh gate.sh TABLE [CEILING]. Exits with 0 if the release may go out, 1 if not, 2 if the table is unusable.
-set -eu
-tacit audit "$1" --secret member --output score --require-advantage "${2:-0.1}" \
-    --report gate.html --json gate.json

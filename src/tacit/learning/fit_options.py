@@ -1,0 +1,77 @@
+"""The options of a private classifier, checked before anything is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core import validate
+from ..core.errors import InputError
+from ..ledger import Ledger
+from .choice import margins
+from .chunks import checked_key
+from .mechanisms import Confirm
+from .mechanisms.registry import KINDS
+from .shares import Shares
+
+
+def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares) -> None:
+    """Raise `InputError` for an option that cannot be used, by the names of `PrivateClassifier`'s parameters."""
+    most = shares.left[0] / shares.epsilon
+    share = validate.budget(
+        "error_share", options["error_share"], at_least=0, below=most, remedy="use 0.1, or 0 for none"
+    )
+    margins(options["expected"])
+    kind, mechanism = None, options["mechanism"]
+    if isinstance(mechanism, str):
+        kind = KINDS.get(validate.choice("mechanism", mechanism, ("auto", *KINDS), remedy="use 'auto'"))
+    if options["queries"] not in (None, "all"):
+        validate.whole("queries", options["queries"], at_least=1, remedy="use 'all', a number, or None")
+    if options["refusals"] is not None:
+        validate.whole("refusals", options["refusals"], at_least=1, remedy="leave it out to have it chosen")
+    if options["ledger"] is not None and not isinstance(options["ledger"], Ledger):
+        raise InputError(
+            "ledger", options["ledger"], requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
+        )
+    checked_key(options["key"])
+    if share and (kind is None or not kind.informed or options["refusals"] is not None):
+        informed = " or ".join(repr(name) for name, known in KINDS.items() if known.informed)
+        raise InputError(
+            "error_share",
+            options["error_share"],
+            requirement=f"must be 0 unless mechanism is {informed} and refusals is None",
+            remedy="leave it out: the estimate has nothing to set",
+        )
+    confirms = isinstance(mechanism, Confirm) if kind is None else kind.proposed
+    if confirms != (proposer is not None) and mechanism != "auto":
+        raise InputError(
+            "proposer",
+            None if proposer is None else type(proposer).__name__,
+            requirement="must be given for mechanism='confirm', and for no other but 'auto'",
+            remedy="pass a classifier that was fitted to other records, or choose 'gate'",
+        )
+    if not isinstance(mechanism, str):
+        for name in ("epsilon", "delta"):
+            cost = getattr(mechanism, name, None)
+            if not isinstance(cost, int | float) or cost > getattr(shares, name):
+                raise InputError(
+                    f"mechanism.{name}",
+                    cost,
+                    requirement=f"must be a number ≤ {name} = {getattr(shares, name):.10g}",
+                    remedy=f"pass a larger {name} to the classifier, or the name of a mechanism",
+                )
+        epsilon, delta = shares.left
+        if shares.finding and (mechanism.epsilon > epsilon or mechanism.delta > delta):
+            raise InputError(
+                "classes",
+                options["classes"],
+                requirement="must be named, as this mechanism leaves too little of the budget to find them",
+                remedy="list them, from public knowledge, or pass a larger epsilon and delta to the classifier",
+            )
+        if shares.counting and mechanism.epsilon > epsilon:
+            raise InputError(
+                "n_teachers",
+                options["n_teachers"],
+                requirement="must be a number, as this mechanism leaves nothing of epsilon for counting records",
+                remedy="say how many, from public knowledge, or pass a larger epsilon to the classifier",
+            )
