@@ -115,7 +115,7 @@ def test_certificates_of_tables(table):
     both = {"number": seen, "word": words}
     found = certify(member, table, failure_probability=0.05)
     assert found == certify(member, both, failure_probability=0.05)
-    attacked, expected = (attempts(member, one, certificate=found, methods=["histogram"]) for one in (table, both))
+    attacked, expected = (attempts(member, one, certificate=found, learners=["histogram"]) for one in (table, both))
     assert attacked == expected
     student = Columns().fit(both)
     assert np.array_equal(Columns().fit(table).transform(table), student.transform(both))

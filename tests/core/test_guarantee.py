@@ -132,6 +132,20 @@ def test_files_of_schema_1_are_read():
         Guarantee.from_dict({**guarantee().to_dict(), "proofs": {"theory.leakage.roc_upper": "nowhere"}})
 
 
+def test_attacks_of_earlier_files_hold_a_confidence():
+    earlier = attack().to_dict()
+    del earlier["failure_probability"]
+    assert Attack.from_dict({**earlier, "confidence": 0.75}) == attack(failure_probability=0.25)
+    with pytest.raises(InputError, match="confidence must"):
+        Attack.from_dict({**earlier, "confidence": 0})
+
+
+def test_a_number_of_few_digits_is_printed_as_it_is():
+    for text in ("0.100", "0.0500", "1.10", "0.300"):  # the floats of some lie above, of others below
+        assert safe_text(float(text), toward="up") == safe_text(float(text), toward="down") == text
+    assert safe_text(0.1001, toward="up") == "0.101"
+
+
 @given(attacks)
 def test_attacks_return_from_json_unchanged(original):
     assert same(Attack.from_json(original.to_json()), original)

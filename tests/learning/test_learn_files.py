@@ -32,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tacit import Comparison, InputError
 from tacit.learning.dry_run import trusted_types, try_estimator
 from tacit.learning.study.learners import proposer
+from tacit.learning.study.run import _spent
 from tacit.ledger import Ledger
 from tacit.runtime import run_folder, tables
 
@@ -284,6 +285,26 @@ def test_a_run_does_not_go_on_without_the_anchor_it_began_with(folder, here):
     assert f"add --anchor {folder / 'outside.json'}" in refused.stderr
     done = here(folder, "learn", *MIXED, "--out", "outside", "--anchor", "outside.json", "--resume", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_that_ends_before_its_ledger_is_there_remembers_its_anchor(folder, here, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    run = ("learn", *MIXED, "--out", "early", "--ledger", "early.db", "--new-ledger")
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "open", interrupted)
+        assert here(folder, *run, "--anchor", "early.json").returncode == 130
+    refused = here(folder, *run, "--resume")
+    assert_one_line_error(refused)
+    assert f"add --anchor {folder / 'early.json'}" in refused.stderr
+
+
+def test_what_others_spent_is_not_this_runs(tmp_path):
+    (tmp_path / "private").mkdir()
+    ledger = Ledger.open(tmp_path / "shared.db", epsilon=5, delta=1e-4)
+    ledger.spend("somebody else", epsilon=3)
+    assert _spent(ledger, tmp_path) == "nothing was spent"
 
 
 @pytest.mark.parametrize(("word", "spent"), [("training teachers", False), ("writing what may", True)])

@@ -183,7 +183,7 @@ def test_what_is_allowed_is_said_and_no_accuracy_on_private_records_is_published
     assert results["detail"]["allow_overlap"] is True
     assert results["detail"]["test"] is None
     assert any("--allow-overlap" in item["text"] for item in results["comparisons"][0]["guarantee"]["assumptions"])
-    assert "records to test on" not in said
+    assert "test records" not in said
     assert "accuracy, student" in (folder / "allowed" / "private" / "owner.html").read_text()
 
 

@@ -70,7 +70,7 @@ def test_a_learning_curve_on_the_command_line(tmp_path, here):
     curve = ("--error", "240:0.03", "--error", "60:0.08")
     finished = here(tmp_path, *SMALL[:-4], "--epsilon", "8", "--delta", "1e-5", *curve)
     assert finished.returncode == 0
-    assert "as the learning curve given says" in " ".join(finished.stdout.split())
+    assert "as the given learning curve says" in " ".join(finished.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,6 @@ def test_the_old_name_of_the_failure_probability_still_works(tmp_path, here):
     old = here(tmp_path, *SMALL, "--error", "0.05", "--beta", "0.01")
     new = here(tmp_path, *SMALL, "--error", "0.05", "--failure-probability", "0.01")
     assert (old.returncode, old.stdout) == (new.returncode, new.stdout)
-    assert old.stderr == "--beta will be removed; use --failure-probability\n"
+    assert old.stderr == "tacit: --beta will be removed; use --failure-probability\n"
     assert new.stderr == ""
     assert "--beta" not in here(tmp_path, "plan", "--help").stdout

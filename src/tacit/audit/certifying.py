@@ -229,6 +229,16 @@ def certify_tally(
     )
 
 
+_ROWS_OF_ATTACKS = (
+    Assumption(
+        text="rows are independent, and given the secret the output is drawn from one law for its class: attacks are "
+        "measured on rows",
+        checked_by="caller",
+    ),
+    Assumption(text="columns and seed were chosen before this table was seen", checked_by="caller"),
+)
+
+
 def uncertified(
     tally: Tally,
     names: list[Any],
@@ -258,7 +268,7 @@ def uncertified(
         positives=rows.get(names[1], 0),
         negatives=rows.get(names[0], 0),
         theorem=(f"none: {reason}",),
-        assumptions=(),
+        assumptions=_ROWS_OF_ATTACKS,
         caution=caution,
     )
 

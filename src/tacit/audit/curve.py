@@ -17,6 +17,7 @@ from ..core.rounding import up
 from ..theory import certificates, leakage
 from . import plug_in
 from .cells import STEPS
+from .certificate import SCOPE
 from .certifying import assumptions_of, released
 from .tally import Tally
 
@@ -70,6 +71,7 @@ class PrivacyCurve:
             theorem=self.theorem,
             assumptions=self.assumptions,
             failure_probability=self.failure_probability,
+            detail={"scope": SCOPE},
         )
 
     @overload

@@ -127,7 +127,7 @@ class Audit:
         if self.met:
             return _sentence(condition, f"met: {leak}; {allowed}.")
         if self.low > ceiling:
-            # Shown by an attack, whatever the certificate rests on.
+            # Shown by an attack, which needs independent rows and nothing else that the certificate rests on.
             return (
                 f"Broken: the largest advantage of anyone who sees only {name} is {low} or more, {chance}; {allowed}."
             )

@@ -20,6 +20,7 @@ from .options import (
     Resume,
     engine_of,
     options_named,
+    renamed_option,
 )
 from .printing import say
 from .progress import progress
@@ -173,7 +174,8 @@ def learn(
         str | None, typer.Option("--queries", help="Number of public records to ask about, or all.")
     ] = None,
     refusals: Annotated[
-        int | None, typer.Option("--refusals", help="Number of refusals after which svt, gate or confirm stops.")
+        int | None,
+        typer.Option("--refusals", help="Number of refusals after which svt, svt-faithful, gate or confirm stops."),
     ] = None,
     expected: Annotated[
         float, typer.Option("--expected", help="The share of teachers expected to be right; auto chooses by it.")
@@ -213,7 +215,7 @@ def learn(
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a classifier from private records that may be published, with (ε, δ)-differential privacy."""
+    """Learn a classifier that may be published from private records, with (ε, δ)-differential privacy."""
     kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
     with delivery(json, report, quiet=quiet, inputs=(private, public, test, proposer, *kept)) as deliver:
         from ..learning import learn_files
@@ -285,6 +287,7 @@ def ledger(
 
 
 def plan(
+    context: typer.Context,
     records: Annotated[int, typer.Option("--records", help="The number of private labelled records.")],
     queries: Annotated[int, typer.Option("--queries", help="The number of public queries to answer.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
@@ -320,9 +323,7 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Show what a privacy budget buys before any private record is touched, or that it buys too little."""
-    if beta is not None:
-        say("--beta will be removed; use --failure-probability", err=True)
-        failure_probability = beta
+    failure_probability = renamed_option(context, "--beta", beta, "--failure-probability", failure_probability)
     with delivery(json, report, quiet=quiet) as deliver:
         from ..learning.study.plan import report as planned
 
@@ -344,6 +345,7 @@ def plan(
 
 
 def audit(
+    context: typer.Context,
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
     secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret: a column with two values.")],
     output: Annotated[
@@ -376,7 +378,9 @@ def audit(
     positive: Annotated[
         str | None,
         typer.Option(
-            "--positive", metavar="VALUE", help="The value of the secret that attacks look for; else what sorts last."
+            "--positive",
+            metavar="VALUE",
+            help="The value of the secret that attacks look for; by default the value that sorts last.",
         ),
     ] = None,
     slices: Annotated[
@@ -400,9 +404,7 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Certify from a table what nobody can learn about a secret from an output, and attack it."""
-    if delta is not None:
-        say("tacit: --delta will be removed; use --failure-probability", err=True)
-        failure_probability = delta
+    failure_probability = renamed_option(context, "--delta", delta, "--failure-probability", failure_probability)
     with delivery(json, report, quiet=quiet, inputs=(table,)) as deliver:
         from ..audit import audit_file
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import InputError, NoTheoremError
+from .printing import say
 
 JsonPath = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="Write the results as JSON.")]
 ReportPath = Annotated[
@@ -31,6 +32,19 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue an earlier run 
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Allow an unencrypted connection to a cluster on another machine.")
 ]
+
+
+def renamed_option(context: typer.Context, old: str, given: float | None, new: str, value: float) -> float:
+    """Take the value of an option by its old name, with a warning; refuse both names at once."""
+    if given is None:
+        return value
+    source = context.get_parameter_source(new.lstrip("-").replace("-", "_"))
+    if source is not None and source.name != "DEFAULT":
+        raise InputError(
+            old, given, requirement=f"must not stand beside {new}, its new name", remedy=f"leave {old} out"
+        )
+    say(f"tacit: {old} will be removed; use {new}", err=True)
+    return given
 
 
 @contextlib.contextmanager

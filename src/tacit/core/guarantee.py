@@ -339,10 +339,11 @@ class Attack(Encodable):
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
-        """Read what `to_dict` wrote, in this schema or in schema 1, which held the confidence."""
+        """Read what `to_dict` wrote; earlier files hold the confidence instead of the failure probability."""
         names = [field.name for field in dataclasses.fields(cls)]
         old = ["confidence" if name == "failure_probability" else name for name in names]
-        entries = checked_entries(cls.__name__, data, lambda schema: old if schema == 1 else names)
+        earlier = isinstance(data, dict) and "confidence" in data
+        entries = checked_entries(cls.__name__, data, lambda _: old if earlier else names)
         if "confidence" in entries:
             confidence = validate.number(
                 "confidence", decoded(entries["confidence"]), above=0, at_most=1, remedy="write the file again"

@@ -27,6 +27,8 @@ def safe_text(value: float, *, toward: Literal["down", "up", "nearest"], digits:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     rounding = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}[toward]
+    if len(Decimal(repr(float(value))).normalize().as_tuple().digits) <= digits:
+        rounding = ROUND_HALF_EVEN  # 0.1 is the number that its three digits name, though its float lies above 0.1
     rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
     magnitude = rounded.adjusted() if rounded else 0
     text = f"{rounded:f}" if -5 < magnitude < 7 else f"{rounded:e}"

@@ -83,7 +83,7 @@ def part(digits: Digits, advance: Callable[[str], None]) -> tuple[Chapter, Any, 
         f"trained on about {PRIVATE // TEACHERS} private digits, voted on {QUERIES} public images; the counts were "
         f"released with exact discrete Gaussian noise of {sigma:.1f} votes, and the classifier learned from them and "
         f"from {UNLABELLED} unlabelled public images. It reads {percent(right / trials)} of the test digits "
-        f"({percent(low)} to {percent(high)} with 95 % confidence; {percent(plain)} without privacy).",
+        f"({percent(low)} to {percent(high)} except with probability 0.05; {percent(plain)} without privacy).",
         nobody="Whether a given digit was among the private ones: any conclusion has at most "
         f"{factor} times the probability that it would have without this digit (ε = {EPSILON:g}), plus "
         f"δ = {DELTA:g}, whatever someone knows and however often they use the classifier.",

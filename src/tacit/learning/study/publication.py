@@ -126,13 +126,14 @@ def _summary(
     )
     if accuracy is not None:
         said.append(
-            f"The student is right on {100 * accuracy['accuracy']:.1f} % of {accuracy['records']} records to test on "
-            f"({100 * accuracy['low']:.1f} to {100 * accuracy['high']:.1f} with 95 % confidence); always naming the "
+            f"The student is right on {100 * accuracy['accuracy']:.1f} % of {accuracy['records']} test records "
+            f"({math.floor(1000 * accuracy['low']) / 10:.1f} to {math.ceil(1000 * accuracy['high']) / 10:.1f} %, "
+            "except with probability 0.05); always naming the "
             f"most frequent class is right on {100 * accuracy['one_class']:.1f} %. These records are not protected: "
             "publish this figure only if their labels may be known."
         )
     said.append(
-        f"{len(data.columns.numeric_)} columns of numbers and {len(data.columns.categories_)} of text became numbers "
+        f"{len(data.columns.numeric_)} numeric and {len(data.columns.categories_)} text columns were encoded "
         "by a rule that depends on public records only: their mean and deviation, their median where a number is "
         "missing, and their categories (all zeros for any other)."
     )

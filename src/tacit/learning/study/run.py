@@ -411,7 +411,7 @@ def _spent(ledger: Ledger, folder: Path) -> str:
     try:
         path = folder / "private" / "release.json"
         release = run(path.parent, None).release if path.exists() else None
-        paid = [entry for entry in ledger.entries() if entry.detail.get("release") == release]
+        paid = [entry for entry in ledger.entries() if release is not None and entry.detail.get("release") == release]
     except TacitError:
         return "tacit ledger shows what was spent"
     spent = NOTHING
@@ -455,9 +455,8 @@ def _ledger(task: Task) -> Ledger:
     """The ledger named, or that of the folder; a new one has the budget of this run."""
     named, new = _place(task)
     budget = {"epsilon": task.epsilon, "delta": task.delta} if new else {}
-    own = task.out / "ledger.sqlite"
-    found = Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)
-    if task.anchor is not None:
+    if task.anchor is not None:  # remembered before anything can be spent, so that no killed run forgets it
         with private_files.enclosed(task.out / "private"):
             write_whole(task.out / "private" / _OUTSIDE, f"{task.anchor.absolute()}\n".encode())
-    return found
+    own = task.out / "ledger.sqlite"
+    return Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)
