@@ -17,8 +17,9 @@ from torch import Tensor
 from ..core import validate
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
-from ..core.guarantee import Adversary, Assumption, Attack, Guarantee, safe_text
+from ..core.guarantee import Adversary, Assumption, Attack, Guarantee
 from ..core.rounding import at_least, down
+from ..core.wording import safe_text
 from ..theory.posterior import attribute_success, posterior_mse, radius_success
 from .basis import BasisLike, basis_of
 from .bayes import REMAINING
@@ -330,7 +331,7 @@ def posterior_attack(
     chains: int = 4,
     tries: int = 300,
     kernel: str = "auto",
-    confidence: float = 0.999,
+    failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
     advance: Callable[[float], None] = lambda _: None,
@@ -353,8 +354,8 @@ def posterior_attack(
         How many inputs are rebuilt.
     kernel
         As for `posterior_bound`.
-    confidence
-        Of the interval.
+    failure_probability
+        The chance that the interval misses the true error.
     seed
         Of all draws; the inputs are others than those of `posterior_bound`.
     feature_error
@@ -373,7 +374,7 @@ def posterior_attack(
     steps = validate.whole("steps", steps, at_least=2, remedy="use 200")
     chains = validate.whole("chains", chains, at_least=1, remedy="use 4")
     tries = validate.whole("tries", tries, at_least=30, remedy="use 300")
-    sure = validate.probability("confidence", confidence, remedy="use 0.999")
+    unsure = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
     sampler = Sampler.opened(features, known, noise, kernel=kernel, seed=seed, feature_error=feature_error)
     start, given = sampler.drawn(tries)
     truth, given = sampler.inputs(start), given.repeated(chains)
@@ -388,13 +389,13 @@ def posterior_attack(
     guess = total.reshape(tries, chains, *known.shape).mean(dim=1) / (steps - steps // 2)
     errors = as_array((guess - truth).square().flatten(1).mean(dim=1)) / float(known.variances.mean())
     mean = float(errors.mean())
-    width = float(stats.t.ppf((1 + sure) / 2, tries - 1) * errors.std(ddof=1) / math.sqrt(tries))
+    width = float(stats.t.ppf(1 - unsure / 2, tries - 1) * errors.std(ddof=1) / math.sqrt(tries))
     return Attack(
         quantity=REMAINING,
         value=mean,
         low=max(0.0, mean - width),
         high=mean + width,
-        confidence=sure,
+        failure_probability=unsure,
         adversary=Adversary.PRIOR.scoped(known.description),
         method=f"mean of {chains} chains that see the release, {steps} steps each; interval approximate, Student's",
     )
