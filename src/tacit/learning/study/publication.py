@@ -128,7 +128,7 @@ def _summary(
         said.append(
             f"The student is right on {100 * accuracy['accuracy']:.1f} % of {accuracy['records']} test records "
             f"({math.floor(1000 * accuracy['low']) / 10:.1f} to {math.ceil(1000 * accuracy['high']) / 10:.1f} %, "
-            "except with probability 0.05); always naming the "
+            "failure probability 0.05); always naming the "
             f"most frequent class is right on {100 * accuracy['one_class']:.1f} %. These records are not protected: "
             "publish this figure only if their labels may be known."
         )
