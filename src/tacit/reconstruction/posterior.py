@@ -152,11 +152,7 @@ class PosteriorBounds(Carded):
             side=side,
             value=value,
             adversary=Adversary.PRIOR.scoped(self.prior),
-            theorem=(
-                "chains that start at the true input and leave its law given the release as it is",
-                f"theory.posterior.{function}",
-                *total_variation_theorems(self.noise),
-            ),
+            theorem=(*total_variation_theorems(self.noise), f"theory.posterior.{function}"),
             assumptions=(
                 Assumption(text=f"the input is drawn from this prior: {self.prior}", checked_by="caller"),
                 Assumption(
