@@ -20,7 +20,7 @@ from .identification import identification_bound
 from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform
 from .other_noise import Density, Sampled
-from .posterior import PosteriorBounds, posterior_attack, posterior_bound
+from .posterior_bounds import PosteriorBounds, posterior_attack, posterior_bound
 from .priors import Gallery, Mixture, Prior
 from .study import bound, bound_files
 from .twin_search import Twins, twins

@@ -22,7 +22,7 @@ from .other_noise import Density, Sampled
 from .release import Release, as_array, derivatives, type_error
 
 _GRANTED = 1e-13
-"""Relative error granted to float64 sums of squares; tests/reconstruction/test_posterior_bound.py measures it."""
+"""Relative error granted to float64 sums of squares; tests/reconstruction/test_posterior_bounds.py measures it."""
 
 _ROWS = 512
 """Inputs that are differentiated together."""

@@ -270,7 +270,7 @@ def test_an_odd_number_of_steps_of_a_kernel_that_alternates_is_caught(monkeypatc
     monkeypatch.setattr(
         rooms.Chain, "step", lambda *given, backwards=False: forwards(*given) if not backwards else (given[1], None)
     )
-    monkeypatch.setattr("tacit.reconstruction.posterior.Sampler._stepped", _without_counting)
+    monkeypatch.setattr("tacit.reconstruction.posterior_bounds.Sampler._stepped", _without_counting)
     odd = posterior_bound(lambda x: x.abs(), LINE, Gaussian(0.1), **options)
     assert odd.curve[-1][1] > 1.5  # the exact share is 1
     with pytest.raises(InputError, match="steps must be even"):
