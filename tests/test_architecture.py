@@ -41,7 +41,7 @@ FRONT_DOOR = "__init__"
 # Foreign packages that only some rooms may import at all, wherever in a file the import stands.
 APPLIED = {
     f"tacit.reconstruction.{name}"
-    for name in ("unbiased", "two_point", "identification", "twin_search", "bayes", "posterior")
+    for name in ("unbiased", "two_point", "identification", "twin_search", "bayes", "posterior_bounds")
 }
 """Modules that apply the theorems of others to a model."""
 
