@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from tacit import Comparison, InputError
+from tacit import Comparison, InputError, learn_files
 from tacit.learning.dry_run import trusted_types, try_estimator
 from tacit.learning.study.learners import proposer
 from tacit.learning.study.run import _spent
@@ -298,6 +298,14 @@ def test_a_run_that_ends_before_its_ledger_is_there_remembers_its_anchor(folder,
     refused = here(folder, *run, "--resume")
     assert_one_line_error(refused)
     assert f"add --anchor {folder / 'early.json'}" in refused.stderr
+
+
+@pytest.mark.parametrize("wrong", [{"queries": 200}, {"classes": ["yes", "no"]}])
+def test_what_a_command_writes_as_text_is_text_in_python_too(folder, wrong):
+    budget = {"epsilon": 8, "delta": 1e-5, "out": folder / "typed"}
+    with pytest.raises(InputError, match="must be text"):
+        learn_files(folder / "private.csv", label="bought", public=folder / "public.csv", **budget, **wrong)
+    assert not (folder / "typed").exists()
 
 
 def test_what_others_spent_is_not_this_runs(tmp_path):

@@ -72,6 +72,11 @@ def checked(task: Task) -> Task:
     for name, value in (("--teachers", task.teachers), ("--refusals", task.refusals)):
         if value is not None:
             validate.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
+    for name, text in (("--queries", task.queries), ("--classes", task.classes)):
+        if not isinstance(text, str | None):
+            raise InputError(
+                name, text, requirement="must be text", remedy="write it as in the command, e.g. '200' or 'a,b'"
+            )
     if task.queries is not None and task.queries != "all" and not re.fullmatch(r"0*[1-9]\d{0,15}", task.queries):
         raise InputError("--queries", task.queries, requirement="must be 'all' or a number ≥ 1", remedy="leave it out")
     if task.public is None and not task.labels_only:
