@@ -66,6 +66,19 @@ def test_a_guarantee_says_what_it_rests_on():
     assert made.nearest.method in shown(made.nearest)[1]
 
 
+def test_certificates_audits_and_plans_print_what_is_proven_and_by_what(table):
+    certificate = certify(*table, failure_probability=0.05)
+    printed = str(certificate)
+    assert printed.startswith("What the output tells about whether the secret is ")
+    assert f"- advantage (TPR − FPR): {certificate.guarantee.bound_text}\n" in printed
+    assert certificate.guarantee.proof_text in printed
+    found = audit(*table, failure_probability=0.05)
+    assert str(found).startswith(found.verdict)
+    assert found.guarantee.proof_text in str(found)
+    made = plan(60_000, 1000, epsilon=2.0, delta=1e-5, error=0.05)
+    assert f"gnmax: {made.row('gnmax').verdict}" in str(made)
+
+
 def test_words_of_users_are_no_html(table):
     found = certify(*table, failure_probability=0.05, name='<script>alert("x")</script>')
     tree, text = shown(found)
@@ -122,7 +135,7 @@ def test_a_plan():
     made = plan(60_000, 1000, epsilon=2.0, delta=1e-5, error=0.05, classes=10)
     _, text = shown(made)
     assert all(row.verdict in text for row in made.rows)
-    drawn = plan_report(60_000, 1000, epsilon=2.0, delta=1e-5, error=["0.05"], classes=10).figures[0]
+    drawn = plan_report(60_000, 1000, epsilon=2.0, delta=1e-5, error=["0.05"], classes=10).opening[0]
     assert made.plot() == drawn
 
 

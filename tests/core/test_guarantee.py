@@ -354,6 +354,10 @@ def test_sentences():
     assert str(guarantee(failure_probability=0.05)).endswith("by any method, except with probability 0.05")
     assert "no adversary of this class exists" in str(guarantee(value=math.inf))
     assert str(guarantee(value=0.12345)) == "mean squared error is at least 0.123 for anyone, by any method"
+    named = guarantee(
+        theorem=("Le Cam", "theory.estimation.two_point_mse", "theory.divergences.gaussian_total_variation")
+    )
+    assert str(named).endswith(" (tacit proof two_point_mse gaussian_total_variation)")
     assert str(guarantee(side="at_most", value=0.12345)) == (
         "mean squared error is at most 0.124 for anyone, by any method"
     )

@@ -13,8 +13,9 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tacit import NoTheoremError
+from tacit import InputError, NoTheoremError
 from tacit.theory.accounting import (
+    basic_composition,
     composition_delta,
     gnmax_delta,
     gnmax_sigma,
@@ -100,6 +101,19 @@ def test_label_threshold_is_the_least_for_every_pair_of_counts(scale, log_delta,
         else:
             assert share <= delta / changed * (1 + 1e-9)
             assert indicator_delta(0.0, *pair[::-1]) >= 0.99 * lone_label_chance(threshold, scale=scale)
+
+
+@given(st.lists(st.floats(0, 1e3), min_size=1, max_size=20))
+def test_basic_composition_is_no_less_than_the_exact_sum(costs):
+    exact = sum(map(Fraction, costs))
+    found = Fraction(basic_composition(costs))
+    assert exact <= found <= exact * (1 + Fraction(1, 10**13))
+    assert basic_composition([0.0, *costs, 0.0]) == basic_composition(costs)
+
+
+def test_basic_composition_adds_no_cost_below_zero():
+    with pytest.raises(InputError, match="costs must"):
+        basic_composition([1.0, -0.5])
 
 
 @given(st.floats(0, 5), st.floats(-20, -0.5))

@@ -106,12 +106,12 @@ def naive_sampled_lower(values, alpha):
     bets, mean_sum, square_sum, log = [], 0.5, 0.25, np.log(1 / alpha)
     variance = 0.25
     for t, x in enumerate(values, start=1):
-        bets.append(min(np.sqrt(2 * log / (len(values) * variance)), 0.75))
+        bets.append(np.sqrt(2 * log / (len(values) * variance)))
         mean_sum += x
         square_sum += (x - mean_sum / (t + 1)) ** 2
         variance = square_sum / (t + 1)
-    grid = np.linspace(0, 1, 2001)
-    wealth = [sum(np.log1p(b * (x - m)) for b, x in zip(bets, values, strict=True)) for m in grid]
+    grid = np.linspace(0.0005, 1, 2000)
+    wealth = [sum(np.log1p(min(b, 0.9 / m) * (x - m)) for b, x in zip(bets, values, strict=True)) for m in grid]
     return max((m for m, w in zip(grid, wealth, strict=True) if w >= log), default=0.0)
 
 
@@ -129,6 +129,18 @@ def test_the_betting_limit_misses_no_more_often_than_stated():
         values = rng.choice([0.0, 0.3, 1.0], p=[0.5, 0.4, 0.1], size=60)
         misses += sampled_mean_lower(values, failure_probability=0.1) > 0.22
     assert 10 < misses < 300
+
+
+def test_few_values_that_hardly_differ_allow_large_bets():
+    values = np.random.default_rng(3).uniform(0.4, 0.6, size=100)
+    lost = values.mean() - sampled_mean_lower(values, failure_probability=0.001)
+    assert lost < 2.2 * np.sqrt(2 * np.log(1000) / 100) * values.std()
+    misses = 0
+    rng = np.random.default_rng(4)
+    for _ in range(2000):
+        values = np.where(rng.random(40) < 0.05, 0.0, rng.uniform(0.8, 0.9, size=40))
+        misses += sampled_mean_lower(values, failure_probability=0.1) > 0.95 * 0.85
+    assert misses < 300
 
 
 def test_the_betting_limit_is_about_as_tight_as_a_known_variance_allows():

@@ -1,13 +1,11 @@
 """Quadrature against integrals of the densities, closed bounds against their worst case, limits against enumeration."""
 
-from itertools import pairwise
-
 import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import optimize, stats
 
 from tacit import InputError
 from tacit.theory.confidence import bounded_mean_upper
@@ -61,16 +59,22 @@ def law(request):
     return distribution, stated["slope"], DensityTable.of(distribution, **stated)
 
 
-def integral(distribution, z, function):
-    """E function(Δ), in pieces that grow from the median outward."""
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)
 
-    def inside(x):
-        return distribution.pdf(x) * function(distribution.logpdf(x - z) - distribution.logpdf(x))
+
+def integral(distribution, z, function):
+    """E function(Δ), by Gauss's rule in pieces that grow from the median outward, and that end where Δ changes sign."""
+
+    def change(x):
+        return distribution.logpdf(x - z) - distribution.logpdf(x)
 
     middle, spread = distribution.median(), distribution.ppf(0.75) - distribution.ppf(0.25)
+    even = optimize.brentq(change, distribution.ppf(1e-9), distribution.isf(1e-9), xtol=1e-14)
     places = {middle + side * spread * x for x in (0.0, *np.geomspace(0.3, 1e4, 16)) for side in (-1, 1)}
-    places = np.unique(np.clip([*places, middle + z, middle + z / 2], distribution.ppf(1e-13), distribution.isf(1e-13)))
-    return sum(integrate.quad(inside, low, high, epsabs=0, epsrel=1e-8)[0] for low, high in pairwise(places))
+    places = np.clip([*places, middle + z, middle + z / 2, even], distribution.ppf(1e-13), distribution.isf(1e-13))
+    low, high = (ends[:, None] for ends in (np.unique(places)[:-1], np.unique(places)[1:]))
+    x = (low + high + (high - low) * NODES) / 2
+    return np.sum((high - low) / 2 * WEIGHTS * distribution.pdf(x) * function(change(x)))
 
 
 @pytest.mark.parametrize("v", [3e-4, 0.02, 0.11, 0.7, -0.7, 1.3, -2.9])

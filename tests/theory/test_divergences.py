@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit import InputError
 from tacit.theory.divergences import (
     gaussian_chi_square,
     gaussian_delta,
@@ -13,6 +14,7 @@ from tacit.theory.divergences import (
     gaussian_total_variation,
     laplace_chi_square,
     laplace_total_variation,
+    repeated_scale,
     uniform_total_variation,
 )
 
@@ -184,3 +186,23 @@ def test_product_noise_where_nothing_moves_and_where_everything_does():
 def test_arrays_keep_their_shape_and_scalars_stay_scalars():
     assert gaussian_chi_square(np.ones((2, 3))).shape == (2, 3)
     assert isinstance(gaussian_total_variation(1.0), float)
+
+
+@given(st.integers(1, 10**12))
+def test_repeated_scale_is_rounded_down(releases):
+    truth = 1 / mp.sqrt(releases)
+    assert truth * (1 - mp.mpf("1e-13")) <= repeated_scale(releases) <= truth
+
+
+@pytest.mark.parametrize("releases", [1, 2, 7])
+def test_the_mean_of_gaussian_releases_is_as_far_as_all_of_them(releases):
+    """The chi-square divergence of all releases, a product, is that of one with less noise."""
+    each, together = gaussian_chi_square(0.4), gaussian_chi_square(0.4 / repeated_scale(releases))
+    assert together == pytest.approx((1 + each) ** releases - 1, rel=1e-9)
+    assert repeated_scale(1) == 1.0
+
+
+@pytest.mark.parametrize("releases", [0, 1.5, "two", True])
+def test_releases_are_counted_in_whole_numbers(releases):
+    with pytest.raises(InputError, match="releases must be a whole number"):
+        repeated_scale(releases)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from tacit.theory import estimation
 from tacit.theory.confidence import bounded_mean_lower, bounded_mean_upper, sampled_mean_lower, sampled_mean_upper
 from tacit.theory.divergences import gaussian_chi_square, gaussian_total_variation
 from tacit.theory.estimation import (
@@ -181,6 +182,30 @@ def test_gallery_bounds_agree_with_their_naive_twins():
     )
     expected = max(limits) * most / 4
     assert gallery_mse(features, inputs, **options) == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_candidates_in_blocks_are_named_as_all_at_once(monkeypatch, weighted):
+    """Blocks of three candidates and batches of sixteen draws give what one matrix of all gives, but for rounding."""
+    rng = np.random.default_rng(6)
+    features, sigma = 50 + rng.normal(size=(40, 3)), 0.7
+    weights = rng.uniform(1, 2, size=40) if weighted else None
+    monkeypatch.setattr(estimation, "_LEAST_DRAWS", 16)
+    monkeypatch.setattr(estimation, "_NUMBERS", 48)
+    options = {"weights": weights, "sigma": sigma, "seed": 1}
+    streamed = list(estimation._greatest_posteriors(features, draws=100, **options))
+    assert [len(values) for values, _ in streamed] == [16] * 6 + [4]
+    chances = np.ones(40) / 40 if weights is None else weights / weights.sum()
+    generator, dense = np.random.default_rng(1), []
+    for values, _ in streamed:
+        count = len(values)
+        of = generator.choice(40, size=count, p=chances) if weighted else generator.integers(40, size=count)
+        x = features[of] + sigma * generator.standard_normal((count, 3))
+        logs = np.log(chances) - ((x[:, None] - features) ** 2).sum(axis=2) / (2 * sigma**2)
+        posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
+        dense.append((posterior / posterior.sum(axis=1, keepdims=True)).max(axis=1))
+    np.testing.assert_allclose(np.concatenate([values for values, _ in streamed]), np.concatenate(dense), rtol=1e-11)
+    assert all(0 < error < 1e-9 for _, error in streamed)
 
 
 def exact_gallery(features, inputs, weights, sigma):

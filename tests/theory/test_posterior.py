@@ -10,7 +10,7 @@ import pytest
 
 from tacit import InputError
 from tacit.theory.confidence import sampled_mean_lower
-from tacit.theory.posterior import attribute_success, posterior_mse, radius_success
+from tacit.theory.posterior import attribute_success, posterior_mse, radius_success, restored_share
 
 RARE = 1e-6
 
@@ -159,15 +159,53 @@ def test_coming_near_is_bounded_by_the_points_within_twice_the_radius():
     assert 0.5 <= exactly < found
 
 
+TEXTS = np.array([[0, 5, 9], [1, 5, 9], [1, 6, 9], [2, 7, 8]])
+"""Four texts of three words, one for each state."""
+
+
+@pytest.mark.parametrize("half", [1, 40])
+def test_restored_words_are_bounded_by_the_words_that_most_points_share(half):
+    middles, walk = exact_middles(half)
+    expected = best = 0.0
+    for states in itertools.product(range(4), repeat=3):
+        shares = [np.unique(place, return_counts=True)[1].max() / 3 for place in TEXTS[list(states)].T]
+        expected += np.mean(shares) * float(middles @ np.prod(walk[:, list(states)], axis=1))
+    words = TEXTS[stars(300_000, 2, half)]
+    found = restored_share(words, lengths=np.full(len(words), 3), failure_probability=RARE)
+    assert expected <= found < 1.009 * expected
+    best = np.mean([max(LAW[place == word].sum() for word in place) for place in TEXTS.T])
+    assert found >= best
+    # Of one word it is the chance of naming it.
+    first = restored_share(words, lengths=np.ones(len(words)), failure_probability=RARE)
+    assert first == attribute_success(words[:, :, 0], failure_probability=RARE)
+
+
+def test_words_after_the_end_of_a_text_do_not_count_and_texts_count_alike():
+    words = np.array([[[1, 2, 7], [1, 3, 7]], [[4, 7, 7], [4, 8, 7]]] * 500)
+    lengths = np.array([2, 1] * 500)
+    options = {"lengths": lengths, "failure_probability": 0.001}
+    assert restored_share(words, **options) == pytest.approx((0.75 + 1) / 2, abs=0.02)
+    assert restored_share(words, inside=np.zeros((1000, 2), dtype=bool), **options) == 1
+    paid = restored_share(words, release_variation=0.01, chain_variation=0.02, **options)
+    assert paid == pytest.approx(restored_share(words, **options) + 0.03)
+    with pytest.raises(InputError, match="must be 1000 numbers of at most 3"):
+        restored_share(words, lengths=lengths + 2, failure_probability=0.001)
+    with pytest.raises(InputError, match="lengths"):
+        restored_share(words, lengths=lengths[:5], failure_probability=0.001)
+
+
 def test_limits_fail_no_more_often_than_stated():
     truth = variance(LAW, VALUES)
     attribute = np.array([0, 1, 1, 1])
-    wrong = [0, 0]
+    best_words = np.mean([max(LAW[place == word].sum() for word in place) for place in TEXTS.T])
+    wrong = [0, 0, 0]
     for seed in range(200):
         states = stars(150, 2, 60, seed=seed)
         values = VALUES[states].var(axis=1, ddof=1)
         wrong[0] += posterior_mse(values, most=16.0 / 3, radius=4.0, failure_probability=0.05) > truth
         wrong[1] += attribute_success(attribute[states], failure_probability=0.05) < 0.5
+        limit = restored_share(TEXTS[states], lengths=np.full(150, 3), failure_probability=0.05)
+        wrong[2] += limit < best_words
     assert max(wrong) <= 0.05 * 200 + 3 * np.sqrt(0.05 * 0.95 * 200)
 
 

@@ -10,7 +10,7 @@ Rows = Iterable[tuple[str, str | tuple[str, ...]]]
 
 
 class Carded(ABC):
-    """A result that is displayed as a card, because it holds too many numbers to print them all."""
+    """A result that prints, and shows in notebooks, as a headline with rows of name and text."""
 
     @abstractmethod
     def _card(self) -> tuple[str, Rows]:
@@ -21,7 +21,12 @@ class Carded(ABC):
 
     def __repr__(self) -> str:
         headline, rows = self._card()
-        lines = [f"{name}: {words if isinstance(words, str) else '; '.join(words)}" for name, words in rows if words]
+        lines = []
+        for name, words in rows:
+            if isinstance(words, str):
+                lines += [f"{name}: {words}"] * bool(words)
+            elif words:
+                lines += [f"{name}:", *(f"- {one}" for one in words)]
         return "\n  ".join([_sentence(headline), *lines])
 
 

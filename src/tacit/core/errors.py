@@ -62,5 +62,9 @@ class BudgetSpentError(TacitError):
     """A release costs more privacy than is left."""
 
 
+class PrivacyWarning(UserWarning):
+    """A guarantee holds for what was done here, but more was done with the same private records."""
+
+
 class MissingExtraError(TacitError, ImportError):
     """An optional dependency is not installed; also an ImportError."""

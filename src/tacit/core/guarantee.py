@@ -23,6 +23,7 @@ from .deprecation import renamed
 from .display import card
 from .encoding import Encodable, check_derived, checked_entries, decoded, encoded, frozen, require_instance, set_field
 from .errors import IncomparableError, InputError
+from .evidence import Evidence
 from .wording import chance_text, safe_text
 
 REFERENCE = re.compile(r"theory\.([a-z]\w*)\.([a-z]\w*)")
@@ -163,15 +164,18 @@ class Guarantee(Encodable):
     adversary
         The class of adversaries that the statement is about.
     theorem
-        Every function of `tacit.theory` whose value entered the number, and words for readers, as in
-        `("Neyman–Pearson", "theory.estimation.two_point_success")`. Entries that begin with `theory.` are functions,
-        whose proofs `tacit proof` prints. A single text will do; where nothing is proven, it begins with "none:".
+        Words for readers, and every function of `tacit.theory` whose value entered the number; the one that gives the
+        number comes first. An example is `("Neyman–Pearson", "theory.estimation.two_point_success")`. Entries that
+        begin with `theory.` are functions, whose proofs `tacit proof` prints. A single text will do; where nothing is
+        proven, it begins with "none:".
     assumptions
         What the statement assumes.
     failure_probability
         The chance that the statement is false because of random draws in its computation; 0 if nothing was sampled.
     detail
         What the number was computed from.
+    evidence
+        The theorem's exact inputs, for a certificate. JSON and copies by pickle do not hold it.
     """
 
     quantity: str
@@ -182,6 +186,7 @@ class Guarantee(Encodable):
     assumptions: Sequence[Assumption]
     failure_probability: float = 0.0
     detail: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+    evidence: Evidence | None = dataclasses.field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         validate.text("quantity", self.quantity, remedy="name what is bounded, with its unit")
@@ -200,6 +205,8 @@ class Guarantee(Encodable):
         set_field(self, "failure_probability", failure)
         require_instance("detail", self.detail, Mapping)
         set_field(self, "detail", frozen("detail", self.detail))
+        if self.evidence is not None:
+            require_instance("evidence", self.evidence, Evidence)
 
     @classmethod
     def _field_from_dict(cls, name: str, value: object) -> Any:
@@ -211,12 +218,14 @@ class Guarantee(Encodable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types; the derived entry `proofs` has the page of each function in `theorem`."""
-        return {**super().to_dict(), "proofs": self._proofs()}
+        entries = {**super().to_dict(), "proofs": self._proofs()}
+        del entries["evidence"]
+        return entries
 
     @classmethod
     def from_dict(cls, data: object) -> Self:
         """Read what `to_dict` wrote, in this schema or the previous one."""
-        names = [field.name for field in dataclasses.fields(cls)]
+        names = [field.name for field in dataclasses.fields(cls) if field.name != "evidence"]
         entries = checked_entries(cls.__name__, data, lambda schema: [*names, *["proofs"] * (schema > 1)])
         made = cls(**{name: cls._field_from_dict(name, entries[name]) for name in names})
         if "proofs" in entries:
@@ -233,7 +242,7 @@ class Guarantee(Encodable):
 
     @property
     def theorem_text(self) -> str:
-        """The theorem in one line: its words, then the functions, all of which enter the number."""
+        """The theorem in one line: its words, then the functions, the one that gives the number first."""
         words = [entry for entry in self.theorem if entry not in self.references]
         return ": ".join(filter(None, ("; ".join(words), ", ".join(self.references))))
 
@@ -283,7 +292,8 @@ class Guarantee(Encodable):
 
     def __str__(self) -> str:
         claim = f"{self.quantity} is {self.bound_text} for {self.adversary.in_words}"
-        return ", ".join(filter(None, (claim, self.chance_text)))
+        proof = f" ({self.proof_text})" if self.references else ""
+        return ", ".join(filter(None, (claim, self.chance_text))) + proof
 
 
 @renamed(confidence=("failure_probability", lambda value: 1 - value))

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
+from .near import did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,7 +93,8 @@ def probability(name: str, value: object, *, remedy: str) -> float:
 def whole(name: str, value: object, *, at_least: int, remedy: str) -> int:
     """Check a whole number that float64 can represent."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not at_least <= int(value) <= 2**53:
-        raise InputError(name, value, requirement=f"must be a whole number ≥ {at_least} and ≤ 2**53", remedy=remedy)
+        most = " and ≤ 2**53" * (isinstance(value, numbers.Integral) and int(value) > 2**53)
+        raise InputError(name, value, requirement=f"must be a whole number ≥ {at_least}{most}", remedy=remedy)
     return int(value)
 
 
@@ -140,7 +142,15 @@ def choice(name: str, value: object, options: Sequence[str], *, remedy: str) -> 
     """Check that the value is one of the options."""
     if not isinstance(value, str) or value not in options:
         wanted = ", ".join(repr(option) for option in options)
+        remedy = did_you_mean(value, options, remedy)
         raise InputError(name, value, requirement=f"must be one of {wanted}", remedy=remedy)
+    return str(value)
+
+
+def device(name: str, value: object) -> str:
+    """Check where torch computes: on the CPU, on a GPU, or on whichever there is."""
+    if value not in ("cpu", "cuda", "auto"):
+        raise InputError(name, value, requirement="must be cpu, cuda or auto", remedy="use cuda for a GPU, or auto")
     return str(value)
 
 

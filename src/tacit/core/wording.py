@@ -48,3 +48,10 @@ def chance_text(probability: float) -> str:
     if float(text) < probability * (1 - 1e-15):
         text = safe_text(probability, toward="up")
     return f"except with probability {text}"
+
+
+def counted(count: int, word: str) -> str:
+    """A number of things: "1 teacher", "2 queries"."""
+    if count == 1:
+        return f"1 {word}"
+    return f"{count} {word[:-1]}ies" if word.endswith(("ry", "ty")) else f"{count} {word}s"

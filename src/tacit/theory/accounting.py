@@ -8,7 +8,7 @@ discrete, as `runtime.entropy` draws it, and every statement is about that noise
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -87,6 +87,42 @@ def composition_delta(epsilon: float, *, step_epsilon: float, steps: int) -> flo
         kept = down(math.exp(epsilon) * unlikely, relative=LIBRARY) if epsilon < 700 else 0.0
         best = max(best, up(likely - max(0.0, kept)))
     return min(1.0, best)
+
+
+@at_most
+def basic_composition(costs: Sequence[float]) -> float:
+    r"""Basic composition: the ε, or the δ, of several releases together is the sum of theirs.
+
+    Parameters
+    ----------
+    costs
+        The ε of every release, or the δ of every release.
+
+    Returns
+    -------
+    float
+        An upper bound on the sum; adding 0 changes nothing.
+
+    Notes
+    -----
+    Statement. Releases that are each (ε_i, δ_i)-DP are together (ε, δ)-DP with ε = Σε_i and δ = Σδ_i, for the same
+    neighbours. Each release, and its cost, may be chosen after seeing earlier ones, if ε and δ are fixed in advance and
+    never exceeded, as in a ledger.
+
+    Assumptions. Each release is (ε_i, δ_i)-DP for these neighbours, given what was released before (caller); costs
+    are ≥ 0 (checked).
+
+    Direction. Exact sum, rounded up.
+
+    References
+    ----------
+    Rogers, Roth, Ullman and Vadhan 2016 (arXiv:1605.08294); docs/proofs/accounting.md.
+    """
+    total = 0.0
+    remedy = "give the ε, or the δ, of each release"
+    for cost in validate.array("costs", costs, at_least=0, dimensions=1, remedy=remedy).tolist():
+        total = up(total + cost) if total and cost else total + cost
+    return total
 
 
 @at_most
@@ -403,7 +439,7 @@ def sparse_vector_distance(
     queries
         The number m of queries.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------
@@ -545,7 +581,7 @@ def printed_teachers(delta: float, *, scale: float, refusals: int, queries: int,
     queries
         The number m of queries.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------

@@ -54,7 +54,7 @@ def squared_closed(
     negatives
         The number n₀ of rows of the second class.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
     paired
         Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
 
@@ -65,7 +65,7 @@ def squared_closed(
 
     Notes
     -----
-    Statement. P(limit < v) ≤ δ, √limit = √(2L/n) + √(v̂ + 2L/n), L = ln(1/δ); n = n₁ + n₀ if paired or n₁ = n₀, else
+    Statement. P(limit < v) ≤ α, √limit = √(2L/n) + √(v̂ + 2L/n), L = ln(1/α); n = n₁ + n₀ if paired or n₁ = n₀, else
     the larger one of 2·min(n₁, n₀) and 4n₁n₀/(1.05(n₁ + n₀)).
 
     Assumptions. Rows by class, or paired, and v̂ of the same kind (caller). The output may take any number of values.
@@ -74,7 +74,7 @@ def squared_closed(
 
     References
     ----------
-    docs/proofs/certificates.md, Theorem B.
+    docs/proofs/certificates.md, Theorem B, closed form.
     """
     x, log, n = _arguments(plug_in, positives, negatives, failure_probability, paired, _SQUARED_PRICE)
     floor = up(2 * log / n, relative=LIBRARY)
@@ -96,7 +96,7 @@ def squared_sharp(
     negatives
         The number n₀ of rows of the second class.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
     paired
         Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
 
@@ -107,7 +107,7 @@ def squared_sharp(
 
     Notes
     -----
-    Statement. P(limit < v) ≤ δ, limit = sup{w : nΛ(v̂, w) < L}, L = ln(1/δ), Λ(x, w) = sup over λ in [0, ½] of −λx − ln
+    Statement. P(limit < v) ≤ α, limit = sup{w : nΛ(v̂, w) < L}, L = ln(1/α), Λ(x, w) = sup over λ in [0, ½] of −λx − ln
     φ(w), φ(w) = e^(λw)(cosh 2λ√w − √w sinh 2λ√w); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and where `squared_closed`
     is smaller, that.
 
@@ -143,7 +143,7 @@ def log_closed(
     negatives
         The number n₀ of rows of the second class.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
     paired
         Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
 
@@ -154,7 +154,7 @@ def log_closed(
 
     Notes
     -----
-    Statement. P(limit < I) ≤ δ, √limit = √(L/n) + √(Î + L/n), L = ln(1/δ); n = n₁ + n₀ if paired or n₁ = n₀, else the
+    Statement. P(limit < I) ≤ α, √limit = √(L/n) + √(Î + L/n), L = ln(1/α); n = n₁ + n₀ if paired or n₁ = n₀, else the
     larger one of 2·min(n₁, n₀) and 4n₁n₀/(1.2(n₁ + n₀)).
 
     Assumptions. Rows by class, or paired, and Î of the same kind (caller).
@@ -185,7 +185,7 @@ def log_sharp(
     negatives
         The number n₀ of rows of the second class.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
     paired
         Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
 
@@ -196,8 +196,8 @@ def log_sharp(
 
     Notes
     -----
-    Statement. P(limit < I) ≤ δ, limit = ι(sup{e : n·kl(k ‖ (1+e)/2) < L}), k = (Î − ln(1−e))/ln((1+e)/(1−e)), ι(e) =
-    ½[(1+e) ln(1+e) + (1−e) ln(1−e)], L = ln(1/δ); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and where `log_closed` is
+    Statement. P(limit < I) ≤ α, limit = ι(sup{e : n·kl(k ‖ (1+e)/2) < L}), k = (Î − ln(1−e))/ln((1+e)/(1−e)), ι(e) =
+    ½[(1+e) ln(1+e) + (1−e) ln(1−e)], L = ln(1/α); n = n₁ + n₀ if paired, else 2·min(n₁, n₀), and where `log_closed` is
     smaller, that.
 
     Assumptions. Rows by class, or paired, and Î of the same kind (caller).
@@ -233,7 +233,7 @@ def variation_upper(
     negatives
         The number n₀ of rows of the second class.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
     paired
         Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
 
@@ -244,7 +244,7 @@ def variation_upper(
 
     Notes
     -----
-    Statement. P(limit < TV) ≤ δ, limit = sup{a : n·kl((1+T̂V)/2 ‖ (1+a)/2) < L}, L = ln(1/δ), n = n₁ + n₀ if paired,
+    Statement. P(limit < TV) ≤ α, limit = sup{a : n·kl((1+T̂V)/2 ‖ (1+a)/2) < L}, L = ln(1/α), n = n₁ + n₀ if paired,
     else 2·min(n₁, n₀); by class also limit = T̂V + √(L/2·(1/n₁ + 1/n₀)): the smaller one.
 
     Assumptions. Rows by class, or paired, and T̂V of the same kind (caller).
@@ -279,7 +279,7 @@ def variation_exact(
     negatives
         The number n₀ of rows of the second class.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
     paired
         Whether rows are independent pairs with a secret tossed as a fair coin; otherwise rows are drawn by class.
 
@@ -290,7 +290,7 @@ def variation_exact(
 
     Notes
     -----
-    Statement. P(limit < TV) ≤ δ, limit = 2p − 1, p of Clopper and Pearson for `correct` of n = n₁ + n₀, and by class
+    Statement. P(limit < TV) ≤ α, limit = 2p − 1, p of Clopper and Pearson for `correct` of n = n₁ + n₀, and by class
     not below (correct + 1)/n. The least error of any guess is (1 − TV)/2.
 
     Assumptions. `correct` = Σ max(n₁(t), n₀(t)) or more; rows paired, or by class with n₁ = n₀ (caller; n₁ = n₀ and
@@ -336,7 +336,7 @@ def hockey_stick_limit(
     negatives
         The number n₀ of rows of the second class.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
 
     Returns
     -------
@@ -345,9 +345,9 @@ def hockey_stick_limit(
 
     Notes
     -----
-    Statement. P(limit < H) ≤ δ, limit = Ĥ + √(L/2·(1/n₁ + e^(2ε)/n₀)), Ĥ = Σ max(0, n₁(t)/n₁ − e^ε n₀(t)/n₀).
+    Statement. P(limit < H) ≤ α, limit = Ĥ + √(L/2·(1/n₁ + e^(2ε)/n₀)), Ĥ = Σ max(0, n₁(t)/n₁ − e^ε n₀(t)/n₀).
 
-    Assumptions. Rows by class (caller). Several ε or both directions: divide δ (caller).
+    Assumptions. Rows by class (caller). Several ε or both directions: divide α (caller).
 
     Direction. Rounded up; at most 1.
 
@@ -373,7 +373,7 @@ def printed_squared_loss(empirical_loss: float, *, count: int, failure_probabili
     count
         The number n of rows.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
 
     Returns
     -------
@@ -382,7 +382,7 @@ def printed_squared_loss(empirical_loss: float, *, count: int, failure_probabili
 
     Notes
     -----
-    Statement. P(limit > MMSE) ≤ δ, limit = empirical loss − 2√(2L/n), L = ln(1/δ).
+    Statement. P(limit > MMSE) ≤ α, limit = empirical loss − 2√(2L/n), L = ln(1/α).
 
     Assumptions. n independent pairs, with any prior; the loss is the least of all tables (caller).
 
@@ -411,7 +411,7 @@ def printed_log_loss(empirical_loss: float, *, count: int, alphabet: int, failur
     alphabet
         The number d of values that the output can take.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
 
     Returns
     -------
@@ -420,7 +420,7 @@ def printed_log_loss(empirical_loss: float, *, count: int, alphabet: int, failur
 
     Notes
     -----
-    Statement. P(limit > H(S|T)) ≤ δ, limit = empirical loss − h(√((2d + L)/n)), h the binary entropy, L = ln(1/δ).
+    Statement. P(limit > H(S|T)) ≤ α, limit = empirical loss − h(√((2d + L)/n)), h the binary entropy, L = ln(1/α).
 
     Assumptions. n independent pairs, with any prior; the output has d possible values; the loss is the least of all
     tables (caller); n ≥ 4(2d + L) (checked).
@@ -437,8 +437,8 @@ def printed_log_loss(empirical_loss: float, *, count: int, alphabet: int, failur
     needed = up(4 * (2 * d + _log(failure_probability)), relative=LIBRARY)
     if n < needed:
         raise NoTheoremError(
-            f"Theorem 3 must have at least 4(2d + ln(1/δ)) = {math.ceil(needed)} rows for d = {d}, got {n}; "
-            "use log_sharp, which has no such floor"
+            f"Theorem 3 must have at least 4(2d + ln(1/failure_probability)) = {math.ceil(needed)} rows for d = {d}, "
+            f"got {n}; use log_sharp, which has no such floor"
         )
     theta = min(0.5, up(math.sqrt((2 * d + _log(failure_probability)) / n), relative=_STEPS))
     entropy = up(float(special.entr(theta) + special.entr(1 - theta)), relative=SPECIAL)
@@ -464,7 +464,7 @@ def printed_network_loss(
     diameter
         The diameter D of the set of outputs.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
 
     Returns
     -------
@@ -473,7 +473,7 @@ def printed_network_loss(
 
     Notes
     -----
-    Statement. P(limit > MMSE) ≤ δ, limit = empirical loss − C₀√(L/(2n)) − C₁/k − C₂/√k, L = ln(1/δ), C₀ = (2 + DC)², C₁
+    Statement. P(limit > MMSE) ≤ α, limit = empirical loss − C₀√(L/(2n)) − C₁/k − C₂/√k, L = ln(1/α), C₀ = (2 + DC)², C₁
     = (DC)², C₂ = 4DC, for k neurons, diameter D and Barron constant C.
 
     Assumptions. n independent pairs; outputs in a compact set K of diameter D around 0, where both classes have
@@ -687,7 +687,7 @@ def characteristic_limit(frequency: float, *, noise: float, count: int, failure_
     count
         The number n of values.
     failure_probability
-        The chance δ with which the limit may be wrong.
+        The failure probability α: the chance that the limit is wrong.
 
     Returns
     -------
@@ -696,7 +696,7 @@ def characteristic_limit(frequency: float, *, noise: float, count: int, failure_
 
     Notes
     -----
-    Statement. P(|mean of e^(itY)| > limit) ≤ δ, limit = e^(−γ²t²/2) + 2√(ln(4/δ)/n), for n independent Y = T + N(0,
+    Statement. P(|mean of e^(itY)| > limit) ≤ α, limit = e^(−γ²t²/2) + 2√(ln(4/α)/n), for n independent Y = T + N(0,
     γ²).
 
     Assumptions. Y are independent and of one law, the noise independent of T (caller).
@@ -762,7 +762,7 @@ def _coins_apart(m: float, e: float) -> float:
 def _arguments(
     plug_in: object, positives: object, negatives: object, failure: object, paired: object, price: float | None
 ) -> tuple[float, float, float]:
-    """The plug-in, ln(1/δ) rounded up, and the effective number of rows; closed forms lose `price` at unequal sizes."""
+    """The plug-in, ln(1/α) rounded up, and the effective number of rows; closed forms lose `price` at unequal sizes."""
     x = validate.number("plug_in", plug_in, at_least=0, at_most=1, remedy=_PLUG_IN)
     one, zero = _classes(positives, negatives)
     if _paired(paired):

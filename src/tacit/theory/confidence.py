@@ -15,6 +15,10 @@ from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, down, last_true
 _MOST_TRIALS = 10**10
 """Beyond this the incomplete beta function errs by more than `SPECIAL` grants."""
 
+_STAKE = 0.9
+"""The share of what is owned that a bet may lose."""
+_LARGEST_BET = 1e6
+
 _FAILURE = "use a small probability such as 0.001"
 
 
@@ -192,8 +196,8 @@ def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> floa
     Notes
     -----
     Statement. P(limit > μ) ≤ failure_probability, limit = sup{m : Π (1 + λ_t(x_t − m)) ≥ 1/failure_probability}, where
-    the bet λ_t ∈ [0, ¾] depends on x_1 … x_(t−1) alone. Tighter than `bounded_mean_lower` where the numbers vary less
-    than coins do.
+    the bet λ_t = min(b_t, 9/(10m)), and b_t depends on x_1 … x_(t−1) alone. Tighter than `bounded_mean_lower` where the
+    numbers vary less than coins do.
 
     Assumptions. Independent values in [0, 1] with one expectation, in the order drawn (caller; the range is checked).
 
@@ -210,10 +214,10 @@ def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> floa
     means = (0.5 + np.cumsum(x)) / (seen + 1)
     variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
     before = np.concatenate([[0.25], variances[:-1]])
-    bets = np.minimum(np.sqrt(2 * log / (len(x) * before)), 0.75)
+    bets = np.sqrt(2 * log / (len(x) * before))
 
     def excluded(m: float) -> bool:
-        gains = np.log1p(bets * (x - m))
+        gains = np.log1p(np.minimum(bets, _STAKE / max(m, _STAKE / _LARGEST_BET)) * (x - m))
         rounding = 4 * (len(x) + 8) * np.finfo(float).eps * float(np.sum(np.abs(gains)) + len(x))
         return bool(float(np.sum(gains)) - rounding >= log)
 

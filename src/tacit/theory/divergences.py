@@ -14,7 +14,7 @@ from scipy import special
 
 from ..core import validate
 from ..core.errors import InputError
-from ..core.rounding import LIBRARY, LOG_NDTR, SPECIAL, at_most, last_true, up
+from ..core.rounding import LIBRARY, LOG_NDTR, SPECIAL, at_least, at_most, down, last_true, up
 
 _DISTANCE = "pass ‖a′ − a‖/σ, the feature shift in units of the noise"
 
@@ -281,6 +281,38 @@ def uniform_total_variation(shift: ArrayLike, *, width: float) -> NDArray[np.flo
         log_overlap = np.sum(np.log1p(-u), axis=-1)
     variation = np.minimum(up(-np.expm1(log_overlap), relative=1e-12), 1.0)
     return np.where((z == 0).all(axis=-1), 0.0, variation)[()]
+
+
+@at_least
+def repeated_scale(releases: int) -> float:
+    r"""The factor by which repeated releases shrink Gaussian noise: n of them tell as much as one with σ/√n.
+
+    Parameters
+    ----------
+    releases
+        How often n the same features are released, each time with fresh noise.
+
+    Returns
+    -------
+    float
+        A lower bound on 1/√n: less noise hides less, so every bound from it holds.
+
+    Notes
+    -----
+    Statement. Repeated releases a + Z₁, …, a + Z_n with independent noise of one density are one release of n copies of
+    the features a, side by side, with that noise in each. If the noise is N(0, Σ), their mean tells everything that
+    they tell together: it is one release a + Z with noise N(0, Σ/n).
+
+    Assumptions. The noise is fresh each time (caller); releases ≥ 1 (checked).
+
+    Direction. Exact, rounded down; 1 for one release.
+
+    References
+    ----------
+    Fisher 1922 (the mean is sufficient); docs/proofs/divergences.md.
+    """
+    count = validate.whole("releases", releases, at_least=1, remedy="use 1 where each input is released once")
+    return 1.0 if count == 1 else down(1 / math.sqrt(count), relative=LIBRARY)
 
 
 def _product_shift(shift: ArrayLike, name: str, size: float) -> tuple[NDArray[np.float64], float]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -269,6 +271,7 @@ def gallery_identification(
     draws: int,
     failure_probability: float,
     seed: int,
+    keep: list[NDArray[np.float64]] | None = None,
 ) -> float:
     r"""Greatest probability with which anyone names the released one of N known candidates.
 
@@ -286,6 +289,8 @@ def gallery_identification(
         The chance with which the result may be wrong.
     seed
         The seed of the draws.
+    keep
+        A list to which the numbers are appended whose mean is limited: what a certificate states.
 
     Returns
     -------
@@ -311,10 +316,12 @@ def gallery_identification(
     a = _candidates("features", features)
     n = validate.whole("draws", draws, at_least=1, remedy="use 10000 or more")
     named = [
-        np.minimum(up(posterior.max(axis=1), relative=error + LIBRARY), 1.0)
-        for posterior, error in _posteriors(a, weights=weights, sigma=sigma, draws=n, seed=seed)
+        np.minimum(up(greatest, relative=error + LIBRARY), 1.0)
+        for greatest, error in _greatest_posteriors(a, weights=weights, sigma=sigma, draws=n, seed=seed)
     ]
     values = np.concatenate(named)
+    if keep is not None:
+        keep.append(values)
     half = validate.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
     mean = min(up(float(np.mean(values)), relative=1e-12), 1.0)
     # Bets are tighter where values vary little, Chernoff's bound where they are nearly all 1.
@@ -334,6 +341,7 @@ def gallery_mse(
     draws: int,
     failure_probability: float,
     seed: int,
+    keep: list[NDArray[np.float64]] | None = None,
 ) -> float:
     r"""Least mean squared error, per coordinate, of anyone who rebuilds one of N known inputs.
 
@@ -353,6 +361,8 @@ def gallery_mse(
         The chance with which the result may be wrong.
     seed
         The seed of the draws.
+    keep
+        A list to which the numbers are appended whose mean is limited, and then their unit: what a certificate states.
 
     Returns
     -------
@@ -389,6 +399,8 @@ def gallery_mse(
         rounding = 8 * (len(theta) + coordinates) * np.finfo(float).eps
         shares.append(np.clip(down((trace - most * (4 * error + rounding)) / most, relative=1e-12), 0.0, 1.0))
     values = np.concatenate(shares)
+    if keep is not None:
+        keep += [values, np.array([most])]
     half = validate.probability("failure_probability", failure_probability, remedy="use 0.001") / 2
     mean = max(down(float(np.mean(values)), relative=1e-12), 0.0)
     # Bets are tighter where values vary little, Chernoff's bound where they are nearly all 0.
@@ -475,6 +487,13 @@ def _gallery(features: ArrayLike, inputs: ArrayLike) -> tuple[NDArray[np.float64
     return a, theta - theta.mean(axis=0)
 
 
+_NUMBERS = 2**22
+"""About how many numbers are held at once beside the candidates."""
+
+_LEAST_DRAWS = 256
+"""Draws that are compared with candidates together, however many candidates there are."""
+
+
 def _posteriors(
     a: NDArray[np.float64], *, weights: ArrayLike | None, sigma: float, draws: int, seed: int, width: int = 1
 ) -> Iterator[tuple[NDArray[np.float64], float]]:
@@ -482,41 +501,116 @@ def _posteriors(
 
     A batch holds about four million numbers, `width` per draw for the caller included.
     """
-    sigma = validate.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
-    generator = np.random.default_rng(validate.whole("seed", seed, at_least=0, remedy="use 0"))
-    chances = None if weights is None else _chances(weights, len(a))
-    log_chances = np.zeros(1) if chances is None else np.log(chances)
-    largest = float(np.abs(a).max())
-    with np.errstate(over="ignore", invalid="ignore"):
-        a = (a - a.mean(axis=0)) / sigma  # the posterior depends on differences alone
-        squares = np.sum(a * a, axis=1)
-    batch = max(1, 2**22 // max(len(a), a.shape[1], width))
-    for start in range(0, draws, batch):
-        count = min(batch, draws - start)
-        released = (
-            generator.integers(len(a), size=count)
-            if chances is None
-            else generator.choice(len(a), size=count, p=chances)
-        )
-        x = a[released] + generator.standard_normal((len(released), a.shape[1]))
-        with np.errstate(over="ignore", invalid="ignore"):
-            log_likelihood = x @ a.T - squares / 2 + log_chances
-            size = math.sqrt(np.max(np.sum(x * x, axis=1))) * math.sqrt(squares.max()) + squares.max()
-        # A dot product of k terms errs by at most k·u·‖x‖‖a‖ (Higham 2002, section 3.1); the posterior, a ratio
-        # of N + 1 exponentials of such numbers, by the exponential of twice that, and its sum by N·u; so do weights.
-        of_weights = 8 * float(np.abs(log_chances).max()) + (0 if chances is None else 2 * len(a))
-        log_error = np.finfo(float).eps * (4 * (a.shape[1] + 8) * size + 2 * len(a) + 64 + of_weights)
-        if not (np.isfinite(log_likelihood).all() and log_error < 1e-3):
-            raise InputError(
-                "sigma",
-                sigma,
-                requirement=f"must not be tiny beside features as large as {largest:.3g}",
-                remedy="raise it: so little noise hides nothing",
-            )
+    gallery = _Scaled.of(a, weights, sigma)
+    for x in gallery.releases(draws, max(1, _NUMBERS // max(len(a), a.shape[1], width)), seed):
+        log_likelihood = gallery.log_likelihood(x, slice(None))
+        error = gallery.error(x)
         log_likelihood -= log_likelihood.max(axis=1, keepdims=True)
         posterior = np.exp(log_likelihood)
         posterior /= posterior.sum(axis=1, keepdims=True)
-        yield posterior, math.expm1(log_error)
+        yield posterior, error
+
+
+def _greatest_posteriors(
+    a: NDArray[np.float64], *, weights: ArrayLike | None, sigma: float, draws: int, seed: int
+) -> Iterator[tuple[NDArray[np.float64], float]]:
+    """Yield, for batches of draws of X, max_i P(i | X) and a bound on its relative error.
+
+    It is 1/Σ exp(l_i − max l), summed over blocks of candidates, so that millions of them need no more memory than
+    their features. Every new maximum scales the sum so far, which costs less rounding than a term of the sum.
+    """
+    gallery = _Scaled.of(a, weights, sigma)
+    batch = max(_LEAST_DRAWS, _NUMBERS // max(len(a), a.shape[1]))
+    rows = max(1, _NUMBERS // batch)
+    for x in gallery.releases(draws, batch, seed):
+        error = gallery.error(x)
+        total, top = np.zeros(len(x)), np.full(len(x), -np.inf)
+        for first in range(0, len(a), rows):
+            log_likelihood = gallery.log_likelihood(x, slice(first, first + rows))
+            before, top = top, np.maximum(top, log_likelihood.max(axis=1))
+            log_likelihood -= top[:, None]
+            total = total * np.exp(before - top) + np.exp(log_likelihood).sum(axis=1)
+        yield 1 / total, error
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Scaled:
+    """Candidates in units of the noise, around their mean: the posterior depends on differences alone."""
+
+    features: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    sigma: float
+    squares: NDArray[np.float64]
+    chances: NDArray[np.float64] | None
+    log_chances: NDArray[np.float64]
+    largest: float
+
+    @classmethod
+    def of(cls, a: NDArray[np.float64], weights: ArrayLike | None, sigma: float) -> _Scaled:
+        """Check weights and σ, and compute the squared norms, a block of candidates at a time."""
+        sigma = validate.number("sigma", sigma, above=0, remedy="give the standard deviation of the noise")
+        chances = None if weights is None else _chances(weights, len(a))
+        bare = cls(
+            features=a,
+            mean=a.mean(axis=0),
+            sigma=sigma,
+            squares=np.zeros(0),
+            chances=chances,
+            log_chances=np.zeros(1) if chances is None else np.log(chances),
+            largest=max(float(a.max()), -float(a.min())),
+        )
+        rows = max(1, _NUMBERS // a.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [np.sum(bare.rows(slice(first, first + rows)) ** 2, axis=1) for first in range(0, len(a), rows)]
+        return replace(bare, squares=np.concatenate(parts))
+
+    def rows(self, some: slice | NDArray[np.int64]) -> NDArray[np.float64]:
+        """Some candidates."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found: NDArray[np.float64] = (self.features[some] - self.mean) / self.sigma
+        return found
+
+    def releases(self, draws: int, batch: int, seed: int) -> Iterator[NDArray[np.float64]]:
+        """Draw releases, a batch at a time."""
+        generator = np.random.default_rng(validate.whole("seed", seed, at_least=0, remedy="use 0"))
+        size = len(self.features)
+        for start in range(0, draws, batch):
+            count = min(batch, draws - start)
+            released = (
+                generator.integers(size, size=count)
+                if self.chances is None
+                else generator.choice(size, size=count, p=self.chances)
+            )
+            yield self.rows(released) + generator.standard_normal((count, self.features.shape[1]))
+
+    def log_likelihood(self, x: NDArray[np.float64], some: slice) -> NDArray[np.float64]:
+        """Of releases as rows and some candidates as columns, with the candidates' own chances."""
+        log_chances = self.log_chances if len(self.log_chances) == 1 else self.log_chances[some]
+        with np.errstate(over="ignore", invalid="ignore"):
+            found: NDArray[np.float64] = x @ self.rows(some).T - self.squares[some] / 2 + log_chances
+        return found if np.isfinite(found).all() else self._refuse()
+
+    def error(self, x: NDArray[np.float64]) -> float:
+        """A bound on the relative error of posteriors for these releases."""
+        most = self.squares.max()
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = math.sqrt(np.max(np.sum(x * x, axis=1))) * math.sqrt(most) + most
+        # A dot product of k terms errs by at most k·u·‖x‖‖a‖ (Higham 2002, section 3.1); the posterior, a ratio
+        # of N + 1 exponentials of such numbers, by the exponential of twice that, and its sum by N·u; so do weights.
+        candidates, features = self.features.shape
+        of_weights = 8 * float(np.abs(self.log_chances).max()) + (0 if self.chances is None else 2 * candidates)
+        log_error = np.finfo(float).eps * (4 * (features + 8) * size + 2 * candidates + 64 + of_weights)
+        if not log_error < 1e-3:
+            self._refuse()
+        return math.expm1(log_error)
+
+    def _refuse(self) -> NoReturn:
+        raise InputError(
+            "sigma",
+            self.sigma,
+            requirement=f"must not be tiny beside features as large as {self.largest:.3g}",
+            remedy="raise it: so little noise hides nothing",
+        )
 
 
 def _chances(weights: ArrayLike, count: int) -> NDArray[np.float64]:

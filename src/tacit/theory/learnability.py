@@ -68,7 +68,7 @@ def realizable_error(records: int, *, vc_dimension: int, failure_probability: fl
     vc_dimension
         The VC dimension V of the class.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def agnostic_excess(records: int, *, vc_dimension: int, failure_probability: flo
     vc_dimension
         The VC dimension V of the class.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def sufficient_records(excess: float, *, vc_dimension: int, failure_probability:
     vc_dimension
         The VC dimension V of the class.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
     best_error
         The error γ of the best classifier of the class.
 
@@ -214,7 +214,7 @@ def hard_queries(error: float, *, teachers: int, outvoted: int, queries: int, fa
     queries
         The number m of queries.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------
@@ -293,7 +293,7 @@ def stable_release_distance(*, scale: float, threshold: int, queries: int, failu
     queries
         The number m of queries.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------
@@ -332,7 +332,7 @@ def gnmax_distance(*, sigma: float, classes: int, queries: int, failure_probabil
     queries
         The number m of queries.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------
@@ -368,7 +368,7 @@ def gnmax_test_margin(*, test_sigma: float, queries: int, failure_probability: f
     queries
         The number m of queries.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------
@@ -402,7 +402,7 @@ def printed_refusals(error: float, *, queries: int, failure_probability: float) 
     queries
         The number m of queries.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
 
     Returns
     -------
@@ -514,7 +514,7 @@ def printed_records(
     delta
         The δ of (ε, δ)-differential privacy.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
     best_error
         The error γ of the best classifier of the class.
 
@@ -559,7 +559,7 @@ def student_error(
     vc_dimension
         The VC dimension V of the class.
     failure_probability
-        The chance β with which the claim may fail.
+        The failure probability, the paper's β: the chance that the claim is false.
     best_error
         The error γ of the best classifier of the class.
 

@@ -27,6 +27,7 @@ def posterior_mse(
     failure_probability: float,
     release_variation: float = 0.0,
     chain_variation: float = 0.0,
+    keep: list[NDArray[np.float64]] | None = None,
 ) -> float:
     r"""Least mean squared error of anyone who estimates features φ(X) of an input X from its release.
 
@@ -46,6 +47,8 @@ def posterior_mse(
         Greatest total variation, over points in the ball, of the true release from the computed one.
     chain_variation
         Total variation of the law of the computed stars from that of exact ones.
+    keep
+        A list to which the numbers are appended whose mean is limited: what a certificate states.
 
     Returns
     -------
@@ -76,6 +79,8 @@ def posterior_mse(
     failure = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     released, chained = _variations(release_variation, chain_variation)
     shares = np.clip(down(np.minimum(found, ceiling) / ceiling), 0.0, 1.0)
+    if keep is not None:
+        keep.append(shares)
     limit = sampled_mean_lower(shares, failure_probability=failure)
     paid = up(up(4 * reach * reach * released, relative=1e-15) + up(ceiling * chained))
     return max(down(down(ceiling * limit) - paid), 0.0)
@@ -130,7 +135,7 @@ def attribute_success(
     named = validate.array("labels", labels, dimensions=2, remedy="pass one star a row")
     counted = _inside(inside, named.shape)
     alike = (named[:, :, None] == named[:, None, :]) & counted[:, :, None] & counted[:, None, :]
-    return _success(alike, counted, failure_probability, release_variation, chain_variation)
+    return _limit(_most(alike, counted), named.shape[1], failure_probability, release_variation, chain_variation)
 
 
 @at_most
@@ -191,25 +196,98 @@ def radius_success(
     reach = up(2 * validate.number("radius", radius, at_least=0, remedy="give a distance"))
     counted = _inside(inside, apart.shape[:2])
     near = (apart <= reach) & counted[:, :, None] & counted[:, None, :]
-    return _success(near, counted, failure_probability, release_variation, chain_variation)
+    return _limit(_most(near, counted), apart.shape[1], failure_probability, release_variation, chain_variation)
 
 
-def _success(
-    together: NDArray[np.bool_],
-    inside: NDArray[np.bool_],
+@at_most
+def restored_share(
+    words: ArrayLike,
+    *,
+    lengths: ArrayLike,
+    inside: ArrayLike | None = None,
+    failure_probability: float,
+    release_variation: float = 0.0,
+    chain_variation: float = 0.0,
+) -> float:
+    r"""Greatest expected share of the words of a text that anyone restores from its release, each at its place.
+
+    Parameters
+    ----------
+    words
+        Whole numbers of shape (stars, K + 1, places); a star's points have one length, and what stands after it is
+        not read.
+    lengths
+        The number of words of each star's texts.
+    inside
+        Which points have a release that is computed to within `release_variation`; all, unless given.
+    failure_probability
+        The chance with which the result may be too small.
+    release_variation
+        Greatest total variation, over points inside, of the true release from the computed one.
+    chain_variation
+        Total variation of the law of the computed stars from that of exact ones.
+
+    Returns
+    -------
+    float
+        The bound, at most 1.
+
+    Notes
+    -----
+    Statement. The expected share of places at which a guess has the word of X is at most U + t + c for every guess made
+    from the release and the length, except with probability failure_probability, where U is the upper confidence limit
+    for the expectation of the mean, over places, of the greatest share of a star's points that have one word there;
+    points outside count for every word. t = release_variation, c = chain_variation.
+
+    Assumptions. The stars are independent and made as this module says, from kernels that never look at the input and
+    keep its length (caller); release_variation and chain_variation are no less than the true ones (caller).
+
+    Direction. Never too small in expectation, and exact as the numbers of steps and of rivals grow if the chain is
+    ergodic, for texts of each length, and has no period; rounded up.
+
+    References
+    ----------
+    docs/proofs/posterior.md; Besag and Clifford 1989, doi:10.1093/biomet/76.4.633; `sampled_mean_upper`.
+    """
+    found = validate.array("words", words, dimensions=3, remedy="pass one star a row, one point a column")
+    counted = _inside(inside, found.shape[:2])
+    until = validate.array("lengths", lengths, at_least=1, dimensions=1, remedy="pass the number of words of each star")
+    if until.shape != found.shape[:1] or (until > found.shape[2]).any():
+        raise InputError(
+            "lengths",
+            f"{until.shape}, up to {until.max():g}",
+            requirement=f"must be {found.shape[0]} numbers of at most {found.shape[2]}",
+            remedy="pass the number of words of each star",
+        )
+    used = np.arange(found.shape[2]) < until[:, None]
+    alike = (found[:, :, None, :] == found[:, None, :, :]) & (counted[:, :, None] & counted[:, None, :])[..., None]
+    most = alike.sum(axis=2).max(axis=1) + (~counted).sum(axis=1)[:, None]
+    mean = (most * used).sum(axis=1) / until
+    return _limit(mean, found.shape[1], failure_probability, release_variation, chain_variation)
+
+
+def _most(together: NDArray[np.bool_], inside: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Star by star, the greatest number of points that one guess gets right."""
+    found: NDArray[np.float64] = together.sum(axis=2).max(axis=1) + (~inside).sum(axis=1)
+    return found
+
+
+def _limit(
+    most: NDArray[np.float64],
+    points: int,
     failure_probability: object,
     release_variation: object,
     chain_variation: object,
 ) -> float:
-    """The limit from which points could be guessed right together, star by star."""
+    """The limit for the chance of success, from the greatest number of points that are guessed right, star by star."""
     failure = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
     released, chained = _variations(release_variation, chain_variation)
-    points = int(inside.shape[1])
-    most = together.sum(axis=2).max(axis=1) + (~inside).sum(axis=1)
     # No share is below 1/(K + 1): what lies above it is what varies.
     least = 1 / points
-    limit = sampled_mean_upper((most - 1) / max(points - 1, 1), failure_probability=failure)
-    return min(up(least + (1 - least) * limit + released + chained, relative=1e-15), 1.0)
+    above = np.clip(up((most - 1) / max(points - 1, 1)), 0.0, 1.0)
+    limit = sampled_mean_upper(above, failure_probability=failure)
+    share = up(up(least) + up((1 - down(least)) * limit))
+    return min(up(share + up(released + chained)), 1.0)
 
 
 def _inside(inside: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -1,0 +1,158 @@
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tacit import InputError
+from tacit.theory.pairs import RATES, SPAN, squared_pairwise
+
+TABLES = [
+    ([3, 2, 0, 5], [1, 2, 1, 4]),
+    ([10, 0], [0, 10]),
+    ([14, 17, 15], [14, 15, 12]),
+    ([30], [31]),
+    ([1, 1, 0, 2, 7] * 40, [0, 1, 3, 2, 8] * 40),
+]
+
+
+def by_hand(positive, negative, alpha):
+    """The statement itself, in 40 digits, with binomial coefficients and without any shortcut."""
+    with mpmath.workdps(40):
+        cells = [(p, q) for p, q in zip(positive, negative, strict=True) if p + q]
+        n = sum(p + q for p, q in cells)
+        several = [(p - q, p + q) for p, q in cells if p + q > 1]
+        total = max(mpmath.mpf(0), sum(mpmath.mpf(s * s - m) / (m - 1) for s, m in several))
+        price = mpmath.log1p(mpmath.mpf(SPAN) / 2) - mpmath.log(alpha)
+        limit = mpmath.mpf(1)
+        for rate in map(mpmath.mpf, RATES.tolist()):
+            moment, slopes = mpmath.mpf(0), []
+            for m in {m for _, m in several}:
+                weights = [
+                    (2 * j - m, mpmath.binomial(m, j) * mpmath.exp(-rate * ((2 * j - m) ** 2 - m) / (m - 1)))
+                    for j in range(m + 1)
+                ]
+                whole = sum(weight for _, weight in weights)
+                moment += sum(size == m for _, size in several) * mpmath.log(whole / mpmath.mpf(2) ** m)
+                slopes.append((1 - sum(s * s * weight for s, weight in weights) / whole / m) / 2)
+            slope = min(slopes)
+            if limit > SPAN**2 / (n * slope**2):
+                break
+            exponent = rate * total + moment + slope * (len(cells) - len(several)) + price
+            limit = min(limit, mpmath.expm1(-exponent / n) / mpmath.expm1(-slope))
+        return float(limit)
+
+
+@pytest.mark.parametrize(("positive", "negative"), TABLES)
+@pytest.mark.parametrize("alpha", [0.3, 1e-3])
+def test_the_limit_is_its_formula_in_many_digits(positive, negative, alpha):
+    exact = by_hand(positive, negative, alpha)
+    found = squared_pairwise(positive, negative, failure_probability=alpha)
+    assert exact <= found <= exact * (1 + 1e-6)
+    assert found < 1 or sum(positive) < 50
+
+
+@given(st.integers(2, 60), st.floats(1e-3, 4), st.floats(0, 0.999))
+def test_moments_are_largest_where_nothing_leaks(size, rate, squared):
+    """Lemma 1: ln E exp(−λ(s² − m)/(m − 1)) falls at least as fast as its tangent where signs are fair."""
+    sums = np.arange(-size, size + 1, 2)
+    values = np.exp(-rate * (sums.astype(float) ** 2 - size) / (size - 1))
+
+    def law(mean):
+        return stats.binom.pmf(np.arange(size + 1), size, (1 + mean) / 2)
+
+    fair = values @ law(0.0)
+    slope = (1 - (values * sums**2) @ law(0.0) / fair / size) / 2
+    assert math.log(values @ law(math.sqrt(squared))) <= math.log(fair) - slope * size * squared + 1e-9
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 12])
+@pytest.mark.parametrize("rate", [0.05, 0.7, 3.0])
+def test_the_polynomial_of_the_proof_has_real_negative_zeros(size, rate):
+    with mpmath.workdps(60):
+        terms = [
+            mpmath.binomial(size, j) * mpmath.exp(-mpmath.mpf(rate) / (size - 1) * (2 * j - size) ** 2)
+            for j in range(size + 1)
+        ]
+        zeros = mpmath.polyroots(terms, maxsteps=2000, extraprec=400)
+    assert all(zero.real < 0 and abs(zero.imag) < 1e-20 * abs(zero.real) for zero in zeros)
+
+
+@pytest.mark.parametrize("rows", [3, 40, 1000])
+@pytest.mark.parametrize("squared", [0.004, 0.1, 0.6, 0.97])
+def test_choosing_the_rate_by_the_outputs_costs_what_is_stated(rows, squared):
+    """Lemma 2 where η² is 0 or 1, which is the worst case: a sum over all counts, with a fine grid of μ."""
+    counts = np.arange(rows + 1)
+    slopes = np.linspace(0, SPAN / math.sqrt(rows * squared), 4001)
+    logs = -np.outer(counts, slopes) - rows * np.log1p(-squared * -np.expm1(-slopes))
+    mean = stats.binom.pmf(counts, rows, squared) @ np.exp(logs.max(axis=1))
+    assert 1 < mean <= 1 + SPAN / 2
+
+
+def table(source, rows, masses, biases):
+    outputs = source.choice(len(masses), rows, p=masses)
+    signs = source.random(rows) < (1 + biases[outputs]) / 2
+    count = {"minlength": len(masses)}
+    return np.bincount(outputs[signs], **count), np.bincount(outputs[~signs], **count)
+
+
+LAWS = {
+    "nothing leaks, many outputs": (np.full(150, 1 / 150), np.zeros(150)),
+    "a little everywhere": (np.full(100, 1 / 100), np.full(100, 0.25) * (-1) ** np.arange(100)),
+    "all in one rare output": (np.array([0.02, *[0.98 / 60] * 60]), np.array([1.0, *[0.0] * 60])),
+    "rare outputs that tell all": (np.full(400, 1 / 400), (np.arange(400) % 20 == 0) * 1.0),
+    "two outputs": (np.array([0.5, 0.5]), np.array([0.4, -0.4])),
+    "sizes of all kinds": (np.geomspace(1, 1e-3, 80) / np.geomspace(1, 1e-3, 80).sum(), np.linspace(-0.5, 0.5, 80)),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_it_is_wrong_no_more_often_than_stated(law):
+    """400 tables of 600 rows; the test fails by chance with probability 1e-6 if it is wrong as often as stated."""
+    alpha, runs = 0.3, 400
+    masses, biases = LAWS[law]
+    truth = float(masses @ biases**2)
+    source = np.random.default_rng(7)
+    limits = [squared_pairwise(*table(source, 600, masses, biases), failure_probability=alpha) for _ in range(runs)]
+    misses = sum(limit < truth for limit in limits)
+    assert misses <= stats.binom.isf(1e-6, runs, alpha)
+    assert np.median(limits) < 1
+
+
+def test_more_rows_and_less_certainty_mean_less():
+    few = squared_pairwise([50] * 20, [50] * 20, failure_probability=0.05)
+    many = squared_pairwise([500] * 20, [500] * 20, failure_probability=0.05)
+    assert many < few / 5
+    assert squared_pairwise([50] * 20, [50] * 20, failure_probability=1e-6) > few
+
+
+def test_outputs_that_occur_once_say_nothing():
+    assert squared_pairwise([1] * 30 + [0] * 30, [0] * 30 + [1] * 30, failure_probability=0.05) == 1.0
+
+
+def test_more_balance_than_chance_allows_is_no_reason_for_less():
+    """The floor: tables that hold both secrets equally often in each output are no better than Q = 0."""
+    even = squared_pairwise([10] * 100, [10] * 100, failure_probability=0.05)
+    usual = by_hand([10] * 100, [10] * 100, 0.05)
+    assert even == pytest.approx(usual, rel=1e-6)
+    assert even > 0.005
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "message"),
+    [
+        ([1, 2], [1], "must be 2 counts"),
+        ([0], [0], "one row at least"),
+        ([1.5], [1], "whole numbers"),
+        ([-1], [1], "≥ 0"),
+        ([math.nan], [1], "finite"),
+        ([[1, 2]], [[1, 2]], "list of whole numbers"),
+        ([2**31], [1], "≤"),
+    ],
+)
+def test_counts_that_are_none_are_refused(positive, negative, message):
+    with pytest.raises(InputError, match=message):
+        squared_pairwise(positive, negative, failure_probability=0.05)
