@@ -15,16 +15,22 @@ from tacit import Comparison, IncomparableError, InputError, NoTheoremError
 from tacit.reconstruction import (
     Gallery,
     Gaussian,
+    Jittered,
     Laplace,
     Mixture,
+    Spectrum,
     Uniform,
     bayes_bound,
+    evaluate_decoder,
     gradient_inversion,
     learned_decoder,
     linear_decoder,
+    posterior_bound,
     posterior_mean,
     two_point_bounds,
 )
+from tacit.reconstruction.latent_priors import latent
+from tacit.reconstruction.noise import NotGaussian
 
 NOISE = Gaussian(0.5)
 RARE = 1e-6
@@ -56,7 +62,8 @@ def test_for_linear_features_and_a_gaussian_prior_the_share_is_the_exact_one(pub
     covariance, weights = prior.covariances()[0], network[1].weight.detach()
     posterior = torch.linalg.inv(torch.linalg.inv(covariance) + weights.T @ weights / sigma**2)
     truth = float(posterior.trace() / covariance.trace())
-    found = bayes_bound(network, prior, Gaussian(sigma), basis=basis, draws=400_000, failure_probability=RARE)
+    options = {"steps": 0, "draws": 400_000, "failure_probability": RARE}
+    found = bayes_bound(network, prior, Gaussian(sigma), basis=basis, **options)
     assert 0.95 * truth < found.remaining <= truth
     assert found.guarantee.value == found.remaining
 
@@ -67,15 +74,86 @@ def test_each_mode_stays_below_its_exact_error(public):
     weights = network[1].weight.detach()
     posterior = torch.linalg.inv(torch.linalg.inv(prior.covariances()[0]) + weights.T @ weights / 0.25)
     truth = np.sqrt(np.diag(posterior.numpy())).reshape(1, 3, 3)
-    found = bayes_bound(network, prior, NOISE, basis="pixel", draws=1000, mode_draws=40_000, failure_probability=RARE)
+    options = {"steps": 0, "draws": 1000, "mode_draws": 40_000, "failure_probability": RARE}
+    found = bayes_bound(network, prior, NOISE, basis="pixel", **options)
     assert np.all(found.rmse <= truth)
     assert np.all(found.rmse > 0.8 * truth)
     assert np.all(found.rmse < found.prior_std)
     assert found.guarantee_of((0, 1, 1)).value == found.rmse[0, 1, 1]
 
 
+CHAINS = "theory.posterior.posterior_mse"
+
+
+def test_of_chains_and_pairs_the_better_one_counts_and_is_named(public):
+    """Nine tenths of the failure probability are the chains', and the guarantee pays for both."""
+    network = seeded(lambda: [nn.Linear(9, 12), nn.Tanh(), nn.Linear(12, 8)])
+    prior, told = Mixture.fitted(public), []
+    options = {"basis": "pixel", "steps": 20, "draws": 2000, "mode_draws": 300}
+    found = bayes_bound(network, prior, NOISE, advance=told.append, **options)
+    chains = posterior_bound(network, prior, NOISE, basis="pixel", steps=20, modes=True, failure_probability=0.0009)
+    assert found.remaining == chains.remaining == found.guarantee.value
+    assert found.guarantee.theorem == chains.guarantee.theorem
+    assert found.guarantee.assumptions == chains.guarantee.assumptions
+    assert found.guarantee.failure_probability == found.guarantee_of((0, 1, 1)).failure_probability == 0.001
+    assert np.all(found.rmse >= chains.rmse)
+    assert found.chains.curve == chains.curve
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1)
+
+
+def test_pairs_count_where_chains_say_less(public):
+    """For linear features pairs lose nothing but to their confidence limit, and there are many more of them."""
+    network, prior = seeded(lambda: [nn.Linear(9, 6)]), Mixture.fitted(public)
+    options = {"basis": "pixel", "draws": 200_000}
+    found = bayes_bound(network, prior, NOISE, steps=2, **options)
+    pairs = bayes_bound(network, prior, NOISE, steps=0, failure_probability=0.0001, **options)
+    assert pairs.chains is None
+    assert found.chains.remaining < found.remaining == pytest.approx(pairs.remaining, rel=1e-9)
+    assert found.guarantee.theorem == pairs.guarantee.theorem
+    assert CHAINS not in found.guarantee.theorem
+    assert found.guarantee.failure_probability == 0.001
+
+
+class Stated(NotGaussian):
+    """Noise of which nothing is known but a limit on total variation."""
+
+    size = 1.0
+
+    def shaped(self, standard):
+        return standard
+
+    def chi_square(self, base, *_):
+        return np.full(len(base), np.inf)
+
+    def total_variation(self, base, *_):
+        return np.full(len(base), 0.5)
+
+
+def test_noise_without_a_density_goes_by_pairs_alone(public):
+    found = bayes_bound(linear(1.0), Mixture.fitted(public), Stated(), draws=500)
+    assert found.chains is None
+    assert found.remaining > 0
+    with pytest.raises(NoTheoremError, match="a noise with a density"):
+        bayes_bound(linear(1.0), latent(Mixture.fitted(public)), Stated())
+
+
+def test_a_prior_without_a_density_goes_by_chains_alone(public):
+    """The same Gaussian, as a map of standard normal numbers."""
+    network = seeded(lambda: [nn.Linear(9, 6)])
+    known = Mixture.fitted(public)
+    weights = network[1].weight.detach()
+    posterior = torch.linalg.inv(torch.linalg.inv(known.covariances()[0]) + weights.T @ weights / 0.25)
+    truth = float(posterior.trace() / known.covariances()[0].trace())
+    found = bayes_bound(network, latent(known), NOISE, steps=10, failure_probability=RARE)
+    assert 0.85 * truth < found.remaining <= truth
+    assert found.guarantee.failure_probability == RARE
+    attack = linear_decoder(network, latent(known).sample(4000, seed=1), latent(known), NOISE)
+    assert not Comparison(guarantee=found.guarantee, attacks=[attack]).contradicted
+
+
 def test_features_that_say_nothing_leave_everything(public):
-    found = bayes_bound(lambda x: 0 * x.flatten(1), Mixture.fitted(public), NOISE, draws=100_000)
+    found = bayes_bound(lambda x: 0 * x.flatten(1), Mixture.fitted(public), NOISE, steps=0, draws=100_000)
     assert 0.93 < found.remaining <= 1
 
 
@@ -91,13 +169,14 @@ def test_a_mixture_in_one_dimension_stays_below_the_exact_risk_and_near_it():
     second = (weights * (centres**2 + shrunk * sigma**2)).sum(axis=0)
     risk = integrate.trapezoid(likelihood.sum(axis=0) * (second - (weights * centres).sum(axis=0) ** 2), x)
     truth = risk / (4 + spread**2)
-    found = bayes_bound(lambda x: x, prior, Gaussian(sigma), basis="pixel", draws=200_000, failure_probability=RARE)
+    options = {"steps": 0, "draws": 200_000, "failure_probability": RARE}
+    found = bayes_bound(lambda x: x, prior, Gaussian(sigma), basis="pixel", **options)
     assert 0.45 * truth < found.remaining <= truth
 
 
 @pytest.mark.parametrize("noise", [Laplace(1.0), Uniform(6.0)])
 def test_other_noise_and_features_without_derivatives(noise, public):
-    found = bayes_bound(lambda x: torch.round(x.flatten(1)), Mixture.fitted(public), noise, draws=5000)
+    found = bayes_bound(lambda x: torch.round(x.flatten(1)), Mixture.fitted(public), noise, steps=0, draws=5000)
     assert 0.001 < found.remaining < 1
 
 
@@ -126,15 +205,16 @@ def test_features_that_may_differ_are_paid_for():
     prior = Gallery(torch.tensor([[-1.0, 0.0], [1.0, 0.0]], dtype=torch.float64))
     found = bayes_bound(lambda x: 1e13 + 0 * x[:, :1], prior, Gaussian(1.0), basis="pixel", draws=100_000)
     assert found.remaining <= 0.437
-    jittered = Mixture.around(prior.inputs, jitter=0.1)
-    moved = bayes_bound(lambda x: 1e13 + 0 * x[:, :1], jittered, Gaussian(1.0), basis="pixel")
-    assert moved.remaining < bayes_bound(lambda x: 0 * x[:, :1], jittered, Gaussian(1.0), basis="pixel").remaining
+    jittered = Jittered(prior.inputs, jitter=0.1)
+    options = {"basis": "pixel", "steps": 0}
+    moved = bayes_bound(lambda x: 1e13 + 0 * x[:, :1], jittered, Gaussian(1.0), **options)
+    assert moved.remaining < bayes_bound(lambda x: 0 * x[:, :1], jittered, Gaussian(1.0), **options).remaining
 
 
 def test_attacks_on_draws_from_the_prior_stay_above_the_bound(public):
     network = seeded(lambda: [nn.Linear(9, 12), nn.Tanh(), nn.Linear(12, 8)])
     prior = Mixture.fitted(public, components=2)
-    guarantee = bayes_bound(network, prior, NOISE, draws=50_000, failure_probability=RARE).guarantee
+    guarantee = bayes_bound(network, prior, NOISE, steps=20, draws=5000, failure_probability=RARE).guarantee
     known, options = prior.sample(4000, seed=1), {"failure_probability": 1e-6}
     attacks = [
         linear_decoder(network, known, prior, NOISE, **options),
@@ -186,6 +266,16 @@ def test_a_bound_on_one_prior_is_not_compared_with_an_attack_on_others(public):
             Comparison(guarantee=found.guarantee, attacks=[attack])
 
 
+def test_a_sorted_file_has_the_interval_of_a_shuffled_one():
+    """A limit for a mean that reads errors in the order of a sorted file would be too sure of the first ones."""
+    known = torch.tensor([[-1.0, -1.0], [1.0, 1.0]], dtype=torch.float64)
+    inputs = np.repeat([[0.0, 0.0], [1.0, 1.0]], 200, axis=0)
+    for held_out in (inputs, inputs[::-1].copy(), np.random.default_rng(0).permutation(inputs)):
+        found = evaluate_decoder(torch.zeros_like, linear(1.0), known, held_out, NOISE)
+        # Half of the errors are 0 and half are as large: the interval is about as wide on either side.
+        assert 0.7 < (found.high - found.value) / (found.value - found.low) < 1.4
+
+
 def test_rare_large_errors_do_not_contradict_the_bound():
     """Most of the error comes from one input of 2000; seeds are fixed, each alarm would have probability 0.002."""
     inputs = torch.cat([torch.randn(1999, 1, generator=torch.Generator().manual_seed(0)), torch.full((1, 1), 100.0)])
@@ -205,12 +295,12 @@ def test_changes_that_float64_cannot_hold_count_for_nothing():
 
 def test_what_cannot_be_bounded_is_refused(public):
     prior = Mixture.fitted(public)
-    with pytest.raises(InputError, match="prior must be a Gallery or a Mixture"):
+    with pytest.raises(InputError, match="prior must be a Gallery, a Mixture, a Spectrum or a Generator"):
         bayes_bound(linear(1.0), public, NOISE)
     with pytest.raises(NoTheoremError, match="must have Gaussian noise"):
         bayes_bound(linear(1.0), Gallery(public), Laplace(1.0))
     with pytest.raises(InputError, match="rmse must have been asked for"):
-        bayes_bound(linear(1.0), prior, NOISE, draws=100).guarantee_of((0, 0, 0))
+        bayes_bound(linear(1.0), prior, NOISE, steps=0, draws=100).guarantee_of((0, 0, 0))
     with pytest.raises(InputError, match="draws must be a whole number"):
         bayes_bound(linear(1.0), prior, NOISE, draws=0)
     with pytest.raises(InputError, match="held_out must be"):
@@ -232,6 +322,13 @@ def test_the_posterior_mean_weighs_by_the_density_of_the_noise(noise, law):
     attack = posterior_mean(nn.Identity(), Gallery(rows), noise, tries=20_000)
     assert attack.low <= least <= attack.high
     assert attack.value == pytest.approx(least, rel=0.05)
+
+
+def test_a_prior_without_a_density_needs_chains(public):
+    """Without them no theorem is left, and a bound of 0 would stand on nothing."""
+    with pytest.raises(InputError, match="steps must be 2 or more for a prior without a density, got 0; leave it out"):
+        bayes_bound(linear(1.0), Spectrum.fitted(public), NOISE, steps=0)
+    assert bayes_bound(linear(1.0), Mixture.fitted(public), NOISE, steps=0, draws=500).guarantee.theorem
 
 
 def test_a_guarantee_is_found_under_its_earlier_names(public):

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from tacit import InputError
-from tacit.reconstruction import Gallery, bayes_bound, calibrate, identification_bound
+from tacit.reconstruction import Gallery, Mixture, bayes_bound, calibrate, identification_bound
 from tacit.reconstruction.calibration import _halves
 
 
@@ -114,6 +114,41 @@ def test_the_curve_trades_one_for_the_other_and_choosing_is_paid_for(problem):
     remaining = bayes_bound(features, Gallery(inputs), found.noise, **options)
     assert found.remaining.value == pytest.approx(remaining.remaining, rel=1e-9)
     assert found.identification.failure_probability == found.remaining.failure_probability == 0.001
+
+
+def test_with_a_prior_the_noise_hides_draws_from_it_and_real_inputs_check_it(problem):
+    """For linear features and a Gaussian the exact share is known; real digits are easier to rebuild than its draws."""
+    features, head, inputs, labels = problem
+    public = load_digits().data[500:] / 16
+    public = public.reshape(-1, 1, 8, 8)
+    options = {"target": {"remaining": 0.3}, "sigmas": [0.1, 0.3, 1.0], "draws": 1000, "steps": 4}
+    found = calibrate(features, head, inputs, labels, public=public, **options)
+    covariance = Mixture.fitted(public).covariances()[0].numpy()
+    posterior = np.linalg.inv(np.linalg.inv(covariance) + np.eye(64) / found.sigmas[:, None, None] ** 2)
+    exact = np.trace(posterior, axis1=1, axis2=2) / np.trace(covariance)
+    assert np.all(found.remaining_lower <= exact)
+    assert np.all(found.remaining_lower > 0.9 * exact)
+    assert found.noise.sigma == found.sigmas[1]
+    assert "a Gaussian fitted to 1297 public inputs" in str(found.remaining.adversary)
+    assert found.verdict == "refuted"
+    assert found.on_data.high < found.remaining.value
+    assert repr(found).startswith("The prior is refuted: an attack left 0.")
+    drawn, few = Mixture.fitted(public).sample(300, seed=1), slice(29)
+    one_noise = options | {"sigmas": [0.3]}
+    held = calibrate(features, head, drawn, labels, prior=Mixture.fitted(public), **one_noise)
+    unsure = calibrate(features, head, inputs[few], labels[few], prior=Mixture.fitted(public), **one_noise)
+    for one, verdict, limit in (
+        (found, "refuted", "not for the real inputs: that these are draws from it is refuted"),
+        (held, "not refuted", "the input is drawn from this prior"),
+        (unsure, "not checked", "no easier to rebuild than draws from the prior, which was not checked"),
+    ):
+        assert one.verdict == one.remaining.to_dict()["detail"]["verdict"] == verdict
+        assert limit in one.remaining.assumptions[0].text
+        assert f"That real inputs are such draws is {verdict}" in one.plot().caption
+        assert f"That real inputs are such draws is {verdict}" in repr(one)
+    own = calibrate(features, head, inputs, labels, **options | {"sigmas": [3.0]})
+    assert own.verdict == "not checked"
+    assert "somebody who holds the inputs themselves" in own.plot().caption
 
 
 @pytest.mark.parametrize(

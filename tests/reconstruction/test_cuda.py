@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+import tacit
 from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds, perturbation
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -70,3 +71,32 @@ def test_convolutions(layer, tolerance):
         multipoint_bounds(here, images, NOISE).std,
         rtol=tolerance,
     )
+
+
+@pytest.mark.parametrize("prior", [{}, {"public": "public.npy", "steps": 4}])
+def test_a_run_from_files_with_all_methods(tmp_path, monkeypatch, prior):
+    """`tacit bound --device cuda` as on the CPU, the pictures of its page included."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name, count in (("data.npy", 12), ("public.npy", 200)):
+        np.save(name, rng.random((count, 1, 4, 4)))
+    np.save("labels.npy", np.arange(12) % 3)
+    labelled = {"labels": "labels.npy", "head": "model.py:head"}
+    (tmp_path / "model.py").write_text(
+        "import torch\nfrom torch import nn\n"
+        "def features():\n    torch.manual_seed(0)\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(16, 20), nn.ReLU())\n"
+        "def head():\n    torch.manual_seed(1)\n    return nn.Linear(20, 3)\n"
+    )
+    options = {"data": "data.npy", "noise": "gaussian:0.5", "limit": 4, **labelled, **prior}
+    there, here, auto = (
+        tacit.bound_files("model.py:features", out=device, device=device, **options)
+        for device in ("cuda", "cpu", "auto")
+    )
+    assert len(there.comparisons) == 5
+    for found, expected in zip(there.comparisons, here.comparisons, strict=True):
+        assert found.guarantee.value == pytest.approx(expected.guarantee.value, rel=0.05)
+    assert [one.guarantee.value for one in auto.comparisons] == [one.guarantee.value for one in there.comparisons]
+    assert there.to_html()
+    for one, other in zip(there.detail["sizes"], here.detail["sizes"], strict=True):
+        assert one["accuracy"] == pytest.approx(other["accuracy"], abs=0.02)

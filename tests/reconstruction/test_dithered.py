@@ -24,18 +24,19 @@ RARE = 1e-7
 )
 def test_the_noise_has_its_law(noise, law):
     """Kolmogorov–Smirnov on fresh entropy; fails by chance with probability 1e-7."""
-    released = Dithered(nn.Identity(), noise)(torch.zeros(100_000, 1)).numpy().ravel()
+    released = Dithered(nn.Identity(), noise, releases=100_000)(torch.zeros(100_000, 1)).numpy().ravel()
     assert stats.kstest(released, law.cdf).pvalue > RARE
 
 
 def test_covariances_are_kept():
     covariance = np.array([[1.0, 0.6], [0.6, 2.0]])
-    released = Dithered(nn.Identity(), Gaussian(covariance=covariance))(torch.zeros(200_000, 2)).numpy()
+    module = Dithered(nn.Identity(), Gaussian(covariance=covariance), releases=200_000)
+    released = module(torch.zeros(200_000, 2)).numpy()
     assert np.abs(np.cov(released.T) - covariance).max() < 6 * 2 * np.sqrt(2 / 200_000)
 
 
 def test_every_release_is_new_and_on_the_grid():
-    module = Dithered(nn.Identity(), Gaussian(0.5))
+    module = Dithered(nn.Identity(), Gaussian(0.5), releases=6)
     inputs = torch.full((3, 4), 0.1234567)
     one, other = module(inputs), module(inputs)
     assert not torch.equal(one, other)
@@ -47,7 +48,7 @@ def test_every_release_is_new_and_on_the_grid():
 def test_low_bits_do_not_tell_zero_features_from_others():
     """In full precision, σ times a float betrays a feature that is zero; on the grid both look alike."""
     sigma = 1.2948372
-    module = Dithered(nn.Identity(), Gaussian(sigma))
+    module = Dithered(nn.Identity(), Gaussian(sigma), releases=20_000)
 
     def betrayed(values):
         z = values / sigma

@@ -145,14 +145,9 @@ def test_the_step_says_how_fine_a_release_is():
     assert Gaussian(0.5).grid == 0.5 / 2**16
     rounded = Quantized(Laplace(0.5), 0.25)
     assert (rounded.grid, rounded.size, rounded.standard) == (0.25, 0.5, "uniform")
-    released = Dithered(nn.Identity(), rounded)(torch.full((1000, 3), 0.3)) / 0.25
+    released = Dithered(nn.Identity(), rounded, releases=1000)(torch.full((1000, 3), 0.3)) / 0.25
     assert torch.equal(released, released.round())
     assert len(released.unique()) < 100
-
-
-def released_again(features, times):
-    """Several releases with fresh noise are one release of the features, repeated."""
-    return lambda x: features(x).repeat(1, times)
 
 
 @pytest.mark.parametrize("times", [4, 16])
@@ -161,7 +156,7 @@ def test_what_more_releases_cost_depends_on_the_noise(times):
     inputs = torch.zeros(1, 1, dtype=torch.float64)
 
     def bound(noise, again=1):
-        return two_point_bounds(released_again(lambda x: x, again), inputs, noise, basis="pixel").rmse.item()
+        return two_point_bounds(lambda x: x, inputs, noise, basis="pixel", releases=again).rmse.item()
 
     assert bound(Gaussian(1.0), times) == pytest.approx(bound(Gaussian(1.0)) / times**0.5, rel=1e-3)
     # (ε²/4)(1 − ε)^k is greatest at ε = 2/(k + 2).
@@ -180,5 +175,5 @@ def test_who_sees_a_uniform_release_several_times_rebuilds_it_k_times_better():
     error = np.sqrt(np.mean(((seen.max(axis=1) + seen.min(axis=1)) / 2) ** 2))
     inputs = torch.zeros(1, 1, dtype=torch.float64)
     wrong = two_point_bounds(lambda x: x, inputs, Uniform(1.0 / 4), basis="pixel").rmse.item()
-    right = two_point_bounds(released_again(lambda x: x, 16), inputs, Uniform(1.0), basis="pixel").rmse.item()
+    right = two_point_bounds(lambda x: x, inputs, Uniform(1.0), basis="pixel", releases=16).rmse.item()
     assert right < error < wrong

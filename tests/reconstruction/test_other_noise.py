@@ -74,7 +74,7 @@ def test_a_density_is_drawn_by_its_law_and_deployed(noise):
     """Kolmogorov–Smirnov, twice; fails by chance with probability 2e-7."""
     drawn = noise.sample(torch.zeros(50_000, 2, dtype=torch.float64), torch.Generator().manual_seed(0)).numpy()
     assert stats.kstest(drawn.ravel(), noise.distribution.cdf).pvalue > 1e-7
-    released = Dithered(nn.Identity(), noise)(torch.zeros(50_000, 1))
+    released = Dithered(nn.Identity(), noise, releases=50_000)(torch.zeros(50_000, 1))
     assert stats.kstest(released.numpy().ravel(), noise.distribution.cdf).pvalue > 1e-7
     cells = released / noise.grid
     torch.testing.assert_close(cells, cells.round(), rtol=1e-15, atol=0)
@@ -163,7 +163,7 @@ def test_draws_are_simulated_but_not_deployed():
     drawn = sampled(3).sample(torch.zeros(50_000, 3, dtype=torch.float64), torch.Generator().manual_seed(0)).numpy()
     assert stats.kstest(drawn.ravel(), stats.laplace.cdf).pvalue > 1e-7
     with pytest.raises(NoTheoremError, match="operating system's entropy"):
-        Dithered(nn.Identity(), sampled(3))(torch.zeros(2, 3))
+        Dithered(nn.Identity(), sampled(3))(torch.eye(3))
 
 
 SHIFT = torch.full((1, 3), 0.01, dtype=torch.float64)

@@ -16,6 +16,7 @@ from tacit import Comparison, InputError, NoTheoremError
 from tacit.reconstruction import (
     Gallery,
     Gaussian,
+    Jittered,
     Laplace,
     Mixture,
     Quantized,
@@ -149,7 +150,7 @@ def test_a_gallery_with_hardly_any_jitter_is_the_gallery():
     flat = inputs.flatten(1)
     error = (likely @ flat.square()).sum(dim=1) - (likely @ flat).square().sum(dim=1)
     truth = float(error.mean()) / float(Gallery(inputs).variances.sum())
-    found = posterior_bound(SMALL, Mixture.around(inputs, jitter=1e-3), noise, steps=10, inputs=2000, ends=4)
+    found = posterior_bound(SMALL, Jittered(inputs, jitter=1e-3), noise, steps=10, inputs=2000, ends=4)
     assert 0.9 * truth < found.remaining <= 1.01 * truth
     assert found.curve[-1][1] == pytest.approx(truth, rel=0.04)
 
@@ -186,6 +187,19 @@ def test_the_attack_and_the_bound_meet():
     assert bound.remaining > 0.85 * attack.value
     exact = posterior_attack(SMALL, PRIOR, Gaussian(0.5), steps=40, tries=300)
     assert exact.low < SHARE < exact.high
+
+
+def test_the_attack_on_other_inputs_is_measured_in_their_variance():
+    """Draws from the prior itself, handed in, and the same ones halved: their errors are the prior's attacker's."""
+    drawn = PRIOR.sample(400, seed=9)
+    options = {"steps": 40, "held_out": drawn}
+    attack = posterior_attack(SMALL, PRIOR, Gaussian(0.5), **options)
+    assert attack.quantity.endswith("as a share of their variance")
+    assert attack.low < SHARE < attack.high
+    other = posterior_attack(SMALL, PRIOR, Gaussian(0.5), **options | {"held_out": drawn / 2})
+    assert other.value > attack.value  # less to know, behind the same noise
+    with pytest.raises(InputError, match="the shape of held_out must be"):
+        posterior_attack(SMALL, PRIOR, Gaussian(0.5), held_out=drawn[:29])
 
 
 @pytest.mark.parametrize("features", [lambda x: np.round(x.numpy()), lambda x: torch.round(x)], ids=["numpy", "torch"])
@@ -270,7 +284,7 @@ def test_an_odd_number_of_steps_of_a_kernel_that_alternates_is_caught(monkeypatc
     monkeypatch.setattr(
         rooms.Chain, "step", lambda *given, backwards=False: forwards(*given) if not backwards else (given[1], None)
     )
-    monkeypatch.setattr("tacit.reconstruction.posterior_bounds.Sampler._stepped", _without_counting)
+    monkeypatch.setattr("tacit.reconstruction.sampler.Sampler._stepped", _without_counting)
     odd = posterior_bound(lambda x: x.abs(), LINE, Gaussian(0.1), **options)
     assert odd.curve[-1][1] > 1.5  # the exact share is 1
     with pytest.raises(InputError, match="steps must be even"):
@@ -305,7 +319,7 @@ def test_what_cannot_be_bounded_is_refused():
         posterior_bound(SMALL, Gallery(torch.rand(5, 1, 3, 3)), Gaussian(0.5))
     with pytest.raises(NoTheoremError, match="a noise with a density"):
         posterior_bound(SMALL, PRIOR, Stated())
-    with pytest.raises(InputError, match="steps and seconds must not be given together"):
+    with pytest.raises(InputError, match="`steps` and `seconds` must not be given together"):
         posterior_bound(SMALL, PRIOR, Gaussian(0.5), steps=2, seconds=1)
     with pytest.raises(InputError, match="modes must be False with of"):
         posterior_bound(SMALL, PRIOR, Gaussian(0.5), of=lambda x: x, modes=True)

@@ -1,12 +1,14 @@
 """Priors against SciPy's densities and their own samples."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 from scipy import stats
 
 from tacit import InputError
-from tacit.reconstruction import Gallery, Mixture
+from tacit.reconstruction import Gallery, Generator, Jittered, Mixture, Spectrum, TextPrior
 
 RNG = np.random.default_rng(0)
 PUBLIC = RNG.normal(size=(300, 1, 2, 2)) * [[1.0, 2.0], [0.5, 1.0]] + RNG.integers(2, size=(300, 1, 1, 1)) * 6
@@ -31,7 +33,7 @@ def test_the_density_is_that_of_the_stated_mixture(components):
 
 
 def test_the_density_around_a_gallery():
-    prior = Mixture.around(PUBLIC[:5], jitter=0.7)
+    prior = Jittered(PUBLIC[:5], jitter=0.7)
     points = torch.tensor(RNG.normal(size=(20, 1, 2, 2)))
     centres = PUBLIC[:5].reshape(5, -1)
     density = np.mean([stats.multivariate_normal(c, 0.49).pdf(points.flatten(1).numpy()) for c in centres], axis=0)
@@ -42,7 +44,7 @@ def test_the_density_around_a_gallery():
 
 @pytest.mark.parametrize(
     "prior",
-    [Mixture.fitted(PUBLIC), Mixture.fitted(PUBLIC, components=3), Mixture.around(PUBLIC, jitter=0.5), Gallery(PUBLIC)],
+    [Mixture.fitted(PUBLIC), Mixture.fitted(PUBLIC, components=3), Jittered(PUBLIC, jitter=0.5), Gallery(PUBLIC)],
     ids=lambda prior: prior.description[:20],
 )
 def test_samples_have_the_stated_variances(prior):
@@ -61,13 +63,49 @@ def test_one_entry_is_enough():
 
 def test_other_inputs_make_another_prior():
     descriptions = {Gallery(PUBLIC[i : i + 5]).description for i in range(3)}
-    descriptions |= {Mixture.around(PUBLIC[i : i + 5], jitter=0.5).description for i in range(3)}
+    descriptions |= {Jittered(PUBLIC[i : i + 5], jitter=0.5).description for i in range(3)}
     assert len(descriptions) == 6
     assert Gallery(PUBLIC).description == Gallery(torch.tensor(PUBLIC)).description
 
 
+PARTS = {"means": np.zeros((2, 4)), "spread": 1.0, "shape": (2, 2), "description": "two points"}
+
+
+@pytest.mark.parametrize(
+    ("prior", "says"),
+    [
+        (Mixture(**PARTS), r"Mixture of 2 Gaussians, inputs of shape \(2, 2\): two points"),
+        (Mixture.fitted(PUBLIC), r"Mixture of 1 Gaussian, inputs of shape \(1, 2, 2\): a Gaussian fitted to 300 .*"),
+        (Gallery(PUBLIC[:7]), r"Gallery of 7 inputs of shape \(1, 2, 2\): 7 equally likely .*"),
+        (
+            Jittered(PUBLIC, jitter=0.5),
+            r"Jittered of 300 Gaussians, inputs of shape \(1, 2, 2\): 300 equally likely public .* deviation 0\.5",
+        ),
+        (Spectrum.fitted(PUBLIC), r"Spectrum, inputs of shape \(1, 2, 2\): Gaussian images .* of 300 public ones"),
+        (
+            Generator(torch.nn.Linear(3, 4), codes=3, shape=(4,), pixel_noise=0.1, description="linear"),
+            r"Generator, inputs of shape \(4,\): a generator of 3 numbers: linear",
+        ),
+        (
+            TextPrior.fitted(["a b", "b a"], longest=5),
+            "TextPrior: texts of up to 5 words, drawn from trigrams of 2 public texts with 2 different words",
+        ),
+    ],
+)
+def test_every_prior_prints_what_it_is_in_one_line(prior, says):
+    assert re.fullmatch(says + r" \([0-9a-f]{8}\)", repr(prior))
+
+
+def test_a_jittered_prior_under_its_earlier_name():
+    with pytest.warns(DeprecationWarning, match="is Jittered"):
+        earlier = Mixture.around(PUBLIC[:5], jitter=0.7)
+    assert earlier.description == Jittered(PUBLIC[:5], jitter=0.7).description
+    with pytest.raises(InputError, match="jitter must be"):
+        Jittered(PUBLIC, jitter=0.0)
+
+
 def test_rounding_that_would_swamp_the_density_is_refused():
-    prior = Mixture.around(PUBLIC + 1e6, jitter=1e-6)
+    prior = Jittered(PUBLIC + 1e6, jitter=1e-6)
     with pytest.raises(InputError, match="raise the jitter or the shrinkage"):
         prior.log_odds(prior.sample(2, seed=0), prior.sample(2, seed=1))
 
@@ -89,10 +127,8 @@ def test_rounding_that_would_swamp_the_density_is_refused():
     ],
 )
 def test_priors_that_are_none_are_refused(change, match):
-    good = {"means": np.zeros((2, 4)), "spread": 1.0, "shape": (2, 2), "description": "two points"}
-    Mixture(**good)
     with pytest.raises(InputError, match=match):
-        Mixture(**{**good, **change})
+        Mixture(**{**PARTS, **change})
 
 
 def test_public_inputs_that_cannot_be_fitted_are_refused():

@@ -15,14 +15,20 @@ from .attacks import (
 )
 from .bayes import BayesBounds, bayes_bound
 from .calibration import Calibration, calibrate
+from .causal_prior import CausalPrior
 from .dithered import Dithered
 from .identification import identification_bound
+from .learned_priors import Generator, train_generator
 from .local import LocalLimit, local_limit
 from .noise import Gaussian, Laplace, Noise, Quantized, Uniform
 from .other_noise import Density, Sampled
-from .posterior_bounds import PosteriorBounds, posterior_attack, posterior_bound
-from .priors import Gallery, Mixture, Prior
-from .study import bound, bound_files
+from .posterior_attacks import posterior_attack
+from .posterior_bounds import PosteriorBounds, posterior_bound
+from .priors import Gallery, Jittered, Mixture, Prior
+from .spectrum import Spectrum
+from .study import bound, bound_files, bound_texts_files
+from .text_prior import TextPrior
+from .texts import Rounding, TextAttack, TextBounds, text_attack, text_bounds
 from .twin_search import Twins, twins
 from .two_point import TwoPointBounds, two_point_bounds
 from .unbiased import (
@@ -37,10 +43,13 @@ from .unbiased import (
 __all__ = [
     "BayesBounds",
     "Calibration",
+    "CausalPrior",
     "Density",
     "Dithered",
     "Gallery",
     "Gaussian",
+    "Generator",
+    "Jittered",
     "Laplace",
     "LocalLimit",
     "Mixture",
@@ -48,7 +57,12 @@ __all__ = [
     "PosteriorBounds",
     "Prior",
     "Quantized",
+    "Rounding",
     "Sampled",
+    "Spectrum",
+    "TextAttack",
+    "TextBounds",
+    "TextPrior",
     "Twins",
     "TwoPointBounds",
     "UnbiasedBounds",
@@ -56,6 +70,7 @@ __all__ = [
     "bayes_bound",
     "bound",
     "bound_files",
+    "bound_texts_files",
     "calibrate",
     "evaluate_decoder",
     "gradient_inversion",
@@ -72,6 +87,9 @@ __all__ = [
     "posterior_mean",
     "release_assumptions",
     "single_mode_bounds",
+    "text_attack",
+    "text_bounds",
+    "train_generator",
     "trained_decoder",
     "twins",
     "two_point_bounds",

@@ -21,15 +21,17 @@ from ..core.deprecation import renamed
 from ..core.errors import InputError, NoTheoremError
 from ..core.guarantee import Adversary, Attack, Guarantee
 from ..theory.confidence import binomial_lower, binomial_upper, sampled_mean_lower, sampled_mean_upper
-from .bayes import REMAINING
 from .identification import GalleryRelease
-from .noise import Gaussian, Laplace, Noise, Quantized, Uniform, required_gaussian
-from .priors import Gallery, Mixture
+from .latent_priors import LatentPrior, remaining_of
+from .noise import Gaussian, Laplace, Noise, Quantized, Uniform, checked_noise, required_gaussian
+from .priors import REMAINING, SHARE_OF_THEIRS, Gallery, Mixture
 from .release import Release, as_array, derivatives, loaded, open_release
+from .repeated import Drawn, Middle, checked_releases, repeated
 
 _FAILURE = "use 0.001"
+_NO_NOISE = 1e-12
+"""Variance that features without noise are taken to have, as a share of their mean square."""
 _renamed = renamed(confidence=("failure_probability", lambda value: 1 - value))
-_SHARE_OF_THEIRS = "mean squared error of rebuilt held-out inputs, as a share of their variance"
 
 
 @_renamed
@@ -43,6 +45,7 @@ def nearest_candidate(
     failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> Attack:
     """Name the candidate whose features are closest to a noisy release; the attack on `identification_bound`.
 
@@ -68,12 +71,15 @@ def nearest_candidate(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
 
     Raises
     ------
     InputError
         If the model or a value cannot be used.
     """
+    features, noise = repeated(features, noise, releases)
     opening = GalleryRelease.opened(features, Gallery(candidates), noise, feature_error, naming=True)
     release, prior = opening.release, opening.prior
     truth, noisy, clean = _draws(release.features(release.inputs), prior, noise, draws, seed)
@@ -107,6 +113,7 @@ def posterior_mean(
     failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> Attack:
     """Rebuild an input as the mean of a gallery's inputs, each weighted by its probability given the release.
 
@@ -133,6 +140,8 @@ def posterior_mean(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
 
     Raises
     ------
@@ -141,6 +150,7 @@ def posterior_mean(
     NoTheoremError
         If the noise has no known likelihood.
     """
+    features, noise = repeated(features, noise, releases)
     unrounded = noise.noise if isinstance(noise, Quantized) else noise
     if not isinstance(unrounded, Gaussian | Laplace | Uniform):
         raise NoTheoremError(
@@ -173,6 +183,7 @@ def linear_decoder(
     failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> Attack:
     """Rebuild held-out inputs by the linear map from noisy features that is best for the known inputs.
 
@@ -196,6 +207,8 @@ def linear_decoder(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
 
     Raises
     ------
@@ -203,9 +216,10 @@ def linear_decoder(
         If the model or a value cannot be used.
     """
     release, trial = _both(features, known, held_out, tries, seed, feature_error)
-    decode = _linear_map(release, noise, seed)
-    method = f"linear decoder fitted to {len(release.inputs)} inputs"
-    return _rebuilding(release, trial, noise, decode, method, failure_probability, seed)
+    seen, of_what = _middle(noise, releases)
+    decode = _linear_map(release, seen, seed)
+    method = f"linear decoder fitted to {len(release.inputs)} inputs{of_what}"
+    return _rebuilding(release, trial, seen, decode, method, failure_probability, seed)
 
 
 @_renamed
@@ -221,6 +235,7 @@ def learned_decoder(
     width: int = 1024,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Attack:
     """Rebuild held-out inputs by a network trained on noisy features of the known inputs.
@@ -249,6 +264,8 @@ def learned_decoder(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
     advance
         Called with the number of epochs done.
 
@@ -257,7 +274,7 @@ def learned_decoder(
     InputError
         If the model or a value cannot be used.
     """
-    options: dict[str, Any] = {"seed": seed, "feature_error": feature_error}
+    options: dict[str, Any] = {"seed": seed, "feature_error": feature_error, "releases": releases}
     decoder = trained_decoder(features, known, noise, epochs=epochs, width=width, advance=advance, **options)
     return evaluate_decoder(
         decoder, features, known, held_out, noise, tries=tries, failure_probability=failure_probability, **options
@@ -273,9 +290,13 @@ def trained_decoder(
     width: int = 1024,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Callable[[Tensor], Tensor]:
     """Return the decoder of `learned_decoder`: a map from released features, one per row, to rebuilt inputs.
+
+    Of several releases it takes the middle of each feature: the median for Laplace noise, the middle between the least
+    and the greatest for uniform noise, else the mean.
 
     Parameters
     ----------
@@ -295,11 +316,13 @@ def trained_decoder(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
     advance
         Called with the number of epochs done.
     """
     release = open_release(features, known, feature_error=feature_error, promised=False)
-    decode = _learned_map(release, noise, epochs, width, seed, advance)
+    decode = _learned_map(release, _middle(noise, releases)[0], epochs, width, seed, advance)
     return lambda released: decode(released.to(release.inputs).flatten(1)).reshape(-1, *release.shape)
 
 
@@ -315,13 +338,15 @@ def evaluate_decoder(
     failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> Attack:
     """Measure a decoder on held-out inputs, as `learned_decoder` does.
 
     Parameters
     ----------
     decoder
-        Maps released features, one per row, to rebuilt inputs.
+        Maps released features, one per row, to rebuilt inputs; of several releases their middle, as `trained_decoder`
+        says.
     features
         The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
         inputs to rows of features.
@@ -340,10 +365,13 @@ def evaluate_decoder(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
     """
     release, trial = _both(features, known, held_out, tries, seed, feature_error)
-    method = f"network trained on {len(release.inputs)} inputs"
-    return _rebuilding(release, trial, noise, lambda rows: decoder(rows).flatten(1), method, failure_probability, seed)
+    seen, of_what = _middle(noise, releases)
+    method = f"network trained on {len(release.inputs)} inputs{of_what}"
+    return _rebuilding(release, trial, seen, lambda rows: decoder(rows).flatten(1), method, failure_probability, seed)
 
 
 @_renamed
@@ -358,6 +386,7 @@ def gradient_inversion(
     steps: int = 300,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Attack:
     """Rebuild held-out inputs as the most probable ones given the release and a prior, found by gradient descent.
@@ -383,6 +412,8 @@ def gradient_inversion(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
     advance
         Called with the number of held-out inputs done.
 
@@ -391,6 +422,7 @@ def gradient_inversion(
     InputError
         If the model or a value cannot be used.
     """
+    features, noise = repeated(features, noise, releases)
     gaussian = required_gaussian(noise, "gradient inversion")
     if not isinstance(prior, Mixture):
         raise InputError("prior", prior, requirement="must be a Mixture", remedy="write Mixture.fitted(public)")
@@ -451,11 +483,13 @@ def _both(
 def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Trial:
     adversary = Adversary.PRIOR.scoped("the held-out inputs")
     remedy = "pass 30 inputs or more that the attack has not seen, or a prior"
-    values, variance, quantity = held_out, None, _SHARE_OF_THEIRS
-    if isinstance(held_out, Gallery | Mixture):
+    values, variance, quantity = held_out, None, SHARE_OF_THEIRS
+    if isinstance(held_out, Gallery | Mixture | LatentPrior):
         # A stream of its own, different from the bound's and from that of the noise below.
         drawn = held_out.sample(validate.whole("tries", tries, at_least=30, remedy="use 2000"), seed=seed + 3)
         values, variance, quantity = drawn, float(held_out.variances.mean()), REMAINING
+        if isinstance(held_out, LatentPrior):
+            quantity = remaining_of(held_out)
         adversary = Adversary.PRIOR.scoped(held_out.description)
     array = validate.array("held_out", loaded("held_out", values), remedy=remedy)
     if array.shape[1:] != release.shape or len(array) < 30:
@@ -470,30 +504,55 @@ def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Tri
     )
 
 
-def _linear_map(release: Release, noise: Noise, seed: int) -> Callable[[Tensor], Tensor]:
+def _middle(noise: Noise, releases: object) -> tuple[Drawn, str]:
+    """Return the noise of what a decoder sees of so many releases, and what that is, in words."""
+    checked_noise(noise)
+    count = checked_releases(releases)
+    if count == 1:
+        return noise, ""
+    if isinstance(noise, Gaussian):
+        return noise.averaged(count), f", from the mean of {count} releases"
+    seen = Middle(noise, count)
+    return seen, f", from the {seen.name} of {count} releases"
+
+
+def _linear_map(release: Release, noise: Drawn, seed: int) -> Callable[[Tensor], Tensor]:
     """Return the linear map from released features to inputs with the least mean squared error on the known ones."""
-    clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
+    view = _uncorrelated(noise)
+    clean, inputs = view(release.features(release.inputs)), release.inputs.flatten(1)
     centre, mean = clean.mean(dim=0), inputs.mean(dim=0)
     spread = clean - centre
     # The noise's variance in each feature is estimated from draws, so that any noise works.
-    sampled = noise.sample(torch.zeros(4096, clean.shape[1], dtype=torch.float64), _generator(seed)).to(clean.device)
-    covariance = spread.T @ spread / len(clean) + torch.diag(sampled.square().mean(dim=0))
-    matrix = torch.linalg.solve(covariance, spread.T @ (inputs - mean) / len(clean))
-    return lambda released: (released - centre) @ matrix + mean
+    sampled = view(noise.sample(torch.zeros(4096, clean.shape[1], dtype=torch.float64), _generator(seed))).to(clean)
+    variances, count = sampled.square().mean(dim=0), len(clean)
+    if clean.shape[1] <= count:
+        covariance = spread.T @ spread / count + torch.diag(variances)
+        matrix = torch.linalg.solve(covariance, spread.T @ (inputs - mean) / count)
+        return lambda released: (view(released) - centre) @ matrix + mean
+    # The same map from products of inputs: there are fewer of these than of features.
+    scaled = spread / variances.clamp(min=_NO_NOISE * float(spread.square().mean()))
+    alike = scaled @ spread.T / count
+    weights = torch.linalg.solve(alike + torch.eye(count).to(alike), (inputs - mean) / count)
+    return lambda released: (view(released) - centre) @ scaled.T @ weights + mean
+
+
+def _uncorrelated(noise: Drawn) -> Callable[[Tensor], Tensor]:
+    """Return how to look at releases so that the noise is independent in every number."""
+    return noise.whitened if isinstance(noise, Gaussian) and noise.sigma is None else lambda released: released
 
 
 def _learned_map(
-    release: Release, noise: Noise, epochs: int, width: int, seed: int, advance: Callable[[int], None]
+    release: Release, noise: Drawn, epochs: int, width: int, seed: int, advance: Callable[[int], None]
 ) -> Callable[[Tensor], Tensor]:
     """Return the linear map plus a network trained on its residuals, with fresh noise in every epoch."""
     epochs = validate.whole("epochs", epochs, at_least=1, remedy="use 30")
     width = validate.whole("width", width, at_least=1, remedy="use 1024")
-    linear = _linear_map(release, noise, seed)
+    linear, view = _linear_map(release, noise, seed), _uncorrelated(noise)
     clean, inputs = release.features(release.inputs), release.inputs.flatten(1)
     generator = _generator(seed + 1, clean.device)
-    centre = clean.mean(dim=0)
+    centre = view(clean).mean(dim=0)
     noisy = clean + noise.sample(clean, generator)
-    scale = (noisy - centre).square().mean(dim=0).sqrt()
+    scale = (view(noisy) - centre).square().mean(dim=0).sqrt()
     leftover = float((inputs - linear(noisy)).square().mean().sqrt()) or 1.0
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
@@ -507,7 +566,7 @@ def _learned_map(
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-3, total_steps=epochs * math.ceil(len(clean) / batch))
 
     def correction(released: Tensor) -> Tensor:
-        return leftover * network(((released - centre) / scale).float())
+        return leftover * network(((view(released) - centre) / scale).float())
 
     for epoch in range(epochs):
         order = torch.randperm(len(clean), generator=generator, device=clean.device)
@@ -531,7 +590,7 @@ def _learned_map(
 def _rebuilding(
     release: Release,
     trial: _Trial,
-    noise: Noise,
+    noise: Drawn,
     decode: Callable[[Tensor], Tensor],
     method: str,
     failure_probability: float,
@@ -552,7 +611,8 @@ def _rebuilding(
     mean, count = float(errors.mean()), len(errors)
     if inside:
         most = float((high - low).square().mean()) * (1 + 1e-9)
-        shares = np.minimum(errors / most, 1.0)
+        # Limits for a mean need independent values in random order; files may be sorted.
+        shares = np.random.default_rng(seed).permutation(np.minimum(errors / most, 1.0))
         least = sampled_mean_lower(shares, failure_probability=unsure / 2) * most
         greatest = sampled_mean_upper(shares, failure_probability=unsure / 2) * most
     else:

@@ -101,7 +101,7 @@ def _cosine(shape: tuple[int, ...], device: torch.device) -> Basis:
             requirement="must have two axes or more for basis='dct'",
             remedy="use basis='pixel', or reshape the inputs",
         )
-    high, wide = (_cosines(size, device) for size in shape[-2:])
+    high, wide = (cosines(size, device) for size in shape[-2:])
     return Basis(
         name="dct",
         to_modes=lambda rows: high @ rows @ wide.T,
@@ -110,7 +110,7 @@ def _cosine(shape: tuple[int, ...], device: torch.device) -> Basis:
     )
 
 
-def _cosines(size: int, device: torch.device) -> Tensor:
+def cosines(size: int, device: torch.device) -> Tensor:
     """Return the orthonormal type-II cosine transform of one axis, one mode per row."""
     k, n = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
     matrix = torch.cos(math.pi * (2 * n + 1).double() * k / (2 * size)) * math.sqrt(2 / size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,27 +15,33 @@ from torch import Tensor
 from ..core import validate
 from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
-from ..core.errors import InputError
+from ..core.errors import InputError, NoTheoremError
+from ..core.evidence import Evidence
 from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import at_least, down
 from ..theory.confidence import sampled_mean_lower
 from ..theory.estimation import gallery_coordinate_mse, gallery_mse, two_point_bayes_error, two_point_error
 from .basis import Basis, BasisLike, basis_of
+from .chains import NoiseDensity
 from .identification import GalleryRelease
-from .noise import Noise, checked_noise, gaussian_of, total_variation_theorems
-from .priors import Gallery, Mixture, Prior
+from .latent_priors import LatentPrior
+from .noise import Noise, gaussian_of, total_variation_theorems
+from .posterior_bounds import PosteriorBounds, posterior_bound
+from .priors import REMAINING, Gallery, Mixture, Prior
 from .release import Release, as_array, open_release
+from .repeated import repeated, repeated_theorems
 from .unbiased import mode_error, release_assumptions, shift_error
 
 _Array = NDArray[np.float64]
 
-REMAINING = "mean squared error of the rebuilt input, as a share of the prior's variance"
+_OF_CHAINS = 0.9  # of the failure probability; the rest is that of the pairs
 _PILOT_POINTS, _PILOT_DRAWS = 4, 500
 # In standard deviations: one Gaussian needs 4 to 6; several far apart need one length that connects them.
 _LENGTHS = {0.0: (3.5, 4.5, 6.0, 12.0), 0.5: (4.5, 12.0, 24.0), 1.0: (1.5, 2.0, 3.0, 6.0, 12.0)}
 _LOST = 1e-6  # share of a mode's change that rounding may lose
 _PAID = 3 * _LOST  # covers the loss in its square
 _MOST_MODES = 4096  # for covariances of all modes
+_MOST_SAMPLED = 20_000_000  # entries, to estimate variances of modes from
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -52,7 +58,8 @@ class BayesBounds(Carded):
     rmse
         The root mean squared error of each mode, in the shape of an input; None unless `mode_draws` was given.
     prior_std
-        The prior's own standard deviation of each mode; for inputs of more than 4096 entries, estimated from draws.
+        The prior's own standard deviation of each mode; for inputs of more than 4096 entries, and for priors that are
+        neither a gallery nor a mixture, estimated from draws.
     variance
         The prior's mean variance of an entry.
     prior
@@ -66,7 +73,13 @@ class BayesBounds(Carded):
     failure_probability
         The chance that any of the bounds is wrong.
     theorem, mode_theorem
-        What `remaining` and `rmse` rest on.
+        What `remaining` rests on, and what `rmse` does where chains give less.
+    chains
+        What `posterior_bound` found, with pictures and the curve over its steps; None where no chains were run.
+    releases
+        How often an input is released, at most.
+    evidence
+        What a certificate states of `remaining`.
     """
 
     remaining: float
@@ -80,11 +93,16 @@ class BayesBounds(Carded):
     failure_probability: float
     theorem: tuple[str, ...]
     mode_theorem: tuple[str, ...]
+    chains: PosteriorBounds | None = None
+    releases: int = 1
+    evidence: Evidence | None = None
 
     @property
     def guarantee(self) -> Guarantee:
         """The bound on the error over the whole input."""
-        return self._statement(REMAINING, self.remaining, self.theorem)
+        if self.chains is not None and self.theorem == tuple(self.chains.guarantee.theorem):
+            return self._by_chains(self.chains.guarantee, self.remaining)
+        return replace(self._statement(REMAINING, self.remaining, self.theorem), evidence=self.evidence)
 
     def guarantee_of(self, mode: tuple[int, ...]) -> Guarantee:
         """Return the bound for one mode.
@@ -102,6 +120,9 @@ class BayesBounds(Carded):
         if self.rmse is None:
             raise InputError("rmse", None, requirement="must have been asked for", remedy="pass mode_draws=2000")
         where = validate.place("mode", mode, self.rmse.shape, remedy="give a number for each axis, from 0")
+        chains = self.chains
+        if chains is not None and chains.rmse is not None and chains.rmse[where] == self.rmse[where]:
+            return self._by_chains(chains.guarantee_of(where), float(self.rmse[where]))
         quantity = f"root mean squared error of an estimate of {self.basis} mode {where}"
         return self._statement(quantity, float(self.rmse[where]), self.mode_theorem)
 
@@ -110,6 +131,9 @@ class BayesBounds(Carded):
     def _card(self) -> tuple[str, Rows]:
         found = self.guarantee
         return found.quantity, found.facts
+
+    def _by_chains(self, guarantee: Guarantee, value: float) -> Guarantee:
+        return replace(guarantee, value=value, failure_probability=self.failure_probability)
 
     def _statement(self, quantity: str, value: float, theorem: tuple[str, ...]) -> Guarantee:
         return Guarantee(
@@ -127,7 +151,7 @@ class BayesBounds(Carded):
                     text="rounding an input to float64 moves its features by no more than their stated error",
                     checked_by="caller",
                 ),
-                *release_assumptions(self.noise, self.feature_error),
+                *release_assumptions(self.noise, self.feature_error, self.releases),
             ),
             failure_probability=self.failure_probability,
             detail={"variance": self.variance},
@@ -137,23 +161,27 @@ class BayesBounds(Carded):
 @at_least
 def bayes_bound(
     features: Callable[[Any], Any],
-    prior: Prior,
+    prior: Prior | LatentPrior,
     noise: Noise,
     *,
     basis: BasisLike = "auto",
+    steps: int | None = None,
+    seconds: float | None = None,
     draws: int = 20_000,
     mode_draws: int = 0,
     failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
-    advance: Callable[[int], None] = lambda _: None,
+    releases: int = 1,
+    advance: Callable[[float], None] = lambda _: None,
 ) -> BayesBounds:
     """Bound how well anyone rebuilds an input drawn from a stated prior.
 
-    For a `Gallery`, this is the exact Bayes error (Gaussian noise only). For a `Mixture`, it is Ziv and Zakai's
-    inequality: pairs of inputs drawn from the prior, which differ by a chosen change, must be told apart. That needs
-    two forward passes for each draw and allows any noise; for linear features and a Gaussian prior it is exact except
-    for the confidence limit.
+    For a `Gallery`, this is the exact Bayes error (Gaussian noise only). For other priors it is the better of two
+    bounds: `posterior_bound`, whose chains come close to the exact error if they mix, and Ziv and Zakai's inequality,
+    by which pairs of inputs that differ by a chosen change must be told apart. The second needs the prior's density,
+    so it is left out for priors other than `Mixture`; the first needs that of the noise. Nine tenths of the failure
+    probability go to the chains.
 
     Parameters
     ----------
@@ -161,14 +189,18 @@ def bayes_bound(
         The function whose output is released: a torch module in evaluation mode, or any callable that maps rows of
         inputs to rows of features.
     prior
-        A `Gallery` or a `Mixture`. The bound is about draws from it.
+        A `Gallery`, a `Mixture` or another prior made of standard normal numbers. The bound is about draws from it.
     noise
         The noise added to the features.
     basis
         The modes: "dct", "pixel", "auto" (the first for images, the second for vectors), an orthonormal matrix with one
         mode per row, or a pair of callables (to modes, from modes).
+    steps
+        Steps of the chains, an even number: 100 unless `seconds` are given. 0 leaves the chains out, for a `Mixture`.
+    seconds
+        Choose as many steps as about fit into this time.
     draws
-        Random draws for the bound over the whole input.
+        Pairs for the bound over the whole input or, for a gallery, random draws.
     mode_draws
         Pairs for each mode; 0 leaves modes out. For a gallery, any positive number gives them.
     failure_probability
@@ -178,45 +210,82 @@ def bayes_bound(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
     advance
-        Called with the number of draws done.
+        Called with the share of the work that is done.
 
     Raises
     ------
     InputError
         If the model, the prior or a value cannot be used.
     NoTheoremError
-        If the prior is a gallery and the noise is not Gaussian.
+        If the prior is a gallery and the noise is not Gaussian, or if neither prior nor noise has a density.
     """
-    if not isinstance(prior, Gallery | Mixture):
+    if not isinstance(prior, Gallery | Mixture | LatentPrior):
         raise InputError(
-            "prior", prior, requirement="must be a Gallery or a Mixture", remedy="write Mixture.fitted(public)"
+            "prior",
+            prior,
+            requirement="must be a Gallery, a Mixture, a Spectrum or a Generator",
+            remedy="write Mixture.fitted(public)",
         )
-    checked_noise(noise)
+    if isinstance(prior, LatentPrior) and steps == 0:
+        raise InputError(
+            "steps", 0, requirement="must be 2 or more for a prior without a density", remedy="leave it out"
+        )
+    copied, law = repeated(features, noise, releases)
     draws = validate.whole("draws", draws, at_least=100, remedy="use 20000")
     mode_draws = validate.whole("mode_draws", mode_draws, at_least=0, remedy="use 0, or 2000")
     failure = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
     seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
+    chained = not isinstance(prior, Gallery) and steps != 0 and _usable_in_chains(noise, prior)
+    paired = isinstance(prior, Mixture)
     only_these = isinstance(prior, Gallery)
     some = prior.as_given(prior.inputs) if isinstance(prior, Gallery) else prior.sample(8, seed=seed)
-    release = open_release(features, some, feature_error=feature_error, only_these=only_these)
+    release = open_release(copied, some, feature_error=feature_error, only_these=only_these)
     modes = basis_of(basis, prior.shape, release.inputs.device)
-    share = failure / 2 if mode_draws else failure
-    if isinstance(prior, Gallery):
-        theorem, mode_theorem = _gallery_theorem("gallery_mse"), _gallery_theorem("gallery_coordinate_mse")
-        remaining, mse = _gallery(
-            features, prior, noise, modes, draws, mode_draws > 0, share, seed, feature_error, advance
+    common: dict[str, Any] = {"seed": seed, "feature_error": feature_error, "releases": releases}
+    remaining, mse, chains, evidence = 0.0, None, None, None
+    theorem: tuple[str, ...] = ()
+    mode_theorem: tuple[str, ...] = ()
+    if chained:
+        chains = posterior_bound(
+            features,
+            prior,
+            noise,
+            steps=steps,
+            seconds=seconds,
+            modes=mode_draws > 0,
+            basis=basis,
+            failure_probability=_OF_CHAINS * failure if paired else failure,
+            advance=lambda done: advance(_OF_CHAINS * done if paired else done),
+            **common,
         )
-    else:
-        study = _Pairs(release=release, prior=prior, noise=noise, modes=modes, seed=seed)
-        remaining, mse = study.bounds(draws, mode_draws, share, advance)
-        theorem = mode_theorem = _pairs_theorem(noise)
-    prior_variances = _mode_variances(prior, modes, release.inputs.device)
+    if isinstance(prior, Gallery):
+        often = repeated_theorems(noise, releases)
+        theorem, mode_theorem = (
+            (*_gallery_theorem(function), *often) for function in ("gallery_mse", "gallery_coordinate_mse")
+        )
+        share = failure / 2 if mode_draws else failure
+        remaining, mse, evidence = _gallery(
+            copied, prior, law, modes, draws, mode_draws > 0, share, seed, feature_error, advance
+        )
+    elif isinstance(prior, Mixture):
+        share = (failure - _OF_CHAINS * failure if chained else failure) / (2 if mode_draws else 1)
+        study = _Pairs(release=release, prior=prior, noise=law, modes=modes, seed=seed)
+        begun = _OF_CHAINS if chained else 0.0
+        remaining, mse = study.bounds(draws, mode_draws, share, lambda done: advance(begun + (1 - begun) * done))
+        theorem = mode_theorem = (*_pairs_theorem(noise), *repeated_theorems(noise, releases))
     rmse = None if mse is None else np.maximum(down(np.sqrt(mse)), 0.0).reshape(prior.shape)
+    if chains is not None:
+        if chains.remaining >= remaining:
+            remaining, theorem = chains.remaining, tuple(chains.guarantee.theorem)
+        if chains.rmse is not None:
+            rmse = chains.rmse if rmse is None else np.maximum(rmse, chains.rmse)
     return BayesBounds(
         remaining=min(remaining, 1.0),
         rmse=rmse,
-        prior_std=np.sqrt(prior_variances).reshape(prior.shape),
+        prior_std=np.sqrt(_mode_variances(prior, modes, release.inputs.device)).reshape(prior.shape),
         variance=float(prior.variances.mean()),
         prior=prior.description,
         noise=noise,
@@ -225,7 +294,21 @@ def bayes_bound(
         failure_probability=failure + noise.failure_probability,
         theorem=theorem,
         mode_theorem=mode_theorem,
+        chains=chains,
+        releases=releases,
+        evidence=evidence,
     )
+
+
+def _usable_in_chains(noise: Noise, prior: Mixture | LatentPrior) -> bool:
+    """Whether the noise has a density; if it has none, the prior must have one, for pairs."""
+    try:
+        NoiseDensity.of(noise)
+    except NoTheoremError:
+        if not isinstance(prior, Mixture):
+            raise
+        return False
+    return True
 
 
 def _gallery_theorem(function: str) -> tuple[str, ...]:
@@ -255,8 +338,8 @@ def _gallery(
     failure: float,
     seed: int,
     feature_error: float | None,
-    advance: Callable[[int], None],
-) -> tuple[float, _Array | None]:
+    advance: Callable[[float], None],
+) -> tuple[float, _Array | None, Evidence | None]:
     """Return the exact Bayes error of a gallery: the posterior's own variance, averaged over releases."""
     gallery = GalleryRelease.opened(features, prior, noise, feature_error)
     inputs = as_array(modes.to_modes(gallery.release.inputs)).reshape(len(gallery.whitened), -1)
@@ -266,28 +349,43 @@ def _gallery(
         "draws": draws,
         "failure_probability": failure,
     }
-    computed = gallery_mse(gallery.whitened, inputs, seed=seed, **options)
+    drawn: list[_Array] = []
+    computed = gallery_mse(gallery.whitened, inputs, seed=seed, keep=drawn, **options)
     # The best estimate stays inside the candidates' hull, where no squared error exceeds the squared diameter. Mean
     # errors under two distributions of the release differ by at most that times their total variation.
     spread = (inputs - inputs.mean(axis=0)) ** 2
     lost = gallery.total_variation * 4 * (1 + 1e-9)
     error = computed - lost * float(spread.sum(axis=1).max()) / inputs.shape[1]
-    remaining = max(0.0, error / (float(prior.variances.mean()) * (1 + 1e-11)))
-    advance(draws)
+    variance = float(prior.variances.mean()) * (1 + 1e-11)
+    remaining = max(0.0, error / variance)
     mse = None
     if per_mode:
         each = gallery_coordinate_mse(gallery.whitened, inputs, seed=seed + 1, **options)
         mse = np.maximum(each - lost * spread.max(axis=0), 0.0)
-    return remaining, mse
+    advance(1.0)
+    evidence = Evidence(
+        rule="gallery error",
+        inputs=lambda: {
+            "values": drawn[0].tolist(),
+            "most": float(drawn[1][0]),
+            "coordinates": inputs.shape[1],
+            "distance": gallery.distance,
+            "variance": variance,
+            "failure_probability": failure,
+        },
+        private=("values", "most", "distance", "variance"),
+    )
+    return remaining, mse, evidence if drawn else None
 
 
-def _mode_variances(prior: Prior, modes: Basis, device: torch.device) -> _Array:
+def _mode_variances(prior: Prior | LatentPrior, modes: Basis, device: torch.device) -> _Array:
     """Return the prior's variance of every mode."""
     if isinstance(prior, Gallery):
         rows, weights = modes.to_modes(prior.inputs.to(device)).flatten(1), torch.tensor(prior.weights, device=device)
         return as_array(weights @ (rows - weights @ rows).square())
-    if modes.size > _MOST_MODES:
-        rows = modes.to_modes(prior.sample(4096, seed=0).to(device)).flatten(1)
+    if modes.size > _MOST_MODES or not isinstance(prior, Mixture):
+        count = max(min(4096, _MOST_SAMPLED // modes.size), 64)
+        rows = modes.to_modes(prior.sample(count, seed=0).to(device)).flatten(1)
         return as_array(rows.var(dim=0))
     return as_array(torch.diagonal(_in_modes(prior.covariances()[0].to(device), modes)))
 
@@ -326,14 +424,15 @@ class _Pairs:
     seed: int
 
     def bounds(
-        self, draws: int, mode_draws: int, failure: float, advance: Callable[[int], None]
+        self, draws: int, mode_draws: int, failure: float, advance: Callable[[float], None]
     ) -> tuple[float, _Array | None]:
         """Return the share that remains and, if asked for, the mean squared error of each mode."""
         generator = torch.Generator().manual_seed(self.seed)
         change = self._best_change(draws, generator)
         weights = change.longest.square() / 4
         chosen = torch.multinomial(weights.cpu(), draws, replacement=True, generator=generator).to(weights.device)
-        errors = self._errors(change, chosen, generator, advance)
+        work = draws + self.modes.size * mode_draws
+        errors = self._errors(change, chosen, generator, lambda done: advance(done / work))
         limit = sampled_mean_lower(errors, failure_probability=failure)
         total = float(self.prior.variances.sum()) * (1 + 1e-9)
         remaining = max(down(limit * float(weights.sum()) / total, relative=_PAID), 0.0)
@@ -345,7 +444,7 @@ class _Pairs:
                 errors = self._errors(change, chosen, generator)
                 limit = sampled_mean_lower(errors, failure_probability=failure / self.modes.size)
                 mse[mode] = max(down(limit * float(weights[mode]), relative=_PAID), 0.0)
-                advance(draws + (mode + 1) * mode_draws)
+                advance((draws + (mode + 1) * mode_draws) / work)
         return remaining, mse
 
     def _errors(

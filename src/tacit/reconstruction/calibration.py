@@ -18,12 +18,14 @@ from torch import Tensor, nn
 from ..core import validate
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
-from ..core.guarantee import Guarantee
+from ..core.guarantee import Attack, Guarantee
 from .bayes import bayes_bound
 from .identification import identification_bound
+from .latent_priors import LatentPrior
 from .noise import Gaussian
-from .priors import Gallery
-from .release import as_array, exact, open_release
+from .priors import Gallery, Mixture
+from .realism import IN_DOUBT, REFUTED, attack_real, judged, verdict_of
+from .release import as_array, exact, loaded, open_release
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -52,6 +54,12 @@ class Calibration(Carded):
         The guarantee on naming the input, for that noise.
     remaining
         The guarantee on rebuilding the input, for that noise.
+    on_data
+        With a prior, the best attack on the inputs given, with that noise; None without one, or with too few inputs.
+    verdict
+        Whether that attack refutes the prior, so that `remaining` protects no real input: "refuted", "in doubt", "not
+        refuted" or "not checked". With a prior, `remaining` states it in its detail and, unless it is "not refuted", in
+        its first assumption.
     sigmas
         The standard deviations tried, in increasing order.
     accuracies, identification_upper, remaining_lower
@@ -66,6 +74,12 @@ class Calibration(Carded):
     accuracies: _Array
     identification_upper: _Array
     remaining_lower: _Array
+    on_data: Attack | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the inputs refute the prior."""
+        return verdict_of(self.remaining, self.on_data)
 
     def plot(self) -> Figure:
         """Draw accuracy and both limits against the noise."""
@@ -84,7 +98,8 @@ class Calibration(Carded):
         }
         return Figure(
             title="What more noise hides and costs",
-            caption="Accuracies are measured. The limits are proven and hold for all noises together.",
+            caption="Accuracies are measured. The limits are proven and hold for all noises together. "
+            f"{self._about_the_prior}",
             alternative="As the noise grows, accuracy and the chance of naming the input fall; the hidden share grows.",
             svg=figures.curves(
                 [float(f"{sigma:.2g}") for sigma in self.sigmas[some]],
@@ -95,12 +110,27 @@ class Calibration(Carded):
             ),
         )
 
+    @property
+    def _about_the_prior(self) -> str:
+        """Whom the hidden share is about, in a sentence."""
+        if "verdict" not in self.remaining.detail:
+            return "The hidden share is that for somebody who holds the inputs themselves."
+        tried = (
+            "" if self.on_data is None else f": with the chosen noise an attack left {self.on_data.value:.3g} of them"
+        )
+        about = "The hidden share is about draws from the prior. That real inputs are such draws is"
+        return f"{about} {self.verdict}{tried}."
+
     def _card(self) -> tuple[str, Rows]:
+        title = f"Noise of standard deviation {self.noise.sigma:.4g}"
+        if self.verdict in (REFUTED, IN_DOUBT) and self.on_data is not None:
+            title = f"The prior is {self.verdict}: an attack left {self.on_data.value:.3g} of the real inputs. {title}"
         return (
-            f"Noise of standard deviation {self.noise.sigma:.4g}",
+            title,
             [
                 ("accuracy, measured", f"{self.accuracy:.3g}"),
                 ("proven", (str(self.identification), str(self.remaining))),
+                ("prior", self._about_the_prior),
                 ("chosen from", f"{len(self.sigmas)} noises; the limits hold for all of them together"),
             ],
         )
@@ -113,11 +143,15 @@ def calibrate(
     labels: Any,
     *,
     target: Mapping[str, float],
+    prior: Mixture | LatentPrior | None = None,
+    public: Any = None,
     sigmas: Sequence[float] | None = None,
     draws: int = 10_000,
+    steps: int = 20,
     failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> Calibration:
     """Choose the noise for one target, and return the trade-off it was chosen from.
 
@@ -134,18 +168,28 @@ def calibrate(
     target
         One of `{"accuracy": 0.9}` (the most noise that keeps this accuracy), `{"identification": 0.1}` (the least noise
         with which nobody names the input more often) and `{"remaining": 0.5}` (the least noise that leaves this share
-        of the inputs' variance, whoever rebuilds them).
+        of the variance, whoever rebuilds the inputs).
+    prior
+        What is known of inputs by an adversary who rebuilds them: a `Mixture`, `Spectrum` or `Generator`. Without it,
+        and without `public`, this adversary holds the inputs themselves.
+    public
+        Public inputs: the prior is a Gaussian fitted to them unless `prior` is given, and attackers of the real inputs
+        learn from them.
     sigmas
         The standard deviations to try. By default sixteen from 1/16 to 16 times the features' root mean square, then
         four between the two that are next to the target.
     draws
         Random draws for each noise.
+    steps
+        Of the chains for each noise, with a prior; an even number.
     failure_probability
         The chance that any limit, for any of the noises tried, is wrong.
     seed
         For the random draws.
     feature_error
         The share of their norm by which released features may differ from those computed here.
+    releases
+        How often the same input is released, at most, each time with fresh noise; the head sees one release.
 
     Raises
     ------
@@ -157,7 +201,7 @@ def calibrate(
     seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
     release = open_release(features, inputs, feature_error=feature_error, only_these=True)
     clean = release.features(release.inputs)
-    truth = _labels(labels, clean)
+    truth = class_numbers(labels, clean)
     refinements = REFINEMENTS if sigmas is None else 0
     if sigmas is None:
         size = float(clean.square().mean().sqrt())
@@ -165,7 +209,10 @@ def calibrate(
     grid = [validate.number("each of sigmas", sigma, above=0, remedy="use 1.0") for sigma in sigmas]
     if not grid:
         raise InputError("sigmas", sigmas, requirement="must not be empty", remedy="leave it out")
-    scores, candidates = _in_float64(head), Gallery(inputs)
+    scores, candidates = in_float64(head), Gallery(inputs)
+    known: Any = candidates
+    if prior is not None or public is not None:
+        known = Mixture.fitted(public) if prior is None else prior
     choosing, reporting = _halves(candidates, seed) if goal == "accuracy" else 2 * (torch.arange(len(clean)),)
     share = failure / (2 * (len(grid) + refinements))
 
@@ -176,6 +223,7 @@ def calibrate(
             "failure_probability": share,
             "seed": seed,
             "feature_error": feature_error,
+            "releases": releases,
         }
         generator = torch.Generator().manual_seed(seed)
         sought, reported = (
@@ -186,7 +234,7 @@ def calibrate(
             sought=sought,
             accuracy=reported,
             identification=identification_bound(features, inputs, noise, **options),
-            remaining=bayes_bound(features, candidates, noise, basis="pixel", **options).guarantee,
+            remaining=bayes_bound(features, known, noise, basis="pixel", steps=steps, **options).guarantee,
         )
 
     trials = sorted((trial(sigma, seed) for sigma in grid), key=_sigma)
@@ -207,11 +255,28 @@ def calibrate(
             remedy="ask for less, or try other sigmas",
         )
     chosen = good[-1] if goal == "accuracy" else good[0]
+    remaining = dataclasses.replace(chosen.remaining, failure_probability=failure)
+    on_data = None
+    if known is not candidates:
+        on_data = attack_real(
+            features,
+            known,
+            as_array(release.inputs),
+            Gaussian(chosen.sigma),
+            remaining,
+            public=None if public is None else validate.array("public", loaded("public", public), remedy="pass inputs"),
+            steps=steps,
+            seed=seed,
+            feature_error=feature_error,
+            releases=releases,
+        )
+        remaining = judged(remaining, on_data)
     return Calibration(
         noise=Gaussian(chosen.sigma),
         accuracy=chosen.accuracy,
         identification=dataclasses.replace(chosen.identification, failure_probability=failure),
-        remaining=dataclasses.replace(chosen.remaining, failure_probability=failure),
+        remaining=remaining,
+        on_data=on_data,
         sigmas=np.array([one.sigma for one in trials]),
         accuracies=np.array([one.accuracy for one in trials]),
         identification_upper=np.array([one.identification.value for one in trials]),
@@ -272,7 +337,8 @@ def _goal(target: object) -> tuple[str, float]:
     return goal, validate.probability(goal, value, remedy="use a share such as 0.9")
 
 
-def _labels(labels: Any, clean: Tensor) -> Tensor:
+def class_numbers(labels: Any, clean: Tensor) -> Tensor:
+    """Return the class number of each row of features."""
     found = np.asarray(validate.detached(labels))
     if found.shape != (len(clean),) or found.dtype.kind not in "iu":
         raise InputError(
@@ -284,7 +350,8 @@ def _labels(labels: Any, clean: Tensor) -> Tensor:
     return torch.tensor(found.astype(np.int64), device=clean.device)
 
 
-def _in_float64(head: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def in_float64(head: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Return a module in float64 and evaluation mode; a callable as it is."""
     return copy.deepcopy(head).to(torch.float64).eval() if isinstance(head, nn.Module) else head
 
 

@@ -25,18 +25,22 @@ _GRANTED = 1e-13
 """Relative error granted to float64 sums of squares; tests/reconstruction/test_posterior_bounds.py measures it."""
 
 _ROWS = 512
-"""Inputs that are differentiated together."""
+_ROWS_ON_A_GPU = 4096
+"""Inputs that are differentiated together; fewer on a GPU, too, where a prior has many numbers."""
 
 _MOST_TURNED = 4096
 """Numbers of a prior up to which all pairs of them are looked at for good directions."""
 
 _PILOT_POINTS = 8
+_PROBES = 512
+"""Random sums of features whose derivatives say where a release is informative, for priors of more numbers."""
 _TUNING_ROUNDS = 24
+_POOL = 256
 _ASCENT = 20
 """Steps towards the most likely numbers, around which trajectories turn."""
 _TRAJECTORY = 1.6
 """About a quarter of a turn, after which a Gaussian in good directions has forgotten where it was."""
-_MOST_LEAPS = 24
+_MOST_LEAPS = 64
 _WIDE = (0.5, 2.0, 8.0, 64.0)
 """Sizes of wide moves; the last one nearly draws from the prior."""
 _EVER = 0.1
@@ -144,6 +148,8 @@ class Target:
     release: Release
     prior: LatentPrior
     density: NoiseDensity
+    pool: tuple[Tensor, Tensor] | None = None
+    """Numbers of draws from the prior, and their features: one of them may be near what was released."""
 
     def state(self, numbers: Tensor, components: Tensor, given: Given) -> State:
         """The chains at these numbers."""
@@ -156,8 +162,8 @@ class Target:
 
     def force(self, numbers: Tensor, components: Tensor, given: Given) -> Tensor:
         """The gradient of the logarithm of the density, in the precision of searches."""
-        parts = []
-        for rows in torch.arange(len(numbers), device=numbers.device).split(_ROWS):
+        parts, small = [], numbers.is_cuda and self.prior.size <= _MOST_TURNED
+        for rows in torch.arange(len(numbers), device=numbers.device).split(_ROWS_ON_A_GPU if small else _ROWS):
             with derivatives():
                 here = numbers[rows].to(self.release.precision).requires_grad_()
                 clean = self.release.search(self.prior.decode(here, components[rows])).flatten(1)
@@ -165,6 +171,11 @@ class Target:
                 (found,) = torch.autograd.grad(likelihood.sum(), here)
             parts.append(found.to(torch.float64).nan_to_num())
         return torch.cat(parts) - numbers
+
+    def with_pool(self, generator: torch.Generator) -> Target:
+        """With a pool, which is not used for anything else."""
+        numbers, components = self.prior.drawn(_POOL, generator)
+        return replace(self, pool=(numbers, self.release.features(self.prior.decode(numbers, components))))
 
     def has_derivatives(self, numbers: Tensor, components: Tensor, released: Tensor) -> bool:
         """Whether the density can be differentiated, and its derivative says more than the prior's."""
@@ -185,13 +196,19 @@ class Target:
         return Given(released, (likely + weights) / 2, None)
 
     def centred(self, given: Given, widths: Tensor) -> Given:
-        """With numbers that are likely given the release: some steps of gradient ascent from the prior's mean."""
+        """With numbers that are likely given the release: some steps of gradient ascent from the best of a pool."""
         centre = torch.zeros(len(given.released), self.prior.size, dtype=torch.float64, device=widths.device)
+        if self.pool is not None:
+            numbers, clean = self.pool
+            logs = torch.stack([self.density.log(given.released - row) for row in clean], dim=1)
+            centre = numbers[logs.argmax(dim=1)]
+        begin, farthest = centre, 10 * math.sqrt(self.prior.size)  # no likely numbers lie beyond
         components, last = torch.zeros_like(centre[:, 0], dtype=torch.long), torch.zeros_like(centre)
         for _ in range(_ASCENT):
             last = 0.5 * last + 0.5 * widths.square() * self.force(centre, components, given)
             centre = centre + last
-        return given._replace(centre=centre.nan_to_num())
+        lost = ~(centre.norm(dim=1) <= farthest)  # nan is lost, too
+        return given._replace(centre=torch.where(lost[:, None], begin, centre))
 
 
 class Move(ABC):
@@ -402,12 +419,7 @@ def good_directions(
     numbers, components = prior.drawn(_PILOT_POINTS, generator)
     gaussian = gaussian_of(noise)
     if prior.size > _MOST_TURNED:
-        raise InputError(
-            "the numbers of the prior",
-            prior.size,
-            requirement=f"must be at most {_MOST_TURNED}",
-            remedy="make the inputs smaller",
-        )
+        return prior, _spreads(release, prior, noise, numbers, components, generator)
     told = torch.zeros(prior.size, prior.size, dtype=torch.float64, device=numbers.device)
     moves = 0.1 * torch.eye(prior.size, dtype=torch.float64, device=numbers.device)
     for point, component in zip(numbers, components, strict=True):
@@ -418,3 +430,30 @@ def good_directions(
         told += slopes @ slopes.T / len(numbers)
     values, vectors = torch.linalg.eigh(told)
     return prior.turned(vectors.T), (1 + values.clamp(min=0)).rsqrt()
+
+
+def _spreads(
+    release: Release,
+    prior: LatentPrior,
+    noise: Noise,
+    numbers: Tensor,
+    components: Tensor,
+    generator: torch.Generator,
+) -> Tensor:
+    """About how much a release leaves open of every number, by derivatives of random sums of features.
+
+    The squares of such derivatives are, on average, the diagonal of what a release says; 1 where there are none.
+    """
+    told, probes = torch.zeros_like(numbers[0]), 0
+    try:
+        for _ in range(_PROBES // len(numbers)):
+            with derivatives():
+                here = numbers.to(release.precision).requires_grad_()
+                clean = release.search(prior.decode(here, components)).flatten(1)
+                sign = torch.randint(2, clean.shape, generator=generator, device=clean.device).to(clean) * 2 - 1
+                (found,) = torch.autograd.grad((clean * sign).sum(), here)
+            told += found.double().nan_to_num().square().mean(dim=0)
+            probes += 1
+    except (InputError, RuntimeError):
+        return torch.ones_like(told)
+    return (1 + told / (probes * noise.size**2)).rsqrt()

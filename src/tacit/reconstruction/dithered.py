@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import itertools
 import math
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +19,13 @@ from ..core import validate
 from ..core.errors import InputError
 from .noise import Noise
 from .release import check_evaluation, check_modes, exact, open_release
+from .repeated import checked_releases
+from .shaping import fitted_covariance
 
 _VANISHING = 1e-9  # times the largest singular value
+
+_REMEMBERED = 2**20
+"""Inputs whose releases are counted; of more, the latest."""
 
 
 class Dithered(nn.Module):
@@ -27,6 +35,11 @@ class Dithered(nn.Module):
     to the noise's `grid`, 2⁻¹⁶ of its size unless it is `Quantized`, because the low bits of floating-point sums reveal
     the features under the noise. Features are computed as the bounds compute them: without TF32, autocast or fused
     attention. A module in train mode is refused if that makes a difference.
+
+    It counts how often it releases the same input or the same features, and warns once when one is released more often
+    than declared: the bounds are for `releases=n`. What is equal in float32 counts as the same, so that an input is one
+    in whichever type it comes. It keeps fingerprints in memory, of the latest million, and never the inputs; what other
+    processes release, or a copy of this module, it does not know.
 
     Parameters
     ----------
@@ -43,6 +56,8 @@ class Dithered(nn.Module):
         release of their own, which no bound here covers.
     projection_seed
         For random directions.
+    releases
+        How often the same input may be released; state the same number to the bounds.
 
     Attributes
     ----------
@@ -58,6 +73,7 @@ class Dithered(nn.Module):
         keep: int | None = None,
         public: object = None,
         projection_seed: int = 0,
+        releases: int = 1,
     ) -> None:
         super().__init__()
         if not callable(features):
@@ -69,7 +85,59 @@ class Dithered(nn.Module):
                 "noise", noise, requirement="must be a noise of tacit.reconstruction", remedy="use Gaussian(sigma)"
             )
         self.noise = noise
+        self.releases = checked_releases(releases)
         self.released = _Projected(features, keep, public, projection_seed)
+        self._count = _Count()
+
+    @classmethod
+    def fit_covariance(
+        cls,
+        features: Callable[[Tensor], Tensor],
+        head: Callable[[Tensor], Tensor],
+        public: object,
+        *,
+        labels: object = None,
+        loss: float = 0.005,
+        draws: int = 20_000,
+        seed: int = 0,
+        releases: int = 1,
+    ) -> Dithered:
+        """Release with Gaussian noise in the shape that costs a head little accuracy and hides much.
+
+        Directions of the features that the head hardly reads get most of the noise. The shape is learned from public
+        inputs alone, and proves nothing by itself: pass `.noise` to the bounds, as any other noise.
+
+        Parameters
+        ----------
+        features
+            The module or callable whose output is released.
+        head
+            The function that turns flat features into class scores.
+        public
+            Public inputs, one per row, at best others than those on which the head was trained.
+        labels
+            Their class numbers; without these, the classes that the head finds without noise.
+        loss
+            How much accuracy the noise may cost on the public inputs, as a share.
+        draws
+            Noisy releases from which accuracies are measured.
+        seed
+            For the random draws.
+        releases
+            How often the same input may be released.
+
+        Returns
+        -------
+        Dithered
+            The module to deploy, with the noise as `.noise`.
+
+        Raises
+        ------
+        InputError
+            If a value cannot be used, or no noise keeps the accuracy.
+        """
+        noise = fitted_covariance(features, head, public, labels=labels, loss=loss, draws=draws, seed=seed)
+        return cls(features, noise, releases=releases)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Release the noisy features of these inputs, one row per input, in float64."""
@@ -79,10 +147,49 @@ class Dithered(nn.Module):
             check_evaluation(self.released, copy.deepcopy(self.released).eval(), inputs[:3])
         with exact():  # as the bounds compute them, whatever the caller has switched on
             features = self.released(inputs)
+        self._warn(self._count.most(inputs, features))
         noise = self.noise.shaped(_standard(self.noise.standard, tuple(features.shape)))
         noisy = features.to("cpu", torch.float64) + noise
         grid = self.noise.grid
         return (grid * torch.round(noisy / grid)).to(features.device)
+
+    def _warn(self, times: int) -> None:
+        if times > self.releases and not self._count.warned:
+            self._count.warned = True
+            warnings.warn(
+                f"an input must be released no more often than declared, {self.releases}, got {times} releases of one; "
+                "declare the true number, Dithered(…, releases=n), and compute the bounds with it",
+                stacklevel=5,  # the caller of the module
+            )
+
+
+class _Count:
+    """How often inputs and features were released, by fingerprints under a random key; a copy starts afresh."""
+
+    def __init__(self) -> None:
+        self.warned = False
+        self._key = os.urandom(32)
+        self._times: dict[bytes, int] = {}
+
+    def __reduce__(self) -> tuple[type[_Count], tuple[()]]:
+        return _Count, ()
+
+    def most(self, inputs: Tensor, features: Tensor) -> int:
+        """Count a release of each of these inputs and of its features; return the greatest number so far."""
+        prints = [*self._prints(b"inputs", inputs), *self._prints(b"features", features)]
+        for mark in prints:
+            self._times[mark] = self._times.pop(mark, 0) + 1  # at the end: the latest
+        found = max((self._times[mark] for mark in prints), default=0)
+        for mark in list(itertools.islice(self._times, max(0, len(self._times) - 2 * _REMEMBERED))):
+            del self._times[mark]
+        return found
+
+    def _prints(self, kind: bytes, rows: Tensor) -> list[bytes]:
+        """Fingerprints in float32: the same in whichever type a row comes. At worst, different rows count as one."""
+        plain = torch.as_tensor(rows).detach().to("cpu", torch.float32) + 0.0  # −0 is 0
+        return [
+            hashlib.blake2b(row.tobytes(), key=self._key, digest_size=16, person=kind).digest() for row in plain.numpy()
+        ]
 
 
 class _Projected(nn.Module):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.evidence import Evidence
 from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import at_most, up
 from ..theory.divergences import gaussian_total_variation
@@ -17,6 +18,7 @@ from ..theory.estimation import gallery_identification
 from .noise import Noise, required_gaussian
 from .priors import Gallery
 from .release import Release, as_array, open_release, type_error
+from .repeated import repeated, repeated_theorems
 from .unbiased import release_assumptions
 
 _Array = NDArray[np.float64]
@@ -32,6 +34,7 @@ def identification_bound(
     failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> Guarantee:
     """Bound the probability with which anyone names the released one of several equally likely candidates.
 
@@ -48,7 +51,8 @@ def identification_bound(
     noise
         The noise added to the features: Gaussian, or Gaussian and then rounded.
     draws
-        Random releases from which the bound is computed.
+        Random releases from which the bound is computed. Each is compared with every candidate: for a million of these,
+        2000 draws are enough and take a minute on a few cores.
     failure_probability
         The chance that the result is wrong because of the random draws.
     seed
@@ -56,6 +60,8 @@ def identification_bound(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
 
     Returns
     -------
@@ -68,7 +74,9 @@ def identification_bound(
     NoTheoremError
         If the noise is not Gaussian.
     """
-    gallery = GalleryRelease.opened(features, Gallery(candidates), noise, feature_error, naming=True)
+    features, law = repeated(features, noise, releases)
+    gallery = GalleryRelease.opened(features, Gallery(candidates), law, feature_error, naming=True)
+    drawn: list[_Array] = []
     computed = gallery_identification(
         gallery.whitened,
         weights=gallery.weights,
@@ -76,6 +84,7 @@ def identification_bound(
         draws=draws,
         failure_probability=failure_probability,
         seed=seed,
+        keep=drawn,
     )
     # Each candidate's release is within this total variation of the computed one, so a guess gains at most this.
     value = min(1.0, up(computed + gallery.total_variation))
@@ -89,6 +98,7 @@ def identification_bound(
             "the best guess is the most probable candidate",
             "theory.estimation.gallery_identification",
             "theory.divergences.gaussian_total_variation",
+            *repeated_theorems(noise, releases),
         ),
         assumptions=(
             Assumption(
@@ -96,7 +106,7 @@ def identification_bound(
                 checked_by="caller",
             ),
             Assumption(text="the pseudo-random draws of the computation behave as independent", checked_by="caller"),
-            *release_assumptions(noise, gallery.release.error),
+            *release_assumptions(noise, gallery.release.error, releases),
         ),
         failure_probability=failure_probability,
         detail={
@@ -105,16 +115,29 @@ def identification_bound(
             "draws": draws,
             "seed": seed,
         },
+        evidence=Evidence(
+            rule="identification",
+            inputs=lambda: {
+                "values": drawn[0].tolist(),
+                "distance": gallery.distance,
+                "failure_probability": failure_probability,
+            },
+            private=("values", "distance"),
+        ),
     )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GalleryRelease:
-    """Known candidates, their whitened features, and how far in total variation a real release may differ."""
+    """Known candidates, their whitened features, and how far a real release may differ.
+
+    It differs by `distance` in units of the noise, and so by `total_variation`.
+    """
 
     prior: Gallery
     release: Release
     whitened: _Array
+    distance: float
     total_variation: float
 
     @staticmethod
@@ -135,11 +158,19 @@ class GalleryRelease:
         if naming:
             error = max(release.error, type_error(release.seen))
             prior, joined = prior.as_seen(release.seen, as_array(clean), error)
-            moved += (whitened - whitened[joined]).norm(dim=1)  # merged inputs count with the features of one
-            first = np.unique(joined)
-            release, whitened = dataclasses.replace(release, inputs=release.inputs[first]), whitened[first]
-        variation = float(gaussian_total_variation(float(moved.max()) * (1 + 1e-9)))
-        return GalleryRelease(prior=prior, release=release, whitened=as_array(whitened), total_variation=variation)
+            merged = np.flatnonzero(joined != np.arange(len(joined)))
+            if len(merged):  # they count with the features of one
+                moved[merged] += (whitened[merged] - whitened[joined[merged]]).norm(dim=1)
+                first = np.unique(joined)
+                release, whitened = dataclasses.replace(release, inputs=release.inputs[first]), whitened[first]
+        distance = float(moved.max()) * (1 + 1e-9)
+        return GalleryRelease(
+            prior=prior,
+            release=release,
+            whitened=as_array(whitened),
+            distance=distance,
+            total_variation=float(gaussian_total_variation(distance)),
+        )
 
     @property
     def weights(self) -> _Array | None:

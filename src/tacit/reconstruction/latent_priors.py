@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from ..core import validate
 from ..core.errors import InputError
-from .priors import Mixture
+from .priors import REMAINING, Mixture
+
+_SAME = 1e-5
+"""Relative difference between results for one row, alone and in a batch, that rounding in float32 may cause."""
 
 
 class LatentPrior(ABC):
@@ -40,6 +44,11 @@ class LatentPrior(ABC):
     @abstractmethod
     def variances(self) -> Tensor:
         """The variance of every entry of an input."""
+
+    @property
+    def unit(self) -> str:
+        """What errors are shares of, in words."""
+        return "the prior's variance"
 
     def turned(self, matrix: Tensor) -> LatentPrior:
         """The same prior, made of numbers that an orthogonal matrix turns into those of this one."""
@@ -73,7 +82,7 @@ class LatentPrior(ABC):
             return self.decode(*self.drawn(count, torch.Generator().manual_seed(seed)))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__.strip('_')}: {self.description}"
+        return f"{type(self).__name__.strip('_')}, inputs of shape {self.shape}: {self.description}"
 
 
 class _Turned(LatentPrior):
@@ -136,6 +145,27 @@ class _Several(LatentPrior):
     @property
     def variances(self) -> Tensor:
         return self._variances
+
+
+def remaining_of(prior: LatentPrior) -> str:
+    """What a bound on rebuilding bounds: the error, as a share of the prior's unit."""
+    return REMAINING.replace("the prior's variance", prior.unit)
+
+
+def check_fixed(what: str, function: Callable[[Tensor], Tensor], rows: Tensor) -> None:
+    """Refuse a function that draws random numbers, or whose result for a row depends on the other rows."""
+    with torch.no_grad():
+        first, again = (torch.as_tensor(function(rows)).flatten(1).double() for _ in range(2))
+        alone = torch.cat([torch.as_tensor(function(rows[place : place + 1])).flatten(1) for place in range(len(rows))])
+    size = first.abs().amax(dim=1, keepdim=True) + 1e-300
+    for other in (again, alone.double()):
+        if not bool(((other - first).abs() <= _SAME * size).all()):
+            raise InputError(
+                what,
+                "other results for the same row",
+                requirement="must be a fixed function, row by row",
+                remedy="put it into evaluation mode, without dropout, batch statistics or noise of its own",
+            )
 
 
 def latent(prior: object) -> LatentPrior:

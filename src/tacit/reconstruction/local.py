@@ -13,8 +13,9 @@ from torch import Tensor
 
 from ..core import validate
 from .basis import Basis, BasisLike, basis_of
-from .noise import Noise, checked_noise
+from .noise import Noise
 from .release import Release, as_array, derivatives, open_release
+from .repeated import repeated
 
 _Array = NDArray[np.float64]
 
@@ -49,6 +50,7 @@ def local_limit(
     basis: BasisLike = "auto",
     rtol: float = 1e-8,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> LocalLimit:
     """Compute rank, null energy and the identifiable part from the Jacobian; Gaussian noise only.
 
@@ -69,13 +71,15 @@ def local_limit(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
 
     Raises
     ------
     InputError
         If the model or a value cannot be used.
     """
-    checked_noise(noise)
+    features, noise = repeated(features, noise, releases)
     release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     rtol = validate.probability("rtol", rtol, remedy="use 1e-8")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.evidence import Evidence
 from ..core.guarantee import Adversary, Guarantee
 from ..core.wording import safe_text
 
@@ -19,7 +20,15 @@ def prior_std(inputs: _Array) -> float:
 
 
 def median_guarantee(
-    method: str, values: _Array, *, spread: float, noise: Any, feature_error: float, how: str = ""
+    method: str,
+    values: _Array,
+    *,
+    spread: float,
+    noise: Any,
+    feature_error: float,
+    how: str = "",
+    releases: int = 1,
+    evidence: Evidence | None = None,
 ) -> Guarantee:
     """Return the bound that at least half of the modes of all inputs have.
 
@@ -37,6 +46,10 @@ def median_guarantee(
         The relative error of the features that the bounds allow for.
     how
         What to add to the name of the theorem.
+    releases
+        How often an input is released, at most.
+    evidence
+        What a certificate states.
     """
     from . import release_assumptions, unbiased_assumptions
 
@@ -51,18 +64,23 @@ def median_guarantee(
         # With an even number, the upper of the two middle values: half of all bounds are at least as large.
         value=float(np.sort(values.ravel())[values.size // 2]),
         adversary=Adversary.ANY if method == "two-point" else Adversary.UNBIASED,
-        theorem=_theorem(method, noise, how),
-        assumptions=(release_assumptions if method == "two-point" else unbiased_assumptions)(noise, feature_error),
+        theorem=_theorem(method, noise, how, releases),
+        assumptions=(release_assumptions if method == "two-point" else unbiased_assumptions)(
+            noise, feature_error, releases
+        ),
+        evidence=evidence,
     )
 
 
-def _theorem(method: str, noise: Any, how: str) -> tuple[str, ...]:
+def _theorem(method: str, noise: Any, how: str, releases: int) -> tuple[str, ...]:
+    from .repeated import repeated_theorems
     from .two_point import two_point_theorem
     from .unbiased import MULTIPOINT, hcr_theorem
 
     if method == "hcr":
-        return hcr_theorem(noise, f"the published search{how}")
-    words, *functions = MULTIPOINT if method == "multi-point" else two_point_theorem(noise)
+        return hcr_theorem(noise, f"the published search{how}", releases)
+    points = (*MULTIPOINT, *repeated_theorems(noise, releases))
+    words, *functions = points if method == "multi-point" else two_point_theorem(noise, releases)
     return (words + how, *functions)
 
 

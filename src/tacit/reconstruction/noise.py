@@ -6,6 +6,8 @@ total variation, both rounded up. `other_noise` has more kinds.
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from torch import Tensor
 
 from ..core import validate
 from ..core.errors import InputError, NoTheoremError
-from ..core.rounding import up
+from ..core.rounding import down, up
 from ..theory import divergences, quantized
 from .release import as_array
 
@@ -176,7 +178,10 @@ class Gaussian:
             )
 
     def __repr__(self) -> str:
-        return f"Gaussian({self.sigma:g})" if self.sigma is not None else f"Gaussian(covariance of {len(self._root)})"
+        if self.sigma is not None:
+            return f"Gaussian({self.sigma:g})"
+        mark = hashlib.sha256(b"".join(part.numpy().tobytes() for part in (self._root, self._q, self._stretch)))
+        return f"Gaussian(covariance of {len(self._root)} features, {mark.hexdigest()[:8]})"
 
     def whitened(self, shift: Tensor) -> Tensor:
         """Return rows y with ‖y‖² = zᵀΣ⁻¹z."""
@@ -201,6 +206,15 @@ class Gaussian:
 
     def sample(self, features: Tensor, generator: torch.Generator) -> Tensor:
         return sample_of(self, features, generator)
+
+    def averaged(self, releases: int) -> Gaussian:
+        """Return the noise of the mean of several releases, rounded down."""
+        found, scale = copy.copy(self), divergences.repeated_scale(releases)
+        if self.sigma is not None:
+            found.sigma = down(self.sigma * scale)
+        else:
+            found._root = torch.tensor(down(self._root.numpy() * scale))
+        return found
 
     @property
     def size(self) -> float:

@@ -1,44 +1,40 @@
-"""What stays hidden under a stated prior, nearly exactly: chains that start at the true input, and their attack."""
+"""What stays hidden under a stated prior, nearly exactly: chains that start at the true input."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import stats
 from torch import Tensor
 
 from ..core import validate
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
-from ..core.guarantee import Adversary, Assumption, Attack, Guarantee
+from ..core.evidence import Evidence
+from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import at_least, down
 from ..core.wording import safe_text
 from ..theory.posterior import attribute_success, posterior_mse, radius_success
 from .basis import BasisLike, basis_of
-from .bayes import REMAINING
-from .chains import Chain, CrankNicolson, Given, Hamiltonian, NoiseDensity, State, Target, good_directions
-from .latent_priors import LatentPrior, latent
-from .noise import Noise, checked_noise, total_variation_theorems, unrounded
-from .release import Release, as_array, open_release
+from .latent_priors import check_fixed, latent, remaining_of
+from .noise import Noise, total_variation_theorems
+from .release import as_array
+from .repeated import repeated, repeated_theorems
+from .sampler import KERNELS, MARK, Sampler, Star, pilots
 from .unbiased import release_assumptions
 
 _Array = NDArray[np.float64]
 
-_PILOTS = 64
 _SHOWN = 8
-_MARK = 5  # the curve's numbers of steps grow by this factor
 _WIDER = 1.5  # than any pilot point lies from the centre
 _CUTS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0)  # in units of the pilots' mean
 _MODE_CUT = 5.0
 _ROUNDED = 1e-9  # share of a value that sums in float64 may add to it
-_KERNELS = ("auto", "hamiltonian", "crank-nicolson")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -88,6 +84,10 @@ class PosteriorBounds(Carded):
         Relative error of released features that is paid for.
     failure_probability
         The chance with which any of the claims may be false.
+    releases
+        How often an input is released, at most.
+    evidence
+        What a certificate states of `remaining`.
     """
 
     remaining: float
@@ -109,11 +109,14 @@ class PosteriorBounds(Carded):
     basis: str
     feature_error: float
     failure_probability: float
+    releases: int = 1
+    evidence: Evidence | None = None
 
     @property
     def guarantee(self) -> Guarantee:
         """The share of the prior's variance that remains, as a statement."""
-        return self._statement(self.quantity, "at_least", self.remaining, "posterior_mse")
+        found = self._statement(self.quantity, "at_least", self.remaining, "posterior_mse")
+        return replace(found, evidence=self.evidence)
 
     def guarantee_of(self, part: str | tuple[int, ...]) -> Guarantee:
         """Another claim as a statement.
@@ -152,7 +155,11 @@ class PosteriorBounds(Carded):
             side=side,
             value=value,
             adversary=Adversary.PRIOR.scoped(self.prior),
-            theorem=(*total_variation_theorems(self.noise), f"theory.posterior.{function}"),
+            theorem=(
+                *total_variation_theorems(self.noise),
+                *repeated_theorems(self.noise, self.releases),
+                f"theory.posterior.{function}",
+            ),
             assumptions=(
                 Assumption(text=f"the input is drawn from this prior: {self.prior}", checked_by="caller"),
                 Assumption(
@@ -167,7 +174,7 @@ class PosteriorBounds(Carded):
                     "the decisions whether to move is paid for)",
                     checked_by="caller",
                 ),
-                *release_assumptions(self.noise, self.feature_error),
+                *release_assumptions(self.noise, self.feature_error, self.releases),
             ),
             failure_probability=self.failure_probability,
             detail={"variance": self.variance, "steps": self.steps, "inputs": self.inputs, "ends": self.ends},
@@ -193,6 +200,7 @@ def posterior_bound(
     failure_probability: float = 0.001,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
     advance: Callable[[float], None] = lambda _: None,
 ) -> PosteriorBounds:
     """Bound everyone's error from below by chains that start at the true input.
@@ -237,6 +245,8 @@ def posterior_bound(
         Of all draws.
     feature_error
         Relative error of the released features, as for `bayes_bound`.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
     advance
         Is told the share of the work that is done.
 
@@ -245,9 +255,9 @@ def posterior_bound(
     PosteriorBounds
         The bounds, with `.guarantee`.
     """
-    checked_noise(noise)
+    features, law = repeated(features, noise, releases)
     known = latent(prior)
-    validate.choice("kernel", kernel, _KERNELS, remedy="use auto")
+    validate.choice("kernel", kernel, KERNELS, remedy="use auto")
     inputs = validate.whole("inputs", inputs, at_least=30, remedy="use 1000")
     ends = validate.whole("ends", ends, at_least=1, remedy="use 2")
     failure = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
@@ -256,26 +266,48 @@ def posterior_bound(
         radius = validate.number("radius", radius, above=0, remedy="give a root mean squared difference")
     if of is not None and modes:
         raise InputError("modes", modes, requirement="must be False with of", remedy="leave out one of them")
-    sampler = Sampler.opened(features, known, noise, kernel=kernel, seed=seed, feature_error=feature_error)
+    sampler = Sampler.opened(features, known, law, kernel=kernel, seed=seed, feature_error=feature_error)
     basis_ = basis_of(basis, known.shape, sampler.device)
     view = _View(sampler, basis_.to_modes if of is None else of, attribute, radius is not None)
+    some = known.sample(8, seed=seed + 1).to(sampler.device)
+    if of is not None:
+        check_fixed("of", of, some)
+    if attribute is not None:
+        check_fixed("attribute", lambda rows: torch.as_tensor(attribute(rows)).reshape(len(rows), 1), some)
     if half is None:
         half = sampler.affordable(seconds or 0.0, inputs, ends)
     # Everything that is chosen is chosen on pilots, which are not used again.
-    pilots = view.points(sampler.stars(_PILOTS, half, ends)[half])
+    tried = view.points(sampler.stars(pilots(inputs), half, ends)[half])
     share = failure / (1 + modes + (attribute is not None) + (radius is not None))
-    whole = _Cut.chosen(pilots.numbers.flatten(2), inputs, share)
-    variation = _WIDER * float(pilots.variation.max())
+    whole = _Cut.chosen(tried.numbers.flatten(2), inputs, share)
+    variation = _WIDER * float(tried.variation.max())
     stars = sampler.stars(inputs, half, ends, marks=_marks(half), advance=advance)
     found = view.points(stars[half])
     fits = found.variation <= variation
-    paid = {"release_variation": min(variation, 1.0), "chain_variation": sampler.chain_variation(half, ends)}
+    paid: dict[str, Any] = {
+        "release_variation": min(variation, 1.0),
+        "chain_variation": sampler.chain_variation(half, ends),
+    }
     variances = known.variances if of is None else found.numbers.flatten(0, 1).var(dim=0)
     total = float(variances.sum()) * (1 + _ROUNDED)
-    mse = posterior_mse(whole.values(found.numbers, fits), failure_probability=share, **whole.limits, **paid)
+    drawn: list[_Array] = []
+    mse = posterior_mse(
+        whole.values(found.numbers, fits), failure_probability=share, keep=drawn, **whole.limits, **paid
+    )
+    evidence = Evidence(
+        rule="posterior error",
+        inputs=lambda: {
+            "values": drawn[0].tolist(),
+            "variance": total,
+            "failure_probability": share,
+            **whole.limits,
+            **paid,
+        },
+        private=("values", "most", "radius", "release_variation", "variance"),
+    )
     rmse = None
     if modes:
-        cuts = _Cut.of_each(pilots.numbers)
+        cuts = _Cut.of_each(tried.numbers)
         rmse = np.array(
             [
                 posterior_mse(
@@ -305,7 +337,7 @@ def posterior_bound(
         accepted=sampler.accepted,
         kernel=type(sampler.chain.main).__name__,
         variance=float(variances.mean()),
-        quantity=REMAINING
+        quantity=remaining_of(known)
         if of is None
         else f"mean squared error of estimated features of the input, as a share of {total:.6g}",
         examples=found.examples,
@@ -315,197 +347,9 @@ def posterior_bound(
         basis=basis_.name,
         feature_error=sampler.release.error,
         failure_probability=failure + noise.failure_probability,
+        releases=releases,
+        evidence=evidence,
     )
-
-
-def posterior_attack(
-    features: Callable[[Any], Any],
-    prior: object,
-    noise: Noise,
-    *,
-    steps: int = 100,
-    chains: int = 4,
-    tries: int = 300,
-    kernel: str = "auto",
-    failure_probability: float = 0.001,
-    seed: int = 0,
-    feature_error: float | None = None,
-    advance: Callable[[float], None] = lambda _: None,
-) -> Attack:
-    """Rebuild inputs by the mean of a chain that sees the release alone; against `posterior_bound`.
-
-    Parameters
-    ----------
-    features
-        The model that is released.
-    prior
-        That of the bound; the inputs to rebuild are drawn from it.
-    noise
-        Any noise with a density.
-    steps
-        Of each chain; the mean is taken over the second half of them.
-    chains
-        How many there are for each input, each from a fresh draw from the prior.
-    tries
-        How many inputs are rebuilt.
-    kernel
-        As for `posterior_bound`.
-    failure_probability
-        The chance that the interval misses the true error.
-    seed
-        Of all draws; the inputs are others than those of `posterior_bound`.
-    feature_error
-        As for `posterior_bound`.
-    advance
-        Is told the share of the work that is done.
-
-    Returns
-    -------
-    Attack
-        The mean squared error as a share of the prior's variance, with an approximate interval.
-    """
-    checked_noise(noise)
-    known = latent(prior)
-    validate.choice("kernel", kernel, _KERNELS, remedy="use auto")
-    steps = validate.whole("steps", steps, at_least=2, remedy="use 200")
-    chains = validate.whole("chains", chains, at_least=1, remedy="use 4")
-    tries = validate.whole("tries", tries, at_least=30, remedy="use 300")
-    unsure = validate.probability("failure_probability", failure_probability, remedy="use 0.001")
-    sampler = Sampler.opened(features, known, noise, kernel=kernel, seed=seed, feature_error=feature_error)
-    start, given = sampler.drawn(tries)
-    truth, given = sampler.inputs(start), given.repeated(chains)
-    target = sampler.chain.target
-    state = target.state(*target.prior.drawn(tries * chains, sampler.generator), given)
-    total = torch.zeros_like(sampler.inputs(state))
-    for place in range(steps):
-        state, _ = sampler.chain.step(state, given, place, sampler.generator)
-        if place >= steps // 2:
-            total += sampler.inputs(state)
-        advance((place + 1) / steps)
-    guess = total.reshape(tries, chains, *known.shape).mean(dim=1) / (steps - steps // 2)
-    errors = as_array((guess - truth).square().flatten(1).mean(dim=1)) / float(known.variances.mean())
-    mean = float(errors.mean())
-    width = float(stats.t.ppf(1 - unsure / 2, tries - 1) * errors.std(ddof=1) / math.sqrt(tries))
-    return Attack(
-        quantity=REMAINING,
-        value=mean,
-        low=max(0.0, mean - width),
-        high=mean + width,
-        failure_probability=unsure,
-        adversary=Adversary.PRIOR.scoped(known.description),
-        method=f"mean of {chains} chains that see the release, {steps} steps each; interval approximate, Student's",
-    )
-
-
-class _Star:
-    """True inputs and their rivals."""
-
-    def __init__(self, start: State, ends: State, times: int) -> None:
-        self.start, self.ends, self.times = start, ends, times
-
-
-class Sampler:
-    """A tuned chain, and a stream of draws from the prior with their releases."""
-
-    def __init__(self, release: Release, noise: Noise, chain: Chain, generator: torch.Generator) -> None:
-        self.release, self.noise, self.chain, self.generator = release, noise, chain, generator
-        self.device = release.inputs.device
-        self._taken, self._accepted = 0, 0.0
-
-    @classmethod
-    def opened(
-        cls,
-        features: Callable[[Any], Any],
-        prior: LatentPrior,
-        noise: Noise,
-        *,
-        kernel: str,
-        seed: int,
-        feature_error: float | None,
-    ) -> Sampler:
-        """Tuned on pilot draws, which are not used again."""
-        seed = validate.whole("seed", seed, at_least=0, remedy="use 0")
-        release = open_release(features, prior.sample(8, seed=seed), feature_error=feature_error)
-        generator = torch.Generator(release.inputs.device).manual_seed(seed)
-        turned, widths = good_directions(release, prior, noise, generator)
-        target = Target(release=release, prior=turned, density=NoiseDensity.of(noise))
-        numbers, components = turned.drawn(_PILOTS, generator)
-        clean = release.features(turned.decode(numbers, components))
-        released = clean + unrounded(noise).sample(clean, generator)
-        if kernel == "auto":
-            kernel = "hamiltonian" if target.has_derivatives(numbers, components, released) else "crank-nicolson"
-        mains: list[Hamiltonian | CrankNicolson] = [CrankNicolson(target=target, widths=widths, size=0.5)]
-        if kernel == "hamiltonian":
-            # Turns need a centre, which a prior of several components does not have.
-            kinds = (True, False) if len(prior.weights) == 1 else (False,)
-            mains = [Hamiltonian(target=target, widths=widths, size=0.3, turning=turning) for turning in kinds]
-        chains = [Chain(target=target, main=main).tuned(numbers, components, released, generator) for main in mains]
-        return cls(release, noise, max(chains, key=lambda chain: chain.main.size), generator)
-
-    @property
-    def accepted(self) -> float:
-        """The share of main moves that were accepted, so far."""
-        return self._accepted / max(self._taken, 1)
-
-    def drawn(self, count: int) -> tuple[State, Given]:
-        """Chains at fresh true inputs, and these inputs' releases, unrounded."""
-        target = self.chain.target
-        numbers, components = target.prior.drawn(count, self.generator)
-        clean = self.release.features(target.prior.decode(numbers, components))
-        given = self.chain.given(clean + unrounded(self.noise).sample(clean, self.generator))
-        return target.state(numbers, components, given), given
-
-    def inputs(self, state: State) -> Tensor:
-        """The inputs at which chains are."""
-        with torch.no_grad():
-            return self.chain.target.prior.decode(state.numbers, state.components)
-
-    def stars(
-        self,
-        count: int,
-        half: int,
-        ends: int,
-        *,
-        marks: Sequence[int] = (),
-        advance: Callable[[float], None] = lambda _: None,
-    ) -> dict[int, _Star]:
-        """Stars of fresh inputs with this many steps to the middle; at `marks`, shorter ones with one rival each."""
-        start, given = self.drawn(count)
-        state, found = start, dict[int, _Star]()
-        work, done = half * (1 + ends) + sum(marks), 0
-        for place in range(half):
-            state = self._stepped(state, given, place, backwards=False)
-            done += 1
-            if place + 1 in marks or place + 1 == half:
-                rivals = ends if place + 1 == half else 1
-                far, theirs = state.repeated(rivals), given.repeated(rivals)
-                for back in reversed(range(place + 1)):
-                    far = self._stepped(far, theirs, back, backwards=True)
-                    done += rivals
-                    advance(done / work)
-                found[place + 1] = _Star(start, far, rivals)
-            advance(done / work)
-        return found
-
-    def _stepped(self, state: State, given: Given, place: int, *, backwards: bool) -> State:
-        state, accepted = self.chain.step(state, given, place, self.generator, backwards=backwards)
-        self._taken += len(accepted)
-        self._accepted += float(accepted.sum())
-        return state
-
-    def affordable(self, seconds: float, inputs: int, ends: int) -> int:
-        """About how many steps to the middle fit into the time, with pilots; by the clock of pilot steps."""
-        state, given = self.drawn(min(inputs, 512))
-        start = time.perf_counter()
-        for place in range(2):
-            state = self._stepped(state, given, place, backwards=False)
-        each = (time.perf_counter() - start) / 2 / len(state.numbers)
-        rows = (inputs + _PILOTS) * (1 + ends) + inputs / (_MARK - 1)
-        return max(1, int(seconds / (each * rows)))
-
-    def chain_variation(self, half: int, ends: int) -> float:
-        """How far wrong decisions may take the law of a star, in total variation."""
-        return min(half * (ends + 1) * len(self.chain.moves(0)) * self.chain.main.allowed, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -528,7 +372,7 @@ class _View:
     attribute: Callable[[Tensor], Tensor] | None
     distances: bool
 
-    def points(self, star: _Star) -> _Points:
+    def points(self, star: Star) -> _Points:
         inputs = self._inputs(star)
         stars, flat = inputs.shape[:2], inputs.flatten(0, 1)
         clean = self.sampler.release.features(flat)
@@ -549,13 +393,13 @@ class _View:
             examples=as_array(inputs[:_SHOWN]),
         )
 
-    def mean_share(self, star: _Star) -> float:
+    def mean_share(self, star: Star) -> float:
         """What the stars show on average."""
         inputs = self._inputs(star)
         numbers = self._numbers(inputs.flatten(0, 1), inputs.shape[:2])
         return float(_spreads(numbers, torch.ones(numbers.shape[:2], dtype=torch.bool)).mean())
 
-    def _inputs(self, star: _Star) -> Tensor:
+    def _inputs(self, star: Star) -> Tensor:
         true = self.sampler.inputs(star.start)[:, None]
         rivals = self.sampler.inputs(star.ends)
         return torch.cat([true, rivals.reshape(len(true), star.times, *rivals.shape[1:])], dim=1)
@@ -604,7 +448,7 @@ class _Cut:
         return cls(centre=centre, radius=_WIDER * float((pilots - centre).norm(dim=2).max()), most=math.inf)
 
     @property
-    def limits(self) -> dict[str, float]:
+    def limits(self) -> dict[str, Any]:
         """What the theorem asks for."""
         return {"most": self.most, "radius": self.radius}
 
@@ -627,7 +471,7 @@ def _half_steps(steps: object, seconds: object) -> int | None:
     """Steps to the middle, or None where the time decides."""
     if steps is not None and seconds is not None:
         raise InputError(
-            "steps and seconds", (steps, seconds), requirement="must not be given together", remedy="leave out one"
+            "`steps` and `seconds`", (steps, seconds), requirement="must not be given together", remedy="leave out one"
         )
     if seconds is not None:
         validate.number("seconds", seconds, above=0, remedy="use 60")
@@ -640,4 +484,4 @@ def _half_steps(steps: object, seconds: object) -> int | None:
 
 def _marks(half: int) -> list[int]:
     """Numbers of steps to the middle at which the curve is drawn: 1, 5, 25 and so on."""
-    return [_MARK**power for power in range(20) if _MARK**power * 2 <= half]
+    return [MARK**power for power in range(20) if MARK**power * 2 <= half]

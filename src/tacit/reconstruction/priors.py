@@ -19,6 +19,9 @@ from .release import as_array, loaded
 
 _Array = NDArray[np.float64]
 
+REMAINING = "mean squared error of the rebuilt input, as a share of the prior's variance"
+SHARE_OF_THEIRS = "mean squared error of rebuilt held-out inputs, as a share of their variance"
+
 _MOST_ENTRIES = 8192
 _LARGEST_LOG_ERROR = 1e-3
 _UNIT = 2.0**-53
@@ -47,11 +50,11 @@ class Gallery:
 
     def __init__(self, inputs: object) -> None:
         values = loaded("inputs", inputs)
-        given = _inputs("inputs", values)
+        given = public_inputs("inputs", values)
         self.shape = tuple(given.shape[1:])
         self._device = values.device if isinstance(values, Tensor) else None
         self.places, first = _distinct(given)
-        self.inputs = given[first]
+        self.inputs = given if len(first) == len(given) else given[first]
         if bool((given == given[:1]).all()):
             raise InputError("inputs", 0.0, requirement="must differ from one another", remedy="pass others")
 
@@ -74,6 +77,9 @@ class Gallery:
             return f"{given} equally likely inputs that the adversary holds ({fingerprint(self.inputs)})"
         mark = fingerprint(self.inputs, torch.tensor(weights))
         return f"{given} equally likely inputs that the adversary holds, {len(weights)} of them different ({mark})"
+
+    def __repr__(self) -> str:
+        return f"Gallery of {len(self.inputs)} inputs of shape {self.shape}: {self.description}"
 
     def as_seen(self, kind: torch.dtype, clean: _Array, error: float) -> tuple[Gallery, NDArray[np.int64]]:
         """Merge the inputs that a model computing in this type cannot tell apart.
@@ -203,7 +209,7 @@ class Mixture:
         seed
             For expectation maximisation.
         """
-        inputs = _inputs("public", public)
+        inputs = public_inputs("public", public)
         flat = as_array(inputs.flatten(1))
         share = validate.probability("shrinkage", shrinkage, remedy="use 0.05")
         number = validate.whole("components", components, at_least=1, remedy="use 1")
@@ -212,7 +218,7 @@ class Mixture:
                 "the entries of an input",
                 flat.shape[1],
                 requirement=f"must be at most {_MOST_ENTRIES} for a covariance",
-                remedy="make the inputs smaller, or use Mixture.around(gallery, jitter=…)",
+                remedy="make the inputs smaller, or use Jittered(public, jitter=…)",
             )
         whole = float(flat.var(axis=0).mean())
         if not whole > 0:
@@ -239,7 +245,7 @@ class Mixture:
             for covariance in covariances
         ]
         kind = "a Gaussian" if number == 1 else f"a mixture of {number} Gaussians"
-        return cls(
+        return Mixture(
             means,
             np.stack(factors),
             weights=weights,
@@ -249,7 +255,7 @@ class Mixture:
 
     @classmethod
     def around(cls, gallery: object, *, jitter: float) -> Mixture:
-        """Return the prior of one of the gallery's inputs, equally likely, plus N(0, jitter²) in every entry.
+        """Return `Jittered(gallery, jitter=jitter)`: its name before. It will be removed.
 
         Parameters
         ----------
@@ -258,14 +264,14 @@ class Mixture:
         jitter
             The standard deviation around each of them.
         """
-        inputs = _inputs("gallery", gallery)
-        return cls(
-            as_array(inputs.flatten(1)),
-            jitter,
-            shape=tuple(inputs.shape[1:]),
-            description=f"{len(inputs)} equally likely inputs that the adversary holds, each entry moved by a "
-            f"Gaussian of standard deviation {jitter:g}",
+        warnings.warn(
+            "Mixture.around(gallery, jitter=…) is Jittered(gallery, jitter=…) now", DeprecationWarning, stacklevel=2
         )
+        return Jittered(gallery, jitter=jitter)
+
+    def __repr__(self) -> str:
+        parts = "1 Gaussian" if len(self.means) == 1 else f"{len(self.means)} Gaussians"
+        return f"{type(self).__name__} of {parts}, inputs of shape {self.shape}: {self.description}"
 
     @property
     def variances(self) -> Tensor:
@@ -356,6 +362,32 @@ class Mixture:
         return self._weights.sqrt()[:, None] * (self.means - self._weights @ self.means)
 
 
+class Jittered(Mixture):
+    """A prior under which the input is one of the public ones, equally likely, with every entry moved by a little.
+
+    The moves are independent, from N(0, jitter²). A small jitter says that the input is nearly one of the public ones;
+    a larger one, that it only looks like them.
+
+    Parameters
+    ----------
+    public
+        The public inputs, one per row.
+    jitter
+        The standard deviation of the moves, in the unit of an entry.
+    """
+
+    def __init__(self, public: object, *, jitter: float) -> None:
+        inputs = public_inputs("public", public)
+        size = validate.number("jitter", jitter, above=0, remedy="give a standard deviation")
+        super().__init__(
+            as_array(inputs.flatten(1)),
+            size,
+            shape=tuple(inputs.shape[1:]),
+            description=f"{len(inputs)} equally likely public inputs, each entry moved by a Gaussian of standard "
+            f"deviation {size:g}",
+        )
+
+
 Prior = Gallery | Mixture
 
 
@@ -379,7 +411,8 @@ def _distinct(inputs: Tensor) -> tuple[NDArray[np.int64], list[int]]:
     return place, first
 
 
-def _inputs(name: str, inputs: object) -> Tensor:
+def public_inputs(name: str, inputs: object) -> Tensor:
+    """Return two inputs or more in float64, one per row."""
     values = loaded(name, inputs)
     remedy = "pass two inputs or more, one per row"
     array = validate.array(name, values, remedy=remedy)

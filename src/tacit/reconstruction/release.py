@@ -265,6 +265,12 @@ def weight_type(module: nn.Module) -> torch.dtype:
     return min(weights, key=_digits, default=torch.float32)
 
 
+def as_weights(rows: Tensor, module: nn.Module) -> Tensor:
+    """Return rows in the type of a module's weights, on their device."""
+    place = next((tensor.device for tensor in (*module.parameters(), *module.buffers())), rows.device)
+    return rows.to(place, weight_type(module))
+
+
 def scales(inputs: Tensor) -> Tensor:
     """Return each input's scale: the range of its entries, or their size if they are all equal, or 1 if they are 0."""
     flat = inputs.flatten(1)

@@ -22,6 +22,7 @@ from ..theory.divergences import gaussian_total_variation
 from ..theory.estimation import two_point_success
 from .noise import Gaussian, Noise, required_gaussian
 from .release import Release, as_array, derivatives, open_release
+from .repeated import repeated, repeated_theorems
 from .two_point import Box, checked_box
 from .unbiased import release_assumptions, shift_error
 
@@ -44,6 +45,8 @@ class Twins(Carded):
         The noise of the release.
     feature_error
         The relative error of the features that the distances allow for.
+    releases
+        How often an input is released, at most.
     """
 
     inputs: _Array
@@ -51,6 +54,7 @@ class Twins(Carded):
     distance: _Array
     noise: Noise
     feature_error: float
+    releases: int = 1
 
     def guarantee_of(self, index: int) -> Guarantee:
         """Return how well anyone can tell an input from its twin.
@@ -70,8 +74,9 @@ class Twins(Carded):
                 "Neyman–Pearson",
                 "theory.estimation.two_point_success",
                 "theory.divergences.gaussian_total_variation",
+                *repeated_theorems(self.noise, self.releases),
             ),
-            assumptions=release_assumptions(self.noise, self.feature_error),
+            assumptions=release_assumptions(self.noise, self.feature_error, self.releases),
             detail={"distance": float(self.distance[index])},
         )
 
@@ -101,6 +106,7 @@ def twins(
     steps: int = 300,
     seed: int = 0,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> Twins:
     """Search for the farthest valid inputs whose features are within `distance` of each input's; Gaussian noise only.
 
@@ -127,13 +133,16 @@ def twins(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
 
     Raises
     ------
     InputError
         If the model or a value cannot be used.
     """
-    gaussian = required_gaussian(noise, "twins")
+    features, law = repeated(features, noise, releases)
+    gaussian = required_gaussian(law, "twins")
     release = open_release(features, inputs, feature_error=feature_error)
     distance = validate.number("distance", distance, above=0, remedy="use 1.0")
     steps = validate.whole("steps", steps, at_least=1, remedy="use 300")
@@ -164,6 +173,7 @@ def twins(
         distance=found,
         noise=noise,
         feature_error=release.error,
+        releases=releases,
     )
 
 

@@ -16,19 +16,23 @@ from ..core import validate
 from ..core.deprecation import formerly
 from ..core.display import Carded, Rows
 from ..core.errors import InputError
+from ..core.evidence import Evidence
 from ..core.guarantee import Adversary, Guarantee
 from ..core.rounding import at_least, down
 from ..theory.estimation import two_point_bayes_mse, two_point_mse
 from .basis import BasisLike, basis_of
 from .mode_display import mode_card, mode_histogram
-from .noise import Noise, checked_noise, gaussian_of, total_variation_theorems
+from .noise import Gaussian, Noise, gaussian_of, total_variation_theorems
 from .release import Release, as_array, open_release, scales
+from .repeated import repeated, repeated_theorems
 from .unbiased import mode_error, mode_of_input, release_assumptions, shift_error
 
 if TYPE_CHECKING:
     from ..report import Figure
 
 _BOUNDED = "root mean squared error of an estimate, on the worse of two inputs"
+_MOST_STATED = 10_000
+"""Modes in a certificate: more of them the checker does not read."""
 _Array = NDArray[np.float64]
 Box = tuple[float, float]
 
@@ -51,6 +55,10 @@ class TwoPointBounds(Carded):
         The name of the modes.
     feature_error
         The relative error of the features that the bounds allow for.
+    releases
+        How often an input is released, at most.
+    pairs
+        For Gaussian noise the change of each mode that is certain, and the distance of the two releases.
     """
 
     rmse: _Array
@@ -58,6 +66,8 @@ class TwoPointBounds(Carded):
     noise: Noise
     basis: str
     feature_error: float
+    releases: int = 1
+    pairs: _Array | None = None
 
     def guarantee_of(self, index: int, mode: tuple[int, ...]) -> Guarantee:
         """Return the bound for one mode of one input.
@@ -77,11 +87,25 @@ class TwoPointBounds(Carded):
             side="at_least",
             value=float(self.rmse[where]),
             adversary=Adversary.ANY,
-            theorem=two_point_theorem(self.noise),
-            assumptions=release_assumptions(self.noise, self.feature_error),
+            theorem=two_point_theorem(self.noise, self.releases),
+            assumptions=release_assumptions(self.noise, self.feature_error, self.releases),
             failure_probability=self.noise.failure_probability,
             detail={"change": change},
+            evidence=self.evidence(where),
         )
+
+    def evidence(self, where: tuple[int, ...] | None = None) -> Evidence | None:
+        """Return what a certificate states of one bound or, by default, of the bound that half of all have.
+
+        Parameters
+        ----------
+        where
+            The number of the input, and its mode.
+        """
+        pairs = self.pairs
+        if pairs is not None and where is not None:
+            pairs = pairs.reshape(2, -1)[:, [np.ravel_multi_index(where, self.rmse.shape)]]
+        return evidence_of(pairs)
 
     guarantee = formerly("guarantee", guarantee_of)
 
@@ -98,14 +122,21 @@ class TwoPointBounds(Carded):
         return mode_card(_BOUNDED, self.rmse, basis=self.basis, noise=self.noise, adversary=Adversary.ANY)
 
 
-def two_point_theorem(noise: Noise) -> tuple[str, ...]:
+def evidence_of(pairs: _Array | None) -> Evidence | None:
+    """Return what a certificate states of `TwoPointBounds.pairs`; nothing where the checker would refuse so many."""
+    if pairs is None or pairs[0].size > _MOST_STATED:
+        return None
+    return Evidence(rule="two points", inputs=lambda: {"modes": pairs.reshape(2, -1).T.tolist()}, private=("modes",))
+
+
+def two_point_theorem(noise: Noise, releases: int = 1) -> tuple[str, ...]:
     """Return the theorem: Gaussian noise has the exact risk, other noise a bound by its total variation."""
     gaussian, theorem = gaussian_of(noise), ["two-point Bayes risk"]
     if gaussian is not None:
         theorem.append("theory.estimation.two_point_bayes_mse")
     if gaussian is not noise:
         theorem += ["theory.estimation.two_point_mse", *total_variation_theorems(noise)]
-    return tuple(theorem)
+    return (*theorem, *repeated_theorems(noise, releases))
 
 
 @at_least
@@ -118,6 +149,7 @@ def two_point_bounds(
     box: Box | None = None,
     largest: float | None = None,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> TwoPointBounds:
     """Bound the error of any estimate of each mode, on the worse of two inputs that differ in this mode.
 
@@ -143,13 +175,15 @@ def two_point_bounds(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
 
     Raises
     ------
     InputError
         If the model or a value cannot be used.
     """
-    checked_noise(noise)
+    features, law = repeated(features, noise, releases)
     release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     limits = checked_box(box, release)
@@ -159,20 +193,28 @@ def two_point_bounds(
         greatest = [validate.number("largest", largest, above=0, remedy="leave it out")] * len(greatest)
     mse = np.zeros((len(release.inputs), modes.size))
     changes = np.zeros_like(mse)
+    pairs = np.zeros((2, *mse.shape))
     for row, point in enumerate(release.inputs):
         base = release.features(point[None])
         for start in range(0, modes.size, 1024):
             stop = min(start + 1024, modes.size)
             vectors = modes.vectors(torch.arange(start, stop, device=point.device))
             for sign in (1.0, -1.0):
-                found, change = _best_change(release, point, base, sign * vectors, limits, greatest[row], noise)
+                found, change, pair = _best_change(release, point, base, sign * vectors, limits, greatest[row], law)
                 better = found > mse[row, start:stop]
                 mse[row, start:stop] = np.where(better, found, mse[row, start:stop])
                 changes[row, start:stop] = np.where(better, sign * change, changes[row, start:stop])
+                pairs[:, row, start:stop] = np.where(better, pair, pairs[:, row, start:stop])
     shape = tuple(release.inputs.shape)
     rmse = np.maximum(down(np.sqrt(mse)), 0.0).reshape(shape)
     return TwoPointBounds(
-        rmse=rmse, change=changes.reshape(shape), noise=noise, basis=modes.name, feature_error=release.error
+        rmse=rmse,
+        change=changes.reshape(shape),
+        noise=noise,
+        basis=modes.name,
+        feature_error=release.error,
+        releases=releases,
+        pairs=pairs.reshape(2, *shape) if isinstance(law, Gaussian) else None,
     )
 
 
@@ -194,13 +236,16 @@ def checked_box(box: object, release: Release) -> Box:
 
 def _best_change(
     release: Release, point: Tensor, base: Tensor, directions: Tensor, box: Box, largest: float, noise: Noise
-) -> tuple[_Array, _Array]:
+) -> tuple[_Array, _Array, _Array]:
     """Return, for each direction, the certified bound and the change of the mode, by one coarse and two finer searches.
+
+    The third array has two rows: the part of the change that is certain, and the distance of the two releases.
 
     Points are clipped to the box; whatever input results is a valid second point, and its mode is measured.
     """
     flat = point.reshape(1, -1)
     best, best_change = np.zeros(len(directions)), np.zeros(len(directions))
+    pair = np.zeros((2, len(directions)))
     best_size = torch.full((len(directions),), largest, dtype=torch.float64, device=point.device)
     coarse = [-k / 2 for k in range(15)]
     finer, finest = ([k * step for k in (-3, -2, -1, 1, 2, 3)] for step in (0.125, 0.03))
@@ -215,13 +260,15 @@ def _best_change(
             lost = mode_error(moved - flat)
             certain = np.maximum(change - lost, 0.0)
             gaussian = gaussian_of(noise)
-            found = np.zeros(len(certain))
+            found, apart = np.zeros(len(certain)), np.full(len(certain), math.inf)
             if gaussian is not None:
-                found = two_point_bayes_mse(certain, distance=gaussian.distance(shifts, error))
+                apart = gaussian.distance(shifts, error)
+                found = two_point_bayes_mse(certain, distance=apart)
             if gaussian is not noise:
                 variation = noise.total_variation(base, shifts, error)
                 found = np.maximum(found, two_point_mse(certain, total_variation=variation))
             better = found > best
             best, best_change = np.where(better, found, best), np.where(better, change, best_change)
+            pair = np.where(better, [certain, apart], pair)
             best_size = torch.where(torch.as_tensor(better, device=size.device), size, best_size)
-    return best, best_change
+    return best, best_change, pair

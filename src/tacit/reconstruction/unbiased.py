@@ -25,8 +25,9 @@ from ..theory.multipoint import UNIT, multipoint_variance, two_sided_variance
 from .algorithm1 import perturbation
 from .basis import ROUNDING, Basis, BasisLike, basis_of
 from .mode_display import mode_card, mode_histogram
-from .noise import Noise, checked_noise, chi_square_theorems
+from .noise import Noise, chi_square_theorems
 from .release import Release, as_array, open_release, scales
+from .repeated import repeated, repeated_theorems
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -68,6 +69,8 @@ class UnbiasedBounds(Carded):
         What the bounds rest on.
     feature_error
         The relative error of the features that the bounds allow for.
+    releases
+        How often an input is released, at most.
     """
 
     std: _Array
@@ -76,6 +79,7 @@ class UnbiasedBounds(Carded):
     basis: str
     theorem: tuple[str, ...]
     feature_error: float
+    releases: int = 1
 
     def guarantee_of(self, index: int, mode: tuple[int, ...]) -> Guarantee:
         """Return the bound for one mode of one input.
@@ -94,7 +98,7 @@ class UnbiasedBounds(Carded):
             value=float(self.std[where]),
             adversary=Adversary.UNBIASED,
             theorem=self.theorem,
-            assumptions=unbiased_assumptions(self.noise, self.feature_error),
+            assumptions=unbiased_assumptions(self.noise, self.feature_error, self.releases),
             failure_probability=self.noise.failure_probability,
         )
 
@@ -114,12 +118,13 @@ class UnbiasedBounds(Carded):
         return mode_card(_BOUNDED, self.std, basis=self.basis, noise=self.noise, adversary=Adversary.UNBIASED)
 
 
-def hcr_theorem(noise: Noise, how: str) -> tuple[str, ...]:
+def hcr_theorem(noise: Noise, how: str, releases: int = 1) -> tuple[str, ...]:
     """Return the theorem behind bounds from one change at a time, and how the change was found."""
     return (
         f"Hammersley–Chapman–Robbins, {how}",
         "theory.estimation.hcr_variance",
         *chi_square_theorems(noise),
+        *repeated_theorems(noise, releases),
     )
 
 
@@ -129,7 +134,7 @@ def mode_of_input(values: _Array, index: object, mode: object) -> tuple[int, ...
     return of_input + validate.place("mode", mode, values.shape[1:], remedy="give a number for each axis, from 0")
 
 
-def unbiased_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
+def unbiased_assumptions(noise: Noise, feature_error: float, releases: int = 1) -> tuple[Assumption, ...]:
     """Return what bounds on unbiased estimators rest on.
 
     Parameters
@@ -138,12 +143,14 @@ def unbiased_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption
         The noise of the release.
     feature_error
         The relative error of the features that the bound allows for.
+    releases
+        How often an input is released, at most.
     """
     text = "the estimator is right on average for every input, inside the data's range or not"
-    return (Assumption(text=text, checked_by="caller"), *release_assumptions(noise, feature_error))
+    return (Assumption(text=text, checked_by="caller"), *release_assumptions(noise, feature_error, releases))
 
 
-def release_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption, ...]:
+def release_assumptions(noise: Noise, feature_error: float, releases: int = 1) -> tuple[Assumption, ...]:
     """Return what every bound of this package rests on.
 
     Parameters
@@ -152,9 +159,13 @@ def release_assumptions(noise: Noise, feature_error: float) -> tuple[Assumption,
         The noise of the release.
     feature_error
         The relative error of the features that the bound allows for.
+    releases
+        How often an input is released, at most.
     """
+    once = f"the release is the features plus fresh noise {noise!r}, once"
+    often = f"the same input is released at most {releases} times, each time as its features plus fresh noise {noise!r}"
     return (
-        Assumption(text=f"the release is the features plus fresh noise {noise!r}, once", checked_by="caller"),
+        Assumption(text=once if releases == 1 else often, checked_by="caller"),
         *(Assumption(text=text, checked_by="caller") for text in noise.assumptions),
         Assumption(
             text="released numbers are rounded far above their low bits, which would reveal the features",
@@ -181,6 +192,7 @@ def multipoint_bounds(
     memory: float = 4e9,
     seconds: float | None = None,
     feature_error: float | None = None,
+    releases: int = 1,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
     """Bound all modes at once, with every mode as a test point (Barankin); Gaussian noise only.
@@ -212,6 +224,8 @@ def multipoint_bounds(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
     advance
         Called with the number of inputs done (in the first pass, with `seconds`).
 
@@ -220,7 +234,7 @@ def multipoint_bounds(
     InputError
         If the model or a value cannot be used.
     """
-    checked_noise(noise)
+    features, law = repeated(features, noise, releases)
     release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps, release, _STEPS[:1] if release.error < 1e-10 else _LARGER_STEPS)
@@ -234,14 +248,14 @@ def multipoint_bounds(
             chosen = release.inputs[first : first + at_once]
             for group in order.to(chosen.device).split(block):
                 if number > 0 and monotonic() >= deadline:
-                    return _multipoint(release, modes, noise, variance)
+                    return _multipoint(release, modes, noise, variance, releases)
                 best, vectors = variance[first : first + at_once], modes.vectors(group)
                 for step in sizes:
-                    found = _block_variance(release, noise, chosen, vectors, step[first : first + at_once])
+                    found = _block_variance(release, law, chosen, vectors, step[first : first + at_once])
                     best[:, group] = torch.maximum(best[:, group], found)
             if number == 0:
                 advance(first + len(chosen))
-    return _multipoint(release, modes, noise, variance)
+    return _multipoint(release, modes, noise, variance, releases)
 
 
 def _block_variance(release: Release, noise: Noise, inputs: Tensor, vectors: Tensor, step: Tensor) -> Tensor:
@@ -269,8 +283,9 @@ def _block_variance(release: Release, noise: Noise, inputs: Tensor, vectors: Ten
     return torch.maximum(found, two_sided_variance(forwards, backwards, **options))
 
 
-def _multipoint(release: Release, modes: Basis, noise: Noise, variance: Tensor) -> UnbiasedBounds:
-    return _result(release, modes, noise, as_array(variance), MULTIPOINT)
+def _multipoint(release: Release, modes: Basis, noise: Noise, variance: Tensor, releases: int) -> UnbiasedBounds:
+    theorem = (*MULTIPOINT, *repeated_theorems(noise, releases))
+    return _result(release, modes, noise, as_array(variance), theorem, releases)
 
 
 @at_least
@@ -282,6 +297,7 @@ def single_mode_bounds(
     basis: BasisLike = "auto",
     steps: Sequence[float] | None = None,
     feature_error: float | None = None,
+    releases: int = 1,
 ) -> UnbiasedBounds:
     """Bound one mode at a time, for any noise, by changing that mode alone.
 
@@ -303,13 +319,15 @@ def single_mode_bounds(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
 
     Raises
     ------
     InputError
         If the model or a value cannot be used.
     """
-    checked_noise(noise)
+    features, law = repeated(features, noise, releases)
     release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     sizes = _steps(steps, release, _STEPS)
@@ -321,9 +339,9 @@ def single_mode_bounds(
             for step, sign in itertools.product([size[row : row + 1] for size in sizes], (1.0, -1.0)):
                 (base,), (shifts,) = _moves(release, chosen[None], sign * vectors, step)
                 change = np.full(stop - start, max(0.0, float(step - _input_error(chosen[None], step))))
-                found = hcr_variance(change, chi_square=_chi_square(release, noise, shifts, base))
+                found = hcr_variance(change, chi_square=_chi_square(release, law, shifts, base))
                 variance[row, start:stop] = np.maximum(variance[row, start:stop], found)
-    return _result(release, modes, noise, variance, hcr_theorem(noise, "one mode at a time"))
+    return _result(release, modes, noise, variance, hcr_theorem(noise, "one mode at a time", releases), releases)
 
 
 @at_least
@@ -339,6 +357,7 @@ def hcr_bounds(
     seed: int = 0,
     rows: int = 1024,
     feature_error: float | None = None,
+    releases: int = 1,
     advance: Callable[[int], None] = lambda _: None,
 ) -> UnbiasedBounds:
     """Bound every mode by the published procedure: Algorithm 1, the greatest bound over random starts.
@@ -371,6 +390,8 @@ def hcr_bounds(
     feature_error
         The share of their norm by which released features may differ from those computed here. By default the type of
         the model decides (1e-6 for float32), or twice its measured error where that is larger.
+    releases
+        How often the same input is released, at most, each time with fresh noise.
     advance
         Called with the number of inputs done.
 
@@ -383,7 +404,7 @@ def hcr_bounds(
     ----------
     Algorithm 1 of arXiv:2404.02866v3.
     """
-    checked_noise(noise)
+    features, law = repeated(features, noise, releases)
     release = open_release(features, inputs, feature_error=feature_error)
     modes = basis_of(basis, release.shape, release.inputs.device)
     size = validate.number("size", size, above=0, remedy="use 1/200")
@@ -396,9 +417,9 @@ def hcr_bounds(
     at_once = max(1, rows // restarts)
     for first in range(0, len(release.inputs), at_once):
         chosen = release.inputs[first : first + at_once]
-        repeated = chosen.repeat_interleave(restarts, dim=0)
+        starts = chosen.repeat_interleave(restarts, dim=0)
         base = release.features(chosen).repeat_interleave(restarts, dim=0)
-        start = noise.sample(base.cpu(), generator).to(base.device) * (size / math.sqrt(base.shape[1]))
+        start = law.sample(base.cpu(), generator).to(base.device) * (size / math.sqrt(base.shape[1]))
         found = perturbation(
             release.search,
             chosen.to(release.precision),
@@ -406,17 +427,18 @@ def hcr_bounds(
             repetitions=repetitions,
         )
         changed = changed or bool(found.any())
-        moved = repeated + found.to(torch.float64).flatten(0, 1)
-        chi_square = torch.tensor(_chi_square(release, noise, release.features(moved) - base, base)).to(base.device)
-        lost = torch.tensor(mode_error(moved - repeated)).to(base.device)
-        changes = modes.to_modes(moved - repeated).reshape(len(moved), -1).abs() - lost[:, None]
+        moved = starts + found.to(torch.float64).flatten(0, 1)
+        chi_square = torch.tensor(_chi_square(release, law, release.features(moved) - base, base)).to(base.device)
+        lost = torch.tensor(mode_error(moved - starts)).to(base.device)
+        changes = modes.to_modes(moved - starts).reshape(len(moved), -1).abs() - lost[:, None]
         by_start = (len(chosen), restarts, -1)
         change, divergence = _best_starts(changes.clamp(min=0).reshape(by_start), chi_square.reshape(by_start))
         variance[first : first + len(chosen)] = hcr_variance(as_array(change), chi_square=as_array(divergence))
         advance(first + len(chosen))
     if not changed:
         release.check_at_rest(release.inputs[:3])
-    return _result(release, modes, noise, variance, hcr_theorem(noise, "Algorithm 1 of arXiv:2404.02866v3"))
+    theorem = hcr_theorem(noise, "Algorithm 1 of arXiv:2404.02866v3", releases)
+    return _result(release, modes, noise, variance, theorem, releases)
 
 
 def _best_starts(changes: Tensor, chi_square: Tensor) -> tuple[Tensor, Tensor]:
@@ -489,7 +511,9 @@ def _passes(modes: int, width: int, memory: object, *, timed: bool) -> Iterator[
         yield torch.randperm(modes, generator=generator), largest, max(1, int(most // need(largest)))
 
 
-def _result(release: Release, modes: Basis, noise: Noise, variance: _Array, theorem: tuple[str, ...]) -> UnbiasedBounds:
+def _result(
+    release: Release, modes: Basis, noise: Noise, variance: _Array, theorem: tuple[str, ...], releases: int
+) -> UnbiasedBounds:
     infinite = np.isinf(variance)
     std = np.maximum(down(np.sqrt(np.where(infinite, 0.0, variance))), 0.0)
     return UnbiasedBounds(
@@ -499,4 +523,5 @@ def _result(release: Release, modes: Basis, noise: Noise, variance: _Array, theo
         basis=modes.name,
         theorem=theorem,
         feature_error=release.error,
+        releases=releases,
     )

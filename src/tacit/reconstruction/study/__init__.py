@@ -5,5 +5,6 @@ where it stopped and gives the same numbers as an uninterrupted one.
 """
 
 from .run import bound, bound_files
+from .texts import bound_texts_files
 
-__all__ = ["bound", "bound_files"]
+__all__ = ["bound", "bound_files", "bound_texts_files"]

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ...core.guarantee import Attack, Comparison, Guarantee
-from ...core.wording import safe_text
-from ...report import Figure, figures
-from .. import median_bounds
-from ..noise import Gaussian, Uniform, gaussian_of, unrounded
-from ..twin_search import twins
+from ...core.wording import chance_text, safe_text
+from ...report import BROKEN, FINE, WEAK, Change, Figure, Verdict, figures
+from ...report.document import CROSSING
+from ...report.wording import attack_words, bound_words, duration, percent, percent_down, percent_up
+from ..noise import Uniform, gaussian_of, unrounded
+from ..posterior_bounds import PosteriorBounds
+from ..realism import REFUTED
 from .options import PER_INPUT, Data, Task
+from .unseen import Unseen
+from .verdicts import naming_verdict, rebuilding_verdict
 
 _Array = NDArray[np.float64]
 
-SHOWN = 4
 LOWEST = 8
+_RIVALS = 6
+_CLOSE = 0.9  # bound ÷ attack, below which they are called far apart
+_RISEN = 1.02  # from one point of the curve to the next, above which it still rises
 
 
 def summary(
@@ -29,37 +34,39 @@ def summary(
     task: Task,
     *,
     candidates: int,
-    on_data: Attack | None = None,
+    counts: Mapping[str, int],
+    hidden: Unseen | None = None,
 ) -> tuple[str, ...]:
     """Put the results into words: first the bounds for real attackers, last those that say nothing about them."""
     mode = "mode (one cosine wave of the image)" if task.basis == "dct" else "mode (one entry of the input)"
-    sentences = []
-    if on_data is not None and on_data.value < comparisons["bayes"].guarantee.value:
-        sentences.append(_refuted(comparisons["bayes"], on_data))
+    sentences = [] if hidden is None else _rebuilding_unseen(hidden)
     if "identify" in comparisons:
         sentences.append(_naming(comparisons["identify"], candidates))
-    if "bayes" in comparisons:
-        rebuilt = comparisons["bayes"]
-        sentences.append(
-            _rebuilding(rebuilt, candidates) if task.public is None else _rebuilding_unseen(rebuilt, on_data)
-        )
+    if "bayes" in comparisons and hidden is None:
+        sentences.append(_rebuilding(comparisons["bayes"], candidates))
+
+    def counted(*methods: str) -> str:
+        done = {f"{counts[method]} input{'s' * (counts[method] > 1)}" for method in methods if method in counts}
+        return " or ".join(sorted(done)) or "the inputs"
+
     silent = [method for method in PER_INPUT if method in comparisons and not comparisons[method].guarantee.value]
     if "two-point" in comparisons and "two-point" not in silent:
         sentences.append(
-            f"For half of all modes, each input has a partner such that every estimate of the {mode} has a root mean "
-            f"squared error of {comparisons['two-point'].guarantee.bound_text} on one of the two. On the other it may "
-            "be exact, and the partner may look like nothing in the data."
+            f"For half of all modes of {counted('two-point')}, each input has a partner such that every estimate of "
+            f"the {mode} has a root mean squared error of {comparisons['two-point'].guarantee.bound_text} on one of "
+            "the two. On the other it may be exact, and the partner may look like nothing in the data."
         )
     unbiased = [
-        f"{_scatter(comparisons[method].guarantee, data)}{how}"
+        f"{comparisons[method].guarantee.bound_text}{how}"
         for method, how in (("multi-point", ""), ("hcr", " by the published search"))
         if method in comparisons and method not in silent
     ]
     if unbiased:
         sentences.append(
-            f"Do not decide by this: for half of all modes, unbiased estimates of the {mode} have a standard deviation "
-            f"of {', '.join(unbiased)}; the inputs' own is {data.spread:.2g}. Unbiased estimates use no knowledge of "
-            "what inputs look like. Real attackers do."
+            f"Do not decide by this: for half of all modes of {counted('multi-point', 'hcr')}, unbiased estimates of "
+            f"the {mode} have a standard deviation of {', '.join(unbiased)}; the inputs' own is {data.spread:.2g}, and "
+            f"their range is {data.box[1] - data.box[0]:.2g}. Unbiased estimates use no knowledge of what inputs look "
+            "like. Real attackers do."
         )
     for method in silent:
         vacuous = method == "hcr" and isinstance(unrounded(task.noise), Uniform)
@@ -71,9 +78,12 @@ def summary(
         sentences.append(
             f"Not computed: how often somebody who holds a list of inputs can name the one released; {how}."
         )
-    alone = f", {len(data.inputs)} of them bounded one by one" if set(comparisons) & set(PER_INPUT) else ""
+    often = f", each at most {task.releases} times" if task.releases > 1 else ""
+    named = task.limit is not None and set(comparisons) & set(PER_INPUT)
+    alone = f", {len(data.inputs)} of them bounded one by one" if named else ""
     sentences.append(
-        f"{candidates} inputs of shape {data.inputs.shape[1:]}, released as features with noise {task.noise!r}{alone}."
+        f"{candidates} inputs of shape {data.inputs.shape[1:]}, released as features with noise {task.noise!r}{often}"
+        f"{alone}."
     )
     if task.untrained:
         sentences.append(
@@ -83,9 +93,72 @@ def summary(
     return tuple(sentences)
 
 
-def _scatter(guarantee: Guarantee, data: Data) -> str:
-    times = min(guarantee.value / (data.box[1] - data.box[0]), 1e9)
-    return f"more than {int(times)} times the inputs' range" if times > 1 else guarantee.bound_text
+def verdicts(comparisons: Mapping[str, Comparison], hidden: Unseen | None) -> tuple[Verdict, ...]:
+    """Return the cards: naming, rebuilding or, where neither was asked for, that nothing speaks about attackers."""
+    cards = []
+    if "identify" in comparisons:
+        cards.append(naming_verdict(comparisons["identify"]))
+    if hidden is not None:
+        cards.append(
+            rebuilding_verdict(
+                hidden.guarantee,
+                hidden.on_data or hidden.best,
+                prior=hidden.verdict,
+                contradicted=hidden.comparison.contradicted,
+                hurried=hidden.hurried,
+            )
+        )
+    elif "bayes" in comparisons:
+        found = comparisons["bayes"]
+        cards.append(rebuilding_verdict(found.guarantee, found.attacks[0], contradicted=found.contradicted))
+    if not cards:
+        method, found = next(iter(comparisons.items()))
+        cards.append(
+            Verdict(
+                level=WEAK,
+                about=f"Estimating one mode ({method})",
+                proven=found.guarantee.bound_text,
+                reason="This alone says little about real attackers: add the methods identify and bayes.",
+            )
+        )
+    return tuple(cards)
+
+
+def useful_verdict(noisy: float, clean: float) -> Verdict:
+    """Return the card about accuracy with the user's noise, beside that without noise."""
+    level = FINE if noisy >= 0.9 * clean else WEAK if noisy >= 0.5 * clean else BROKEN
+    words = {FINE: "The noise costs little.", WEAK: "The noise costs a lot.", BROKEN: "Little of the use is left."}
+    return Verdict(
+        level=level,
+        about="Use: inputs classified rightly",
+        proven=percent(noisy),
+        measured=True,
+        reason=f"{words[level]} Without noise it is {percent(clean)}.",
+    )
+
+
+def in_time(missing: Mapping[str, float], counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Say what there was no time for; empty if all was done."""
+    parts = [f"{method} ({counts[method]} inputs done)" if method in counts else method for method in missing]
+    return (f"There was no time for all of {', '.join(parts)}.",) if parts else ()
+
+
+def left_out(missing: Mapping[str, float], counts: Mapping[str, int], task: Task) -> tuple[Change, ...]:
+    """Return what there was no time for, about how long it takes, and the command that runs it."""
+    if not missing:
+        return ()
+    parts = [f"{method} beyond {counts[method]} inputs" if method in counts else method for method in missing]
+    known = sum(rest for rest in missing.values() if math.isfinite(rest))
+    sure = all(math.isfinite(rest) for rest in missing.values())
+    seconds = 1.2 * known if sure else 10 * max(known, task.seconds)
+    price = f"about {duration(known)}." if sure else f"more than {duration(max(known, task.seconds))}."
+    # A prior is for bayes alone: without that, the command would be refused.
+    names = ",".join(["bayes"] * (task.states_prior and "bayes" not in missing) + list(missing))
+    if task.command:
+        command = f"{task.command} --method {names} --seconds {max(seconds, 1):.0f} --resume"
+    else:
+        command = f'bound(…, method="{names}", seconds={max(seconds, 1):.0f})'
+    return (Change(what=f"There was no time for: {', '.join(parts)}.", price=price, command=command),)
 
 
 def _naming(comparison: Comparison, candidates: int) -> str:
@@ -99,8 +172,8 @@ def _naming(comparison: Comparison, candidates: int) -> str:
     of_them = "" if different == candidates else f" ({different} different ones)"
     return (
         f"{verdict}Somebody who holds these {candidates} inputs{of_them} names the one released with probability "
-        f"{guarantee.bound_text} ({guarantee.chance_text}). An attack reached {reached}; guessing reaches "
-        f"{safe_text(float(guarantee.detail['guessing']), toward='nearest')}."
+        f"{bound_words(guarantee)} ({guarantee.chance_text}). An attack reached {reached}; guessing reaches "
+        f"{percent(float(guarantee.detail['guessing']))}."
     )
 
 
@@ -108,35 +181,63 @@ def _rebuilding(comparison: Comparison, candidates: int) -> str:
     guarantee, _, reached = _of(comparison)
     return (
         f"{_hardly(guarantee)}Somebody who holds these {candidates} inputs rebuilds the one released with a mean "
-        f"squared error of {guarantee.bound_text} of their variance ({guarantee.chance_text}): 0 means exactly, 1 no "
-        f"better than the average of all. The best possible guess, their mean weighted by the release, left {reached}."
+        f"squared error of {bound_words(guarantee)} of their variance ({guarantee.chance_text}): 0 % is exact, 100 % "
+        "no better than the average of all. The best possible guess, their mean weighted by the release, left "
+        f"{reached}."
     )
 
 
-def _refuted(comparison: Comparison, on_data: Attack) -> str:
-    certain = on_data in comparison.contradicting
-    return (
-        f"The prior is {'refuted' if certain else 'in doubt'}: an attack with the public inputs rebuilt the real ones "
-        f"with an error of {safe_text(on_data.value, toward='nearest')} of the prior's variance, and the bound for "
-        f"that prior is {comparison.guarantee.bound_text}. The real inputs {'are not' if certain else 'may not be'} "
-        f"draws from a Gaussian with the mean and covariance of the public ones"
-        f"{', and the bound does not apply to them.' if certain else '; there are too few of them to be sure.'}"
-    )
+def _rebuilding_unseen(hidden: Unseen) -> list[str]:
+    """What stays hidden under the prior; first of all, whether real inputs refute it."""
+    found, best, on_data = hidden.found, hidden.best, hidden.on_data
+    low, high = between(found.remaining, best)
+    prior = found.prior.partition(" (")[0]  # without what only tells it from others
+    if on_data is not None and not hidden.protects:
+        sure = "The bound protects no real input." if hidden.verdict == REFUTED else "They are too few to be sure."
+        first = (
+            f"The prior is {hidden.verdict}: of the real inputs an attack left "
+            f"{percent(on_data.value)} of the prior's variance, less than the {low} that nobody "
+            f"goes below for draws from that prior, {prior}. {sure} Real inputs have structure that the prior "
+            "lacks, and attackers use it."
+        )
+        second = (
+            f"For draws from the prior, and for nothing else, between {low} and {high} of the variance stays hidden. A "
+            "better prior may hold for the real inputs: train a generator on public ones."
+        )
+        return [first, second]
+    sentences = [
+        f"{_hardly(found.guarantee)}Between {low} and {high} of the variance stays hidden, whoever rebuilds it.",
+        (
+            f"That is for an adversary who knows this of an input: it is drawn from {prior}. 0 % means that it is "
+            f"rebuilt exactly, 100 % that nothing is. The first number is proven ({found.guarantee.chance_text}), "
+            f"the second is what the best attack leaves at most ({chance_text(best.failure_probability)})."
+        ),
+    ]
+    if found.remaining < _CLOSE * best.value and found.chains is not None:
+        sentences.append(
+            "Bound and attack are far apart: the chains have not reached all inputs that are as likely. More seconds "
+            "or steps tighten the bound."
+        )
+    if on_data is None:
+        sentences.append(
+            "Whether real inputs are like that was not checked: there are fewer than 30, or they are all the same. An "
+            "attacker who knows more about them may do better."
+        )
+    else:
+        sentences.append(
+            "Real inputs do not refute this: of them the best attack left "
+            f"{percent(on_data.value)}. That is no proof: an attacker who knows more about real "
+            "inputs than this prior says may do better."
+        )
+    return sentences
 
 
-def _rebuilding_unseen(comparison: Comparison, on_data: Attack | None) -> str:
-    guarantee, _, reached = _of(comparison)
-    tried = "No attack was tried on the real inputs: there are fewer than 30, or they are all the same."
-    if on_data is not None:
-        value = safe_text(on_data.value, toward="nearest")
-        tried = f"On the real inputs, the better of two attacks with the public ones left {value}."
-    return (
-        f"{_hardly(guarantee)}For inputs drawn from a Gaussian with the mean and covariance of the public ones, anyone "
-        f"who rebuilds them has a mean squared error of {guarantee.bound_text} of their variance "
-        f"({guarantee.chance_text}): 0 means exactly, 1 no better than the average; a linear decoder left {reached}. "
-        "This bound is about draws from that Gaussian, not about the real inputs: these have more structure, and an "
-        f"attacker who uses it may do better on them. {tried}"
-    )
+def between(bound: float, attack: Attack) -> tuple[str, str]:
+    """The share that stays hidden, from both sides: what is proven, rounded down, and what an attack leaves, up.
+
+    Nobody leaves more than everything: the prior's mean is a guess, too.
+    """
+    return percent_down(bound), percent_up(max(min(attack.high, 1.0), bound))
 
 
 def _hardly(guarantee: Guarantee) -> str:
@@ -148,23 +249,98 @@ def _of(comparison: Comparison) -> tuple[Guarantee, float, str]:
     if not comparison.attacks:
         raise ValueError("only methods that are attacked are read like this")
     first = comparison.attacks[0]
-    return comparison.guarantee, first.low, safe_text(first.value, toward="nearest")
+    return comparison.guarantee, first.low, percent(first.value)
 
 
-def figures_of(features: Any, bounds: dict[str, _Array], data: Data, task: Task) -> tuple[Figure, ...]:
-    """Return histograms of the bounds and, for images, pictures of what they mean."""
+def hidden_figures(comparisons: Mapping[str, Comparison], hidden: Unseen | None, data: Data) -> tuple[Figure, ...]:
+    """Return the bound and the attacks on one line; with a prior, also rivals of inputs and the curve over steps."""
+    if "bayes" not in comparisons:
+        return ()
+    bound = comparisons["bayes"].guarantee.value
+    if hidden is None:
+        attacks = {"the best guess of somebody who holds the inputs": comparisons["bayes"].attacks[0]}
+        return (sandwich(bound, attacks),)
+    attacks = {"the best attack on draws from the prior": hidden.best}
+    if hidden.on_data is not None:
+        attacks["the best attack on real inputs"] = hidden.on_data
+    whose = "" if hidden.protects else f" The shaded part is about draws from the prior, which is {hidden.verdict}."
+    made = [sandwich(bound, attacks, whose)]
+    if hidden.found.chains is not None:
+        made += [*_rivals(hidden.found.chains, data), _rising(hidden.found.chains, hidden.best)]
+    return tuple(made)
+
+
+def sandwich(bound: float, attacks: Mapping[str, Attack], caveat: str = "") -> Figure:
+    """Return what is proven and what attacks left on one line; the first attack is the one on what the bound is about.
+
+    Parameters
+    ----------
+    bound
+        The share that stays hidden.
+    attacks
+        By what they are called.
+    caveat
+        A sentence about whom the bound does not protect.
+    """
+    (name, first), *others = attacks.items()
+    low, high = between(bound, first)
+    left = f"{name[:1].upper()}{name[1:]} leaves {high} at most."
+    for other, attack in others:
+        if attack.value < first.value:
+            left += f" {other[:1].upper()}{other[1:]} did better: it left {percent(attack.value)}."
+    return Figure(
+        title="How much stays hidden",
+        caption="0 % is an exact copy of the input, 100 % is to have learned nothing. Nobody gets into the shaded "
+        f"part: {low} or more stays hidden. {left}{caveat}"
+        + f" {CROSSING}"
+        * (any(one.low < bound for one in attacks.values()) and not caveat),
+        alternative=f"On a line from 0 to 100 %, nobody gets below {low}; "
+        + "; ".join(f"{name} left {attack_words(attack)}" for name, attack in attacks.items()),
+        svg=figures.sandwich(bound, {name: (one.low, one.value, one.high) for name, one in attacks.items()}),
+    )
+
+
+def _rivals(chains: PosteriorBounds, data: Data) -> list[Figure]:
+    """Return inputs drawn from the prior above others that are as likely given the release, where they are images."""
+    shape = data.inputs.shape[1:]
+    if not is_image(shape):
+        return []
+    shown = chains.examples[:_RIVALS].reshape(-1, 1 + chains.ends, *shape)
+    names = ("released: drawn from the prior", "as likely", "as likely, too")
+    rows = {name: shown[:, place] for place, name in enumerate(names[: shown.shape[1]])}
+    return [
+        Figure(
+            title="Given the release, these inputs are all equally likely",
+            caption="Each column is one release. The top image was released; chains that know the release alone found "
+            "those below, which are as likely. What differs within a column is what nobody can know.",
+            alternative=f"{len(shown)} images in a row, and below each of them {len(rows) - 1} that are as likely.",
+            svg=figures.image_rows({name: as_pictures(images, data.box) for name, images in rows.items()}),
+        )
+    ]
+
+
+def _rising(chains: PosteriorBounds, best: Attack) -> Figure:
+    steps, shares = zip(*chains.curve, strict=True)
+    rises = len(shares) > 1 and shares[-1] > _RISEN * shares[-2]
+    return Figure(
+        title="Would more steps help?",
+        caption="The mean share that chains of so many steps show. Its last point, less a margin for chance, is the "
+        f"bound. {'It still rises: more steps would tighten the bound.' if rises else 'It hardly rises any more.'}",
+        alternative=f"The share goes from {percent(shares[0])} with {steps[0]} steps to {percent(shares[-1])} with "
+        f"{steps[-1]}; the bound is {percent_down(chains.remaining)}, the best attack left {percent(best.value)}.",
+        svg=figures.rising(steps, shares, proven=chains.remaining, achieved=best.value),
+    )
+
+
+def figures_of(bounds: dict[str, _Array], data: Data, task: Task) -> tuple[Figure, ...]:
+    """Return histograms of the bounds."""
     made, inputs = [], data.inputs
-    made += _histograms("Bounds over all modes and inputs", bounds, data.spread)
+    done = sorted({len(values) for values in bounds.values()})
+    of_them = " or ".join(map(str, done))
+    made += _histograms(f"Bounds over all modes of {of_them} inputs", bounds, data.spread)
     if task.basis == "dct" and min(inputs.shape[-2:]) > LOWEST:
         lowest = {method: values[..., :LOWEST, :LOWEST] for method, values in bounds.items()}
         made += _histograms(f"The same for the {LOWEST} × {LOWEST} lowest modes", lowest, data.spread)
-    unbiased = next((method for method in ("hcr", "multi-point") if method in bounds and bounds[method].any()), None)
-    if unbiased is not None and inputs.ndim == 4 and inputs.shape[1] in (1, 3):
-        moved = median_bounds.moved_by(bounds[unbiased][:SHOWN], inputs[:SHOWN], basis=task.basis, seed=task.seed)
-        rows = {f"moved by the bound on unbiased estimates ({unbiased})": moved}
-        if isinstance(task.noise, Gaussian):
-            rows["twin: the noise hides the difference"] = _twins(features, data, task)
-        made.append(_pictures_of(rows, data))
     return tuple(made)
 
 
@@ -190,25 +366,14 @@ def _histograms(title: str, bounds: dict[str, _Array], spread: float) -> list[Fi
     ]
 
 
-def _twins(features: Any, data: Data, task: Task) -> _Array:
-    chosen = torch.tensor(data.inputs[:SHOWN])
-    found = twins(features, chosen, task.noise, box=data.box, seed=task.seed, feature_error=task.feature_error)
-    return np.asarray(found.inputs)
+def is_image(shape: tuple[int, ...]) -> bool:
+    """Whether inputs of this shape can be drawn: grey, or with one or three channels in front."""
+    return len(shape) == 2 or (len(shape) == 3 and shape[0] in (1, 3))
 
 
-def _pictures_of(rows: dict[str, _Array], data: Data) -> Figure:
-    low, high = data.box
-
-    def pictures(images: _Array) -> list[_Array]:
-        scaled = np.clip((images - low) / (high - low), 0, 1)
-        return [image[0] if len(image) == 1 else image.transpose(1, 2, 0) for image in scaled]
-
-    named = {"original": data.inputs[:SHOWN], **rows}
-    return Figure(
-        title="What this means for an image",
-        caption="Moved by the bound: every mode is moved up or down at random by the least standard deviation of an "
-        "unbiased estimate. Twin: the most different valid image that a search found whose features lie within one "
-        "standard deviation of the noise. All are clipped to the inputs' range.",
-        alternative=f"Rows of images: {', '.join(named)}.",
-        svg=figures.image_rows({name: pictures(images) for name, images in named.items()}),
-    )
+def as_pictures(images: _Array, box: tuple[float, float]) -> list[_Array]:
+    """Return images of inputs, scaled from their range to [0, 1]."""
+    scaled = np.clip((images - box[0]) / (box[1] - box[0]), 0, 1)
+    if scaled.ndim == 3:
+        return list(scaled)
+    return [image[0] if len(image) == 1 else image.transpose(1, 2, 0) for image in scaled]
