@@ -216,7 +216,7 @@ def test_labels_alone_are_protected_without_public_points():
     assert first.text.startswith("features of all records are treated as public")
     assert first.checked_by == "caller"
     assert model.guarantee_.quantity == "privacy loss ε of one label at δ = 1e-05"
-    assert model.guarantee_.detail["n_teachers"] == math.isqrt(400 - len(model.labels_))  # features tell how many
+    assert model.guarantee_.detail["teachers"] == math.isqrt(400 - len(model.labels_))  # features tell how many
     assert not {"epsilon_count", "replaced"} & set(model.guarantee_.detail)
     persons = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, ids=[row // 2 for row in range(400)])
     assert persons.guarantee_.detail["neighbours"] == "all labels of one person changed"
@@ -231,27 +231,27 @@ def test_labels_alone_are_protected_without_public_points():
     stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20).fit(points, y, ELSEWHERE[:50])
     compared, classes, *others = stated.guarantee_.assumptions
     assert compared.text == "it is enough to compare data that differ by one record added or removed"
-    assert classes.text.startswith("the classes that were named (by classes=…, --classes or a proposer) are public")
+    assert classes.text.startswith("the classes that were named, directly or by a model that proposes labels, are ")
     assert tuple(others) == GNMax(epsilon=1.0, delta=1e-5, queries=1).guarantee.assumptions
 
 
-def votes_after(y, *, label_private):
+def votes_after(y, *, labels_only):
     points, _ = blobs(200)
     model = PrivateClassifier(NEAREST, epsilon=100.0, n_teachers=12, mechanism="gnmax", classes=[0, 1], key=KEY)
-    model.fit(points, y, None if label_private else ELSEWHERE)
+    model.fit(points, y, None if labels_only else ELSEWHERE)
     return model.teachers_.votes(points)
 
 
-@pytest.mark.parametrize("label_private", [True, False])
-def test_changing_a_label_changes_one_teacher(label_private):
+@pytest.mark.parametrize("labels_only", [True, False])
+def test_changing_a_label_changes_one_teacher(labels_only):
     """A hash that read labels would move the record to another teacher."""
     _, y = blobs(200)
-    before = votes_after(y, label_private=label_private)
+    before = votes_after(y, labels_only=labels_only)
     changed = 0
     for row in range(6):
         other = y.copy()
         other[row] = 1 - other[row]
-        differing = (before != votes_after(other, label_private=label_private)).any(axis=0).sum()
+        differing = (before != votes_after(other, labels_only=labels_only)).any(axis=0).sum()
         assert differing <= 1
         changed += differing
     assert changed
@@ -277,7 +277,7 @@ def test_the_number_of_records_is_private_and_counted_with_noise():
     """The root of 400 ± 100 is 20 in a sixth of all fits: 8 alike have a probability below 1e-5."""
     points, y = blobs(400)
     model = PrivateClassifier(NEAREST, epsilon=1.0, mechanism="gnmax", queries=5, classes=[0, 1])
-    found = {model.fit(points, y, ELSEWHERE[:20]).guarantee_.detail["n_teachers"] for _ in range(8)}
+    found = {model.fit(points, y, ELSEWHERE[:20]).guarantee_.detail["teachers"] for _ in range(8)}
     assert len(found) > 1
     detail = model.guarantee_.detail
     assert model.guarantee_.value == 1
@@ -300,7 +300,7 @@ def test_people_are_counted_where_a_person_is_protected():
     points, y = blobs(400)
     model = PrivateClassifier(NEAREST, epsilon=1e4, mechanism="gnmax", queries=5, classes=[0, 1])
     model.fit(points, y, ELSEWHERE[:20], ids=[row % 25 for row in range(400)])
-    assert model.guarantee_.detail["n_teachers"] == 5
+    assert model.guarantee_.detail["teachers"] == 5
     assert model.guarantee_.detail["neighbours"] == "all records of one person added or removed"
 
 
@@ -312,7 +312,7 @@ def test_the_count_is_paid_for_once_and_drawn_once(tmp_path):
         clone(model).set_params(ledger=ledger).fit(points, y, ELSEWHERE[:40], folder=tmp_path / "private").guarantee_
         for _ in range(2)
     )
-    assert first.detail["n_teachers"] == again.detail["n_teachers"]
+    assert first.detail["teachers"] == again.detail["teachers"]
     count, answers = ledger.entries()
     assert (str(count.epsilon), str(count.delta)) == ("0.02", "0")
     assert (str(answers.epsilon), str(answers.delta)) == ("1.98", "0.00001")
@@ -347,7 +347,7 @@ def test_a_count_serves_no_other_promise_than_the_one_it_was_drawn_for(tmp_path)
     order = np.random.default_rng(0).permutation(400)
     same = [people[row] for row in order]
     model.set_params(epsilon=1000.0).fit(points[order], y[order], ELSEWHERE[:40], ids=same, folder=folder)
-    assert model.guarantee_.detail["n_teachers"] == 6
+    assert model.guarantee_.detail["teachers"] == 6
 
 
 def test_a_ledger_of_records_takes_no_labels(tmp_path):

@@ -69,10 +69,10 @@ def test_an_interrupted_fit_goes_on_after_the_answers_that_were_noted(ledger, tm
 
 def test_a_finished_fit_is_read_back_and_not_drawn_again(ledger, tmp_path):
     first = model(ledger, epsilon=0.01).fit(X, Y, PUBLIC, folder=tmp_path / "private")  # noise decides
-    records = ledger.to_dict()["records"]
+    records = ledger.to_dict()["links"]
     again = model(ledger, epsilon=0.01).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     np.testing.assert_array_equal(first.labels_, again.labels_)
-    assert ledger.to_dict()["records"] == records
+    assert ledger.to_dict()["links"] == records
     assert first.guarantee_ == again.guarantee_
 
 

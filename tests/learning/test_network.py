@@ -179,5 +179,5 @@ def test_what_cannot_be_used_is_one_line(message):
 
 def test_without_torch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"pip install '\.\[torch\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'tacit-privacy\[torch\]'"):
         small().fit(X, Y)

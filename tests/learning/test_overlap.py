@@ -119,7 +119,7 @@ def test_private_records_are_refused_as_public_ones_unless_that_is_allowed(model
     model.fit(X, Y, shuffled, allow_overlap=True)
     compared, first, *_ = model.guarantee_.assumptions
     assert compared.text.endswith("one record added or removed")
-    assert first.text.startswith("private records that are also among public records")
+    assert first.text.startswith("private records that are also among public or test records")
     assert first.checked_by == "caller"
 
 
@@ -157,12 +157,12 @@ GNMAX = ("--mechanism", "gnmax", "--queries", "20")
             for name in ("shuffled.csv", "unlabelled.csv", "exchanged.csv", "other.parquet", "other.npz")
         ),
         *(("--test", name) for name in ("shuffled.csv", "other.parquet", "other.npz")),
-        *(("--proposer", name) for name in ("shuffled.csv", "other.npz")),
+        *(("--labelled-public", name) for name in ("shuffled.csv", "other.npz")),
     ],
 )
 def test_the_command_recognises_private_records(folder, option, file, here):
     given = {"--public": "public.csv", option: file}
-    mechanism = ("--mechanism", "auto") if option == "--proposer" else GNMAX
+    mechanism = ("--mechanism", "auto") if option == "--labelled-public" else GNMAX
     done = here(folder, *RUN, *mechanism, *(word for pair in given.items() for word in pair), "--out", "mistaken")
     assert done.returncode != 0
     assert f"{option} must hold other records than PRIVATE, got '400 rows, of 400" in done.stderr
@@ -178,12 +178,17 @@ def test_what_is_allowed_is_said_and_no_accuracy_on_private_records_is_published
     done = here(folder, *RUN, *GNMAX, *files, "--allow-overlap", "--out", "allowed")
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "Private records that are also in --public, --test or --proposer are not protected" in said
+    assert "Private records that are also in --public, --test or --labelled-public are not protected" in said
     results = json.loads((folder / "allowed" / "publish" / "results.json").read_text())
     assert results["detail"]["allow_overlap"] is True
     assert results["detail"]["test"] is None
-    assert any("--allow-overlap" in item["text"] for item in results["comparisons"][0]["guarantee"]["assumptions"])
-    assert "test records" not in said
+    assert any(
+        "such records were allowed" in item["text"] for item in results["comparisons"][0]["guarantee"]["assumptions"]
+    )
+    assert "of the test records" not in said
+    (card,) = [card for card in results["verdicts"] if card["about"].startswith("What it gives away")]
+    assert card["level"] != "fine"
+    assert "are not protected" in card["reason"]
     assert "accuracy, student" in (folder / "allowed" / "private" / "owner.html").read_text()
 
 

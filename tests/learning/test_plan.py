@@ -5,9 +5,10 @@ import re
 
 import pytest
 from commands import assert_one_line_error, run
-from pages import Page
+from pages import Page, unfolded_words
 
 from tacit import InputError
+from tacit.core.wording import text_above
 from tacit.learning.study.plan import report
 
 SMALL = ("plan", "--records", "60000", "--queries", "1000", "--epsilon", "2", "--delta", "1e-5")
@@ -33,10 +34,12 @@ def test_the_table_fits_a_terminal(written):
 
 
 def test_it_begins_with_the_best_promise_and_its_condition(written):
-    said = " ".join(written[0].split("=\n\n")[1].split())
+    cards, said = (" ".join(part.split()) for part in written[0].split("\n\n")[1:3])
+    assert cards.startswith("FINE What the budget buys: at least 82 % right answers.")
     assert said.startswith(
-        "If teachers are as described next, at least 824 of 1000 queries are answered rightly, except with probability "
-        "0.05, by 1963 of them with 30 records each: the best promise, that of GNMax. Teachers are taken to err on 5 %"
+        "The best promise is that of gnmax: 1963 teachers with 30 records each answer at least 824 of 1000 queries "
+        "rightly, except with probability 0.05, if they are as assumed (tacit proof hard_queries "
+        "tolerated_votes gnmax_distance stable_teachers). Teachers are assumed to err on 5 %"
     )
 
 
@@ -47,13 +50,14 @@ def test_the_json_holds_the_plan(written):
     (comparison,) = data["comparisons"]
     assert comparison["guarantee"]["value"] == 2.0
     assert max(comparison["guarantee"]["detail"]["delta_spent"].values()) <= 1e-5
-    assert "gate, whose tables are proven when they are run" in comparison["guarantee"]["quantity"]
+    assert "except gate (proven when it is run)" in comparison["guarantee"]["quantity"]
 
 
 def test_the_page_has_the_table_and_both_pictures(written):
     _, _, source = written
     page = Page(source)
     assert page.tags.count("table") == 1
+    assert unfolded_words(source) <= 900
     assert page.tags.count("img") == 2
     assert "Teachers that a promise needs" in page.text
     assert "Expected right answers" in page.text
@@ -75,13 +79,14 @@ def test_a_learning_curve_on_the_command_line(tmp_path, here):
 
 @pytest.mark.parametrize(
     "inputs",
-    [{"vc_dimension": 3}, {"vc_dimension": 3, "best_error": 0.1, "teachers": 20}, {}, {"proposer_error": 0.1}],
+    [{"vc_dimension": 3}, {"vc_dimension": 3, "best_error": 0.1, "teachers": 20}, {}, {"public_model_error": 0.1}],
 )
 def test_every_kind_of_learner_makes_a_page(inputs):
     made = report(10**8, 500, epsilon=1.0, delta=1e-6, **inputs)
     Page(made.to_html())
     assert max(len(line) for line in made.to_text().splitlines()) <= 80
-    assert len(made.figures) == 1
+    assert len(made.opening) == 1
+    assert made.verdicts[0].level in ("fine", "weak", "broken")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,7 @@ def test_every_kind_of_learner_makes_a_page(inputs):
         ("--classes", "1"),
         ("--teachers", "0"),
         ("--failure-probability", "1"),
-        ("--proposer-error", "1"),
+        ("--public-model-error", "1"),
     ],
 )
 def test_bad_plans_are_one_line(arguments, tmp_path, here):
@@ -124,3 +129,9 @@ def test_the_old_name_of_the_failure_probability_still_works(tmp_path, here):
     assert old.stderr == "tacit: --beta will be removed; use --failure-probability\n"
     assert new.stderr == ""
     assert "--beta" not in here(tmp_path, "plan", "--help").stdout
+
+
+@pytest.mark.parametrize(("delta", "level"), [(1e-5, "fine"), (0.01, "weak"), (0.9, "broken")])
+def test_a_large_delta_is_no_promise(delta, level):
+    card = report(10_000, 100, error=["0.05"], epsilon=0.1, delta=delta).verdicts[1]
+    assert (card.level, card.proven) == (level, f"ε at most 0.1, δ {text_above(delta)}")

@@ -14,6 +14,7 @@ from tacit.learning.choice import choice, margins
 from tacit.learning.mechanisms import gate_design
 from tacit.learning.mechanisms.registry import KINDS
 from tacit.learning.planning import MECHANISMS, Plan, plan
+from tacit.learning.study.plan import report
 from tacit.theory import accounting, learnability
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-5}
@@ -38,7 +39,7 @@ def mechanism(row, made):
 @pytest.fixture(scope="module")
 def rich():
     """A plan in which every mechanism promises something."""
-    return plan(3_000_000, 200, epsilon=4.0, delta=1e-5, error=0.01, classes=3, proposer_error=0.05)
+    return plan(3_000_000, 200, epsilon=4.0, delta=1e-5, error=0.01, classes=3, public_model_error=0.05)
 
 
 def test_a_rich_budget_is_feasible_for_all(rich):
@@ -97,7 +98,7 @@ def test_promises_are_kept_on_the_worst_votes_allowed(rich, name):
 
 @pytest.mark.parametrize("epsilon", [0.25, 1.9, 8.0])
 def test_without_a_stored_table_a_row_is_an_estimate_and_says_so(epsilon):
-    made = plan(10**7, 100, epsilon=epsilon, delta=1e-5, error=0.002, classes=2, proposer_error=0.01)
+    made = plan(10**7, 100, epsilon=epsilon, delta=1e-5, error=0.002, classes=2, public_model_error=0.01)
     for name in ("gate", "confirm"):
         row = made.row(name)
         assert row.estimated
@@ -122,7 +123,7 @@ def test_budgets_that_no_table_is_searched_for_have_no_row_for_the_gate():
     names = [row.mechanism for row in plan(10**6, 100, epsilon=60.0, delta=1e-5, error=0.1).rows]
     assert names == [name for name in MECHANISMS if name not in ("gate", "confirm")]
     made = plan(10**6, 100, **BUDGET, error=0.1)
-    with pytest.raises(InputError, match="confirm needs proposer_error"):
+    with pytest.raises(InputError, match="confirm needs public_model_error"):
         made.row("confirm")
     assert made.teachers_needed("gate", epsilon=60.0) is None
     wild = plan(10**6, 10**6, epsilon=1.0, delta=1e-5, failure_probability=1e-11, error=0.0).row("gate")
@@ -280,7 +281,6 @@ def test_a_plan_of_a_class_bounds_the_student():
 def test_plans_and_fits_know_the_same_mechanisms(rich):
     assert sorted(MECHANISMS) == sorted(KINDS)
     assert all(kind.name == name for name, kind in KINDS.items())
-    assert len({kind.title for kind in KINDS.values()}) == len(KINDS)
     for what, options in {"row": {}, "teachers_needed": {"epsilon": 4.0}, "expected_right": {"teachers": 100}}.items():
         ask = getattr(rich, what)
         with pytest.warns(DeprecationWarning, match="say 'stable'") as caught:
@@ -303,13 +303,13 @@ def test_plans_travel_as_json(rich):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"error": 0.1, "vc_dimension": 3}, "must be left out where error is given"),
+        ({"error": 0.1, "vc_dimension": 3}, "must be left out where `error` is given"),
         ({"vc_dimension": 3, "classes": 3}, "must go with two classes"),
-        ({"best_error": 0.1}, "must go with vc_dimension"),
-        ({"teachers": 2000}, "must not exceed records = 1000"),
-        ({"classes": 2000}, "must not exceed records"),
+        ({"best_error": 0.1}, "must go with `vc_dimension`"),
+        ({"teachers": 2000}, "must not exceed `records` = 1000"),
+        ({"classes": 2000}, "must not exceed `records`"),
         ({"error": {}}, "must not be empty"),
-        ({"proposer_error": 1.0}, "proposer_error must be a finite number"),
+        ({"public_model_error": 1.0}, "public_model_error must be a finite number"),
     ],
 )
 def test_contradictory_inputs_are_refused(changes, message):
@@ -325,3 +325,23 @@ def test_the_old_name_of_the_failure_probability_warns():
         assert old.beta == 0.01
     assert "beta" not in old.to_dict()
     assert old.to_dict()["failure_probability"] == 0.01
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"error": 0.4}, ["Use a learner that errs less"]),
+        ({"epsilon": 0.5}, ["Ask fewer queries", "A larger ε", "Bring more records"]),
+        ({"epsilon": 0.5, "teachers": 200}, ["A larger ε"]),
+    ],
+)
+def test_what_to_change_is_what_the_verdicts_say(changed, words):
+    inputs = {"epsilon": 1.0, "delta": 1e-5, "error": 0.05, **changed}
+    made = plan(6000, 300, **inputs)
+    assert not made.feasible
+    found = report(6000, 300, **inputs | {"error": [str(inputs["error"])]})
+    assert [change.what.partition(":")[0] for change in found.changes] == words
+    for name, value in made.helping("gnmax").items():
+        assert f"(e.g. {value:g})" in made.row("gnmax").verdict
+        assert plan(**{"records": 6000, "queries": 300, **inputs, name: value}).row("gnmax").feasible
+    assert bool(made.helping("gnmax")) == ("a better learner" not in made.row("gnmax").verdict)

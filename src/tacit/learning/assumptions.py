@@ -7,16 +7,17 @@ LABELS_ALONE = Assumption(
     checked_by="caller",
 )
 CLASSES_PUBLIC = Assumption(
-    text="the classes that were named (by classes=…, --classes or a proposer) are public knowledge, whatever the "
-    "private labels are",
+    text="the classes that were named, directly or by a model that proposes labels, are public knowledge, whatever "
+    "the private labels are",
     checked_by="caller",
 )
 EACH_ALONE = Assumption(
-    text="features= turns each record into numbers on its own, by a rule that public records alone decide",
+    text="the transformer of features turns each record into numbers on its own, by a rule that public records alone "
+    "decide",
     checked_by="caller",
 )
 PROPOSER_PUBLIC = Assumption(
-    text="the model that may propose the first labels (proposer=… or --proposer) was made without the private records",
+    text="the model that may propose the first labels was made without the private records",
     checked_by="caller",
 )
 
@@ -26,18 +27,16 @@ def comparing(compared: str) -> Assumption:
     return Assumption(text=f"it is enough to compare data that differ by {compared}", checked_by="caller")
 
 
-def neighbours(
-    *, label_private: bool, ids: bool, label_column: str | None = None, ids_column: str | None = None
-) -> str:
+def neighbours(*, labels_only: bool, ids: bool, label_column: str | None = None, ids_column: str | None = None) -> str:
     """In what the two data sets differ that the guarantee compares; the report and the ledger's entry say the same.
 
     Columns are named if they are known. The cost of one label column says nothing about another, which the same run may
     publish, and the people of one id column are not those of another.
     """
-    if label_private:
+    if labels_only:
         found = "all labels of one person changed" if ids else "one label changed"
     else:
         found = "all records of one person added or removed" if ids else "one record added or removed"
-    named = [f"label column {label_column!r}"] * (label_private and label_column is not None)
+    named = [f"label column {label_column!r}"] * (labels_only and label_column is not None)
     named += [f"people by column {ids_column!r}"] * (ids and ids_column is not None)
     return f"{found} ({', '.join(named)})" if named else found

@@ -275,6 +275,7 @@ def _outcomes(mechanism: Mechanism, game: Game, rows: Sequence[Row], runs: int, 
     numbers = [index[kind] for kind in kinds]
     moves = [tuple(after - before for before, after in zip(*kind, strict=True)) for kind in kinds]
     arrays = [np.array(row, dtype=np.int64) for row in rows]
+    width = mechanism.spread * math.sqrt(2 * len(arrays)) / 4
     found: Counter[Hashable] = Counter()
     for _ in range(runs):
         session = mechanism.session(noise)
@@ -287,8 +288,7 @@ def _outcomes(mechanism: Mechanism, game: Game, rows: Sequence[Row], runs: int, 
                 answer = -1
             transcript[numbers[place], answer] += 1
             place = 0 if answer is None else place + 1
-        cell = round(4 * along / (mechanism.spread * math.sqrt(2 * len(arrays))))
-        found[frozenset(transcript.items()), cell] += 1
+        found[frozenset(transcript.items()), round(along / width)] += 1
     return found
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..core import validate
+from ..core.wording import counted
 from .mechanisms import Mechanism
 from .mechanisms.candidates import Wanted
 from .mechanisms.expectations import Votes, wrong_shares
@@ -115,9 +116,9 @@ def choice(
         queries=best.queries,
         expected_answers=best.expected[0],
         expected_right=best.expected[1],
-        reason=f"{chosen}, queries = {best.queries}{', ' * bool(shown)}{shown}, for {teachers} teachers and {points} "
-        f"public records. Scores: {worths} (expected answers that name the class with the most votes, minus four for "
-        "each that names another). No private vote was used for this",
+        reason=f"{chosen}, queries = {best.queries}{', ' * bool(shown)}{shown}, for {counted(teachers, 'teacher')} and "
+        f"{counted(points, 'record')} to ask about. Scores: {worths} (expected answers that name the class with the "
+        "most votes, minus four for each that names another). No private vote was used for this",
     )
 
 

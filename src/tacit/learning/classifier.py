@@ -27,7 +27,7 @@ from ..core.guarantee import Guarantee
 from ..core.rounding import down
 from ..ledger import Ledger
 from ..runtime import private_files, run_folder
-from . import interrupted
+from . import interrupted, repeated_fits
 from .asking import answers, labels_and_counts
 from .assumptions import neighbours
 from .choice import Choice, callers_choice, choice, margins
@@ -48,6 +48,7 @@ from .release import Release
 from .shares import ANSWERS, CLASSES, COUNT, Shares
 from .students import fitting
 from .teachers import Teachers
+from .transformed import check_width, warn_of_transformer
 
 _HELD_OUT = 5
 """One record in this many is set aside for the error estimate."""
@@ -73,7 +74,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     estimator
         The classifier that teachers are clones of; logistic regression unless given.
     epsilon
-        The whole cost of one `fit`. Fitting again costs again, with or without a ledger.
+        The whole cost of one `fit`. Fitting again costs again, also in a search or in cross-validation: from the second
+        fit on the same records on, a `PrivacyWarning` says what all of them cost together.
     delta
         About 1/n².
     n_teachers
@@ -100,7 +102,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         sets T.
     ledger
         A `tacit.ledger.Ledger`. The cost is spent there before the first answer is computed, and answers are noted
-        there before they are released.
+        there before they are released. A fit that exceeds its budget is refused, in whatever process it runs.
     classes
         All labels that may occur, from public knowledge. None takes the proposer's, if there is one; else the labels
         that enough records hold are found with noise, for a twentieth of ε and a tenth of δ, and records with other
@@ -234,13 +236,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             The message may depend on private records: do not publish it.
         """
         self._forget()
-        label_private = X_public is None
+        labels_only = X_public is None
         # What a proposer names is as public as the proposer.
         classes = getattr(proposer, "classes_", None) if self.classes is None else self.classes
         shares = Shares(
             epsilon=self.epsilon,
             delta=self.delta,
-            counting=self.n_teachers == "auto" and not label_private,
+            counting=self.n_teachers == "auto" and not labels_only,
             finding=classes is None,
             mechanism=None if isinstance(self.mechanism, str) else self.mechanism,
         )
@@ -251,19 +253,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             self.classes_, _ = named(y, classes)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
         compared = neighbours(
-            label_private=label_private, ids=ids is not None, label_column=label_column, ids_column=ids_column
+            labels_only=labels_only, ids=ids is not None, label_column=label_column, ids_column=ids_column
         )
         with private_files.enclosed(place):
             run = interrupted.run(None if place is None else private_files.closed(place), self.key)
             key, ledger = run.key, interrupted.anchored(self.ledger, place)
             private = np.ones(len(X), dtype=bool)
-            if label_private:
+            if labels_only:
                 arranged = order(X, key)  # before anything else sees them: the order they came in may tell labels
                 X, y, whose = X[arranged], y[arranged], [whose[row] for row in arranged]  # noqa: N806
                 private = parts(whose, key, b"tacit public", 2) == 0
                 self.public_ = arranged[~private]
                 public = X[~private]
             else:
+                check_width(X, X_public)
                 public = self._checked(X_public, reset=False)
                 if not allow_overlap:
                     require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
@@ -286,7 +289,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             release = Release(
                 shares=shares,
                 compared=compared,
-                label_private=label_private,
+                labels_only=labels_only,
                 overlapping=allow_overlap,
                 proposed=proposer is not None,
                 named=classes is not None,
@@ -294,11 +297,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             )
             shown = typed(present) if classes is None else self.classes_
             teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
+            warn_of_transformer(X, None if labels_only else public)
             rehearse(self._stand_in(release, shown, teachers, public, student, proposer, advance))
+            epsilon, delta = shares.whole
+            once = run.release if ledger is not None and place is not None else None
+            repeated_fits.count(X, epsilon=epsilon, delta=delta, release=once, limited=ledger is not None)
             people = None if ids is None else whose
             draws = Draws(records=X, people=people, run=run, folder=place, ledger=ledger)
             if classes is None:
-                self.classes_ = draws.classes(y, shares.search(label_private=label_private), costs[CLASSES])
+                self.classes_ = draws.classes(y, shares.search(labels_only=labels_only), costs[CLASSES])
             numbers = numbered(y, self.classes_)
             taught &= numbers != UNNAMED
             if shares.counting:

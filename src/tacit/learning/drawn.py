@@ -41,7 +41,8 @@ class Draws:
     def classes(self, y: NDArray[Any], search: Search, cost: Cost) -> NDArray[Any]:
         """The classes that enough records hold, where nobody named them."""
         found = self._once("classes", lambda: search.labels(y, self.people), cost, task=CLASSES)
-        return search.classes(list(found) if isinstance(found, tuple) else found)
+        left = None if self.ledger is None else self.ledger.remaining
+        return search.classes(list(found) if isinstance(found, tuple) else found, left=left)
 
     def _once(self, name: str, draw: Callable[[], Any], cost: Cost, *, task: str) -> Any:
         mark = {  # with another ε, or for other people, the draw would break the promise of a later run

@@ -13,7 +13,7 @@ from ..theory.accounting import laplace_scale
 from .mechanisms import Noise, SystemNoise
 from .votes import checked_counts
 
-_UNITS = 100
+UNITS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +89,9 @@ def private_error(wrong: ArrayLike, tested: ArrayLike, *, epsilon: float, noise:
             requirement=f"must be as many as tested, {tests.shape}, and none larger than its own",
             remedy="pass both for each teacher",
         )
-    percents = np.where(tests > 0, _UNITS * mistakes // np.maximum(1, tests), _UNITS // 2)
-    scale = laplace_scale(epsilon, sensitivity=_UNITS)
+    percents = np.where(tests > 0, UNITS * mistakes // np.maximum(1, tests), UNITS // 2)
+    scale = laplace_scale(epsilon, sensitivity=UNITS)
     source = SystemNoise() if noise is None else noise
     total = int(percents.sum()) + source.laplace(scale)
-    value = min(1.0, max(0.0, total / (_UNITS * len(tests))))
+    value = min(1.0, max(0.0, total / (UNITS * len(tests))))
     return ErrorEstimate(value=value, epsilon=epsilon, scale=scale, teachers=len(tests))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..core import validate
 from ..core.errors import InputError
+from ..ledger import Amount
 from ..theory.accounting import label_threshold, laplace_scale
 from .mechanisms import Noise, SystemNoise
 
@@ -178,14 +179,19 @@ class Search:
             if count and count + source.laplace(scale) >= threshold
         ]
 
-    def classes(self, found: object) -> NDArray[Any]:
-        """The labels found as classes, of a type that depends on them alone; raises if there are fewer than two."""
+    def classes(self, found: object, *, left: Amount | None = None) -> NDArray[Any]:
+        """The labels found as classes, of a type that depends on them alone; raises if there are fewer than two.
+
+        The error says what is `left` of a ledger for the run that names them.
+        """
         if not isinstance(found, list) or len(found) < 2:
             raise InputError(
                 "the number of classes found among private labels",
                 len(found) if isinstance(found, list) else found,
                 requirement=f"must be two or more, each of about {self.threshold} records or people at this budget",
-                remedy="name them by classes=… or --classes, which costs nothing, if they are public knowledge",
+                remedy="name them in `classes`, which costs nothing, if they are public knowledge; what this search "
+                "cost stays spent"
+                + ("" if left is None else f", so use at most `epsilon={left.epsilon:f}` and `delta={left.delta:f}`"),
             )
         return typed(found)
 

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import validate
 from ..core.guarantee import Adversary, Assumption, Guarantee
-from ..core.rounding import up
 from ..core.wording import text_above
 from ..runtime import entropy, private_files
 from ..theory import accounting
@@ -113,7 +112,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         with private_files.enclosed():
             whole = _whole(self._rows(X))
         if finding:
-            search = shares.search(label_private=False)
+            search = shares.search(labels_only=False)
             self.classes_ = search.classes(search.labels(y))
             numbers = numbered(y, self.classes_)
             whole, numbers = whole[numbers != UNNAMED], numbers[numbers != UNNAMED]
@@ -127,8 +126,9 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         penalty = ridge * np.trace(covariance) / len(covariance)
         system = covariance + penalty * np.eye(len(covariance))
         self.weights_ = np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
+        spent = accounting.lattice_delta(epsilon, sigma=sigma, sensitivity=_LENGTH)
         detail = {
-            "delta": up(accounting.lattice_delta(epsilon, sigma=sigma, sensitivity=_LENGTH) + shares.classes[1]),
+            "delta": accounting.basic_composition([spent, shares.classes[1]]),
             "sigma": sigma,
             "sensitivity": _LENGTH,
             "released": sums.size,
@@ -142,11 +142,12 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             adversary=Adversary.ANY,
             theorem=(
                 "sums with discrete Gaussian noise",
+                *["theory.accounting.basic_composition"] * finding,
                 "theory.accounting.lattice_delta",
                 *FOUND_BY * finding,
             ),
             assumptions=(
-                comparing(neighbours(label_private=False, ids=False)),
+                comparing(neighbours(labels_only=False, ids=False)),
                 *[ALLOWED] * allow_overlap,
                 *_ASSUMED,
                 *[CLASSES_PUBLIC] * (not finding),

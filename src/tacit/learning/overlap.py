@@ -33,12 +33,12 @@ _CELLS = 10
 some rows by chance."""
 _Numbers = NDArray[np.uint64]
 
-REMEDY = "set some aside; allow_overlap=True takes them, and private records among them lose protection"
+REMEDY = "set some aside; `allow_overlap=True` takes them, and private records among them lose protection"
 """The remedy in functions that take public records."""
 
 ALLOWED = Assumption(
-    text="private records that are also among public records, in a test or with a proposer are not protected: such "
-    "records were allowed, and nothing was done to find them (allow_overlap=True or --allow-overlap)",
+    text="private records that are also among public or test records, or those of a model that proposes labels, are "
+    "not protected: such records were allowed, and nothing was done to find them",
     checked_by="caller",
 )
 
@@ -80,6 +80,12 @@ def require_other_rows(name: str, rows: Any, private: Any, *, called: str, remed
                 sums - _mixed(table[place], place) for sums, table in zip(whole, (columns, ours), strict=True)
             )
             compared(theirs, mine, [other for other in places if other != place], tests=len(places))
+
+
+def row_numbers(rows: NDArray[np.float64]) -> _Numbers:
+    """A number for each row: equal ones for rows with equal entries."""
+    columns = _columns(rows)
+    return _sum(columns, range(len(columns)))
 
 
 def _sum(columns: Sequence[_Numbers], places: Iterable[int]) -> _Numbers:

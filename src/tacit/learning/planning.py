@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import validate
 from ..core.deprecation import renamed
-from ..core.display import card
+from ..core.display import Carded, Rows
 from ..core.encoding import SCHEMA, encoded
 from ..core.errors import InputError
 from ..theory import learnability
 from .mechanisms.kind import Kind
 from .mechanisms.registry import KINDS
 from .mechanisms.setting import Setting
-from .verdicts import verdict
+from .verdicts import helping, verdict
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -68,6 +68,8 @@ class Row:
         Proven in the same way: the error of a student, if a VC dimension was given.
     expected_answers, expected_misclassified
         What the model of votes expects; None if no error was given.
+    theorem
+        The functions of `tacit.theory` that prove `answers_lower`, `teachers_needed` and `student_error_upper`.
     """
 
     mechanism: str
@@ -88,23 +90,19 @@ class Row:
     student_error_upper: float | None
     expected_answers: float | None
     expected_misclassified: float | None
-
-    @property
-    def title(self) -> str:
-        """The mechanism in words."""
-        return KINDS[self.mechanism].title
+    theorem: tuple[str, ...]
 
 
-@renamed(beta="failure_probability")
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+@renamed(beta="failure_probability", proposer_error="public_model_error")
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Plan(Carded):
     """The result of `plan`: its inputs, and a row for each mechanism.
 
     Attributes
     ----------
     records, queries, epsilon, delta, failure_probability
         The inputs of `plan`.
-    error, vc_dimension, best_error, classes, teachers, proposer_error
+    error, vc_dimension, best_error, classes, teachers, public_model_error
         The inputs of `plan`.
     rows
         A row for each mechanism.
@@ -120,7 +118,7 @@ class Plan:
     best_error: float
     classes: int
     teachers: int | None
-    proposer_error: float | None
+    public_model_error: float | None
     rows: tuple[Row, ...]
 
     @property
@@ -137,7 +135,7 @@ class Plan:
     def row(self, mechanism: str) -> Row:
         """The row of a mechanism, by its name."""
         names = [row.mechanism for row in self.rows]
-        return self.rows[names.index(_named(mechanism, names, remedy="confirm needs proposer_error").name)]
+        return self.rows[names.index(_named(mechanism, names, remedy="confirm needs public_model_error").name)]
 
     def to_dict(self) -> dict[str, Any]:
         """The plan in plain JSON types: the inputs, and the rows as a list of objects."""
@@ -163,6 +161,20 @@ class Plan:
         kind = _named(mechanism)
         _epsilon(epsilon)
         return kind.needed_teachers(replace(_setting(self), epsilon=epsilon, rough=True))
+
+    def helping(self, mechanism: str) -> dict[str, float]:
+        """What would make a mechanism that is not feasible promise something, as the verdict of its row says.
+
+        Parameters
+        ----------
+        mechanism
+            The name of the mechanism.
+
+        Returns
+        -------
+        The new value by the name of the one input to change; empty if only a better learner helps.
+        """
+        return helping(_named(mechanism), self.row(mechanism).teachers_needed, _setting(self))
 
     def expected_right(self, mechanism: str, *, teachers: int) -> float | None:
         """The share of right answers that the model of votes expects with another number of teachers.
@@ -190,7 +202,7 @@ class Plan:
 
         epsilons = sorted({*_EPSILONS, self.epsilon})
         needed = {
-            row.title: [self.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
+            row.mechanism: [self.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
             for row in self.rows
         }
         caption = (
@@ -216,12 +228,12 @@ class Plan:
             ),
         )
 
-    def _repr_html_(self) -> str:
+    def _card(self) -> tuple[str, Rows]:
         budget = f"{self.records} records, {self.queries} queries, ε = {self.epsilon:.10g}, δ = {self.delta:.10g}"
-        return card(budget, [(row.title, row.verdict) for row in self.rows])
+        return budget, [(row.mechanism, row.verdict) for row in self.rows]
 
 
-@renamed(beta="failure_probability")
+@renamed(beta="failure_probability", proposer_error="public_model_error")
 def plan(
     records: int,
     queries: int,
@@ -234,7 +246,7 @@ def plan(
     best_error: float = 0.0,
     classes: int = 2,
     teachers: int | None = None,
-    proposer_error: float | None = None,
+    public_model_error: float | None = None,
 ) -> Plan:
     """Plan what (ε, δ) buys from private records for public queries, with each mechanism.
 
@@ -261,8 +273,8 @@ def plan(
         The number of classes.
     teachers
         The number of teachers; the smallest that is enough unless given.
-    proposer_error
-        The share of queries for which a wrong label is proposed. With it there is a row for confirmations.
+    public_model_error
+        The error of a model of labelled public records, which proposes labels. With it there is a row for "confirm".
 
     Returns
     -------
@@ -285,10 +297,10 @@ def plan(
         best_error=_best(best_error, vc_dimension),
         classes=_classes(classes, records),
         teachers=_teachers(teachers, records),
-        proposer_error=_proposer_error(proposer_error),
+        public_model_error=_public_model_error(public_model_error),
         rows=(),
     )
-    setting, proposals = _setting(made), made.proposer_error is not None
+    setting, proposals = _setting(made), made.public_model_error is not None
     kinds = (KINDS[name] for name in MECHANISMS)
     rows = (_row(kind, setting) for kind in kinds if kind.available(made.epsilon, made.delta, proposals=proposals))
     return replace(made, rows=tuple(rows))
@@ -335,6 +347,7 @@ def _row(kind: Kind, setting: Setting) -> Row:
         student_error_upper=student,
         expected_answers=None if answers is None else answers[0],
         expected_misclassified=None if answers is None else max(0.0, 1 - answers[1] / m),
+        theorem=kind.theorems(setting),
     )
 
 
@@ -356,7 +369,7 @@ def _setting(made: Plan) -> Setting:
         classes=made.classes,
         teachers=made.teachers,
         modelled=made.error is not None,
-        proposer_error=made.proposer_error or 0.0,
+        proposer_error=made.public_model_error or 0.0,
     )
 
 
@@ -379,7 +392,7 @@ def _queries(value: object) -> int:
 
 
 def _error(value: object) -> float | dict[int, float] | None:
-    remedy = "give a share of wrong answers such as 0.05, or {records: error} with several"
+    remedy = "give a share of wrong answers such as 0.05"
     if value is None:
         return None
     if not isinstance(value, Mapping):
@@ -402,11 +415,11 @@ def _dimension(value: object, error: object, classes: object) -> int | None:
     )
     if error is not None:
         raise InputError(
-            "vc_dimension", value, requirement="must be left out where error is given", remedy="keep one of the two"
+            "vc_dimension", value, requirement="must be left out where `error` is given", remedy="keep one of the two"
         )
     if classes != 2:
         raise InputError(
-            "vc_dimension", value, requirement="must go with two classes", remedy="give error for more classes"
+            "vc_dimension", value, requirement="must go with two classes", remedy="give `error` for more classes"
         )
     return dimension
 
@@ -415,7 +428,7 @@ def _best(value: object, vc_dimension: object) -> float:
     best = validate.number("best_error", value, at_least=0, below=1, remedy="use 0 if some classifier is always right")
     if best and vc_dimension is None:
         raise InputError(
-            "best_error", value, requirement="must go with vc_dimension", remedy="give the whole error as error"
+            "best_error", value, requirement="must go with `vc_dimension`", remedy="give the whole error as `error`"
         )
     return best
 
@@ -423,14 +436,14 @@ def _best(value: object, vc_dimension: object) -> float:
 def _classes(value: object, records: int) -> int:
     classes = validate.whole("classes", value, at_least=2, remedy="say how many classes there are")
     if classes > records:
-        raise InputError("classes", value, requirement="must not exceed records", remedy="use fewer classes")
+        raise InputError("classes", value, requirement="must not exceed `records`", remedy="use fewer classes")
     return classes
 
 
-def _proposer_error(value: object) -> float | None:
+def _public_model_error(value: object) -> float | None:
     if value is None:
         return None
-    return validate.number("proposer_error", value, at_least=0, below=1, remedy="give a share such as 0.05")
+    return validate.number("public_model_error", value, at_least=0, below=1, remedy="give a share such as 0.05")
 
 
 def _teachers(value: object, records: int) -> int | None:
@@ -439,6 +452,6 @@ def _teachers(value: object, records: int) -> int | None:
     teachers = validate.whole("teachers", value, at_least=1, remedy="leave it out to have it chosen")
     if teachers > records:
         raise InputError(
-            "teachers", teachers, requirement=f"must not exceed records = {records}", remedy="each needs a record"
+            "teachers", teachers, requirement=f"must not exceed `records` = {records}", remedy="each needs a record"
         )
     return teachers

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
+from ..core.evidence import Evidence
 from ..core.guarantee import Guarantee
 from ..core.wording import text_above
-from ..theory.accounting import replacement_delta
+from ..theory.accounting import laplace_scale, replacement_delta
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing
-from .held_out import ErrorEstimate
+from .held_out import UNITS, ErrorEstimate
 from .interrupted import UNSEEN
 from .labels import FOUND_BY
 from .mechanisms import Mechanism
@@ -27,7 +29,7 @@ class Release:
         How the budget is divided.
     compared
         In what two data sets differ that the guarantee compares.
-    label_private
+    labels_only
         Whether only labels are protected.
     overlapping
         Whether private records were allowed among public ones.
@@ -41,7 +43,7 @@ class Release:
 
     shares: Shares
     compared: str
-    label_private: bool
+    labels_only: bool
     overlapping: bool
     proposed: bool
     named: bool
@@ -53,7 +55,7 @@ class Release:
         """The guarantee of the whole fit with this mechanism; `error` is the estimate that was paid for, if any."""
         proven, shares = mechanism.guarantee, self.shares
         epsilon, delta = shares.whole
-        first = [comparing(self.compared), *[LABELS_ALONE] * self.label_private]
+        first = [comparing(self.compared), *[LABELS_ALONE] * self.labels_only]
         first += [ALLOWED] * self.overlapping
         first += [CLASSES_PUBLIC] * self.named
         first += [EACH_ALONE] * self.transformed
@@ -64,10 +66,11 @@ class Release:
             **proven.detail,
             "epsilon_mechanism": mechanism.epsilon,
             "spread": float(mechanism.spread),
-            "n_teachers": teachers,
+            "teachers": teachers,
         }
-        theorem = list(proven.theorem)
-        if not self.label_private:
+        words = [entry for entry in proven.theorem if entry not in proven.references]
+        theorem = list(proven.references)
+        if not self.labels_only:
             detail["replaced"] = {"epsilon": 2 * epsilon, "delta": replacement_delta(epsilon, delta)}
             theorem.append("theory.accounting.replacement_delta")
         if shares.counting:
@@ -75,17 +78,45 @@ class Release:
             theorem.append("theory.accounting.laplace_scale")
         if shares.finding:
             theorem += FOUND_BY
-            search = shares.search(label_private=self.label_private)
+            search = shares.search(labels_only=self.labels_only)
             detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
         if error is not None:
             detail |= {"epsilon_error": error.epsilon, "error": error.value}
             theorem.append("theory.accounting.laplace_scale")
-        what = "privacy loss ε of one label" if self.label_private else "privacy loss ε"
+        if shares.counting or shares.finding or error is not None:
+            theorem.insert(0, "theory.accounting.basic_composition")  # which gives the number
+        what = "privacy loss ε of one label" if self.labels_only else "privacy loss ε"
         return dataclasses.replace(
             proven,
             quantity=f"{what} at δ = {text_above(delta)}",
             value=epsilon,
-            theorem=tuple(theorem),
+            theorem=(*words, *theorem),
             assumptions=(*first, *proven.assumptions),
             detail=detail,
+            evidence=self._evidence(proven, error),
         )
+
+    def _evidence(self, proven: Guarantee, error: ErrorEstimate | None) -> Evidence | None:
+        """The mechanism's constants, and those of what else was released with noise."""
+        mechanism, shares = proven.evidence, self.shares
+        if mechanism is None:
+            return None
+
+        def inputs() -> dict[str, Any]:
+            parts = list(mechanism.inputs()["parts"])
+            if shares.counting:
+                scale = laplace_scale(shares.count, sensitivity=1)
+                parts.append(_laplace(shares.count, sensitivity=1, scale=scale))
+            if shares.finding:
+                search = shares.search(labels_only=self.labels_only)
+                found = {"changed": search.changed, "scale": search.scale, "threshold": search.threshold}
+                parts.append({"mechanism": "labels found", "epsilon": search.epsilon, "delta": search.delta, **found})
+            if error is not None:
+                parts.append(_laplace(error.epsilon, sensitivity=UNITS, scale=error.scale))
+            return {"delta": shares.whole[1], "neighbours": self.compared.partition(" (")[0], "parts": parts}
+
+        return Evidence(rule="private answers", inputs=inputs)
+
+
+def _laplace(epsilon: float, *, sensitivity: int, scale: float) -> dict[str, Any]:
+    return {"mechanism": "laplace", "epsilon": epsilon, "delta": 0, "sensitivity": sensitivity, "scale": scale}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ..core import validate
-from ..core.rounding import down, up
+from ..core.rounding import down
+from ..theory.accounting import basic_composition
 from .interrupted import Cost
 from .labels import Search
 from .mechanisms import Mechanism
@@ -53,17 +54,19 @@ class Shares:
     @property
     def count(self) -> float:
         """The ε of the number of records."""
-        return self.epsilon / _COUNT if self.counting else 0.0
+        return _part(self.epsilon, _COUNT) if self.counting else 0.0
 
     @property
     def classes(self) -> tuple[float, float]:
         """The ε and δ of the classes."""
-        return (self.epsilon / _CLASSES_EPSILON, self.delta / _CLASSES_DELTA) if self.finding else (0.0, 0.0)
+        if not self.finding:
+            return 0.0, 0.0
+        return _part(self.epsilon, _CLASSES_EPSILON), _part(self.delta, _CLASSES_DELTA)
 
-    def search(self, *, label_private: bool) -> Search:
+    def search(self, *, labels_only: bool) -> Search:
         """The search for classes. One more record changes one count, a changed label two."""
         epsilon, delta = self.classes
-        return Search(epsilon=epsilon, delta=delta, changed=2 if label_private else 1)
+        return Search(epsilon=epsilon, delta=delta, changed=2 if labels_only else 1)
 
     @property
     def left(self) -> tuple[float, float]:
@@ -80,7 +83,10 @@ class Shares:
         if self.mechanism is None:
             return self.epsilon, self.delta
         epsilon, delta = self.classes
-        return _sum(self.mechanism.epsilon, self.count, epsilon), _sum(self.mechanism.delta, delta)
+        return (
+            basic_composition([float(self.mechanism.epsilon), self.count, epsilon]),
+            basic_composition([float(self.mechanism.delta), delta]),
+        )
 
     def costs(self, neighbours: str) -> list[Cost]:
         """The costs for the ledger, in order; the answers come last."""
@@ -101,12 +107,9 @@ class Shares:
             yield CLASSES, _exact(epsilon), _exact(delta)
 
 
-def _sum(first: float, *others: float) -> float:
-    """The sum, rounded up; adding 0 changes nothing."""
-    total = float(first)
-    for amount in others:
-        total = up(total + amount) if amount else total
-    return total
+def _part(amount: float, parts: int) -> float:
+    """One of equal parts, by decimal division: a tenth of 1e-05 is 1e-06, which floats miss by a digit."""
+    return float(_exact(amount) / parts)
 
 
 def _exact(amount: float) -> Decimal:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,16 +16,30 @@ from ..runtime import run_folder
 from ..runtime.files import write_whole
 
 _SCHEMA = "schema.json"
+_UNUSED = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask"))
+"""What skops imports as it asks scikit-learn for all estimators: none is there, and torch takes seconds to load."""
+
+
+@contextlib.contextmanager
+def _without(modules: Sequence[str]) -> Iterator[None]:
+    """Meanwhile, modules that are not yet imported count as not installed."""
+    absent = [name for name in modules if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None means that
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
 
 
 def needed() -> Any:
     """The package skops; raises if it is not installed."""
     try:
-        import skops.io
+        with _without(() if "skops.io" in sys.modules else _UNUSED):
+            import skops.io
     except ImportError:
         raise MissingExtraError(
-            "folder must have skops, which stores teachers, got no such package; "
-            "pip install '.[learning]' in Tacit's checkout"
+            "folder must have skops, which stores teachers, got no such package; pip install 'tacit-privacy[learning]'"
         ) from None
     return skops.io
 
@@ -87,7 +103,7 @@ def publish(path: Path, estimator: Any) -> tuple[str, ...]:
             "the student",
             type(failure).__name__,
             requirement="must be one that skops can store",
-            remedy="choose another with --student; with --resume that costs no privacy",
+            remedy="choose another with `student`; with `resume` that costs no privacy",
         ) from None
     content = _impersonal(content)
     write_whole(path, content)

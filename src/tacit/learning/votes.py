@@ -54,7 +54,7 @@ def vote_counts(votes: ArrayLike, *, classes: int) -> NDArray[np.int64]:
 def checked_counts(counts: ArrayLike, *, dimensions: int = 2) -> NDArray[np.int64]:
     """Counts as 64-bit integers; anything but whole numbers from 0 to 2**40 is refused."""
     found = _whole_numbers("counts", counts, dimensions=dimensions, remedy=_COUNTS)
-    if found.size == 0 or found.min() < 0 or found.max() > _LARGEST_COUNT:
+    if found.size == 0 or found.view(np.uint64).max() > _LARGEST_COUNT:  # negative ones are huge without their sign
         raise InputError(
             "counts", counts, requirement="must be whole numbers ≥ 0 and ≤ 2**40, at least one", remedy=_COUNTS
         )
@@ -105,6 +105,8 @@ def leads(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _whole_numbers(name: str, values: ArrayLike, *, dimensions: int, remedy: str) -> NDArray[np.int64]:
+    if type(values) is np.ndarray and values.dtype == np.int64 and values.ndim == dimensions:
+        return values.copy()
     requirement = f"must be whole numbers in an array of {dimensions} dimension{'s' * (dimensions > 1)}"
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(name, values, requirement=requirement, remedy="fill in or leave out what is masked")

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,6 +84,18 @@ class Tabled(ABC):
         """The distance, or the lead, from which a refusal has at most this chance."""
         return self.first + _first_below(self.table, chance)
 
+    def constants(self) -> dict[str, Any]:
+        """What a certificate states: the table, and the function that proves what it costs."""
+        found = self.design.certificate()
+        return {
+            "mechanism": "gate" if self.labels else "confirm",
+            "refusals": self.refusals,
+            "table": list(self.table),
+            "corners": [list(corner) for corner in found.corners],
+            "nodes": found.nodes.tolist(),
+            "levels": found.values[:, 1:].T.tolist(),
+        }
+
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
@@ -136,7 +148,8 @@ class Gate(Tabled):
             "votes_to_flip_99": self.distance(chance=0.01),
             "table": _drawn(self.table),
         }
-        return loss_guarantee(self, self.delta_spent, ("gate", "theory.gate.gate_delta"), detail)
+        theorem = ("gate", "theory.gate.gate_delta")
+        return loss_guarantee(self, self.delta_spent, theorem, detail, constants=self.constants)
 
     def session(self, noise: Noise | None = None) -> Session:
         """Begin one run."""
@@ -206,7 +219,7 @@ class Confirm(Tabled):
         """(ε, δ)-DP of one session, with any number of adaptive proposals."""
         detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01), "table": _drawn(self.design.leads)}
         theorem = ("confirm or deny", "theory.gate.confirm_delta")
-        return loss_guarantee(self, self.delta_spent, theorem, detail, assumed=(_PROPOSED,))
+        return loss_guarantee(self, self.delta_spent, theorem, detail, constants=self.constants, assumed=(_PROPOSED,))
 
     def session(self, noise: Noise | None = None) -> ConfirmSession:
         """Begin one run."""
@@ -324,8 +337,7 @@ class GateKind(_TabledKind):
     """Winners of stable queries."""
 
     name = "gate"
-    title = "the gate"
-    caveat = "Those of the gate are estimates where no table is stored for an ε."
+    caveat = "The numbers for gate are estimates at each ε for which no table is stored."
     made = Gate
 
     def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
@@ -337,7 +349,6 @@ class ConfirmKind(_TabledKind):
     """Confirmations of proposed labels."""
 
     name = "confirm"
-    title = "confirm or deny"
     proposed = True
     made = Confirm
 

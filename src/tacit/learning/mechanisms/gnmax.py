@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from .kind import Kind
 from .session import Answer, Noise, Session, check_budget, loss_guarantee
 from .setting import Constants, Run, Setting
 
-_RATIO = 3.0
+TEST_RATIO = 3.0
 """The ratio of the noise in a test to that in an answer, σ₁ / σ₂."""
 _CONFIDENT = 0.6
 """The share of teachers that have to agree, unless a plan proves something with another threshold."""
@@ -63,7 +64,8 @@ class GNMax:
         """(ε, δ)-DP of one session."""
         spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
         detail = {"queries": self.queries, "sigma": self.sigma, "counts": self.counts}
-        return loss_guarantee(self, spent, ("noisy vote counts", "theory.accounting.gnmax_delta"), detail)
+        theorem = ("noisy vote counts", "theory.accounting.gnmax_delta")
+        return loss_guarantee(self, spent, theorem, detail, constants=partial(_constants, self.sigma, self.queries))
 
     def session(self, noise: Noise | None = None) -> Session:
         """Begin one run."""
@@ -160,7 +162,8 @@ class ConfidentGNMax:
         detail = {"queries": self.queries, "answers": self.answers, "threshold": self.threshold}
         noise = {"sigma": self.sigma, "test_sigma": self.test_sigma, "counts": self.counts}
         theorem = ("noisy vote counts behind a noisy threshold", "theory.accounting.gnmax_delta")
-        return loss_guarantee(self, spent, theorem, {**detail, **noise})
+        constants = partial(_constants, self.sigma, self.answers, self.queries, self.test_sigma)
+        return loss_guarantee(self, spent, theorem, {**detail, **noise}, constants=constants)
 
     def session(self, noise: Noise | None = None) -> Session:
         """Begin one run."""
@@ -188,6 +191,11 @@ class ConfidentGNMax:
         return session.asked >= self.queries or session.answered >= self.answers
 
 
+def _constants(sigma: float, answers: int, tests: int = 0, test_sigma: float = 0.0) -> dict[str, Any]:
+    """What a certificate states."""
+    return {"mechanism": "gnmax", "sigma": sigma, "answers": answers, "tests": tests, "test_sigma": test_sigma}
+
+
 def _noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool) -> int | tuple[int, ...]:
     added = noise.gaussian(sigma, size=len(counts))
     noisy = [int(count) + int(extra) for count, extra in zip(counts, added, strict=True)]
@@ -203,8 +211,8 @@ class GNMaxKind(Kind):
     """The largest noisy count of every query."""
 
     name = "gnmax"
-    title = "GNMax"
     theorem = "theory.accounting.gnmax_delta"
+    promise: ClassVar[tuple[str, ...]] = ("theory.learnability.gnmax_distance",)
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
         """About those of the mechanism itself, which take longer to find."""
@@ -240,7 +248,7 @@ class ConfidentKind(GNMaxKind):
     """The same where votes agree."""
 
     name = "confident-gnmax"
-    title = "Confident-GNMax"
+    promise = ("theory.learnability.gnmax_distance", "theory.learnability.gnmax_test_margin")
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
         """With the highest threshold that lets through every query on which no more are wrong than is tolerated."""
@@ -249,7 +257,7 @@ class ConfidentKind(GNMaxKind):
         distance = learnability.gnmax_distance(
             sigma=sigma, classes=setting.classes, queries=m, failure_probability=share
         )
-        slack = learnability.gnmax_test_margin(test_sigma=_RATIO * sigma, queries=m, failure_probability=share)
+        slack = learnability.gnmax_test_margin(test_sigma=TEST_RATIO * sigma, queries=m, failure_probability=share)
         outvoted = max(0, learnability.tolerated_votes(teachers, distance=distance))
         threshold = max(0, teachers - outvoted - slack)
         return Constants(noise=sigma, threshold=threshold, distance=distance, delta_spent=spent)
@@ -258,7 +266,7 @@ class ConfidentKind(GNMaxKind):
         """The same where the largest count with noise reaches the threshold."""
         _, right = super().chances(votes, noise=noise, threshold=threshold)
         largest = (votes.teachers + np.abs(votes.lead)) / 2
-        return special.ndtr((largest - (threshold or 0)) / (_RATIO * noise)), right
+        return special.ndtr((largest - (threshold or 0)) / (TEST_RATIO * noise)), right
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling, and a few answers more than will be confident."""
@@ -267,7 +275,7 @@ class ConfidentKind(GNMaxKind):
         confident = float(np.mean((votes.teachers + votes.lead) / 2 >= _CONFIDENT * votes.teachers))
         for asked in wanted.numbers:
             answers = max(1, min(asked, math.ceil(1.1 * confident * asked)))
-            sigma = unit * math.sqrt(2 * answers + asked / _RATIO**2)
+            sigma = unit * math.sqrt(2 * answers + asked / TEST_RATIO**2)
             made = partial(
                 ConfidentGNMax,
                 epsilon=wanted.epsilon,
@@ -275,7 +283,7 @@ class ConfidentKind(GNMaxKind):
                 queries=asked,
                 answers=answers,
                 threshold=threshold,
-                ratio=_RATIO,
+                ratio=TEST_RATIO,
                 counts=wanted.counts,
             )
             found = self.expected(votes, queries=asked, noise=sigma, threshold=threshold, answers=answers)
@@ -303,13 +311,15 @@ def _sigma(epsilon: float, delta: float, answers: int, tests: int, rough: bool) 
         holds=0.0,
         fails=2 * math.sqrt(2 * epsilon) + 40.0,
     )
-    sigma = max(0.5, math.sqrt(2 * answers + tests / _RATIO**2) / most)
+    sigma = max(0.5, math.sqrt(2 * answers + tests / TEST_RATIO**2) / most)
     if rough:
         return sigma, delta
     slack = 1e-4
     while True:
         tried = sigma * (1 + slack)
-        spent = accounting.gnmax_delta(epsilon, sigma=tried, answers=answers, test_sigma=_RATIO * tried, tests=tests)
+        spent = accounting.gnmax_delta(
+            epsilon, sigma=tried, answers=answers, test_sigma=TEST_RATIO * tried, tests=tests
+        )
         if spent <= delta:
             return tried, spent
         slack *= 2

@@ -21,9 +21,7 @@ class Kind(ABC):
     """A kind of mechanism, before its constants are known."""
 
     name: ClassVar[str]
-    """The name that users type."""
-    title: ClassVar[str]
-    """The name in reports."""
+    """The name in options, reports and results."""
     compared: ClassVar[bool] = True
     """Whether "auto" considers it."""
     informed: ClassVar[bool] = False
@@ -32,6 +30,8 @@ class Kind(ABC):
     """Whether it confirms proposed labels, and answers nothing else."""
     theorem: ClassVar[str] = ""
     """The theorem of the δ in a row of a plan; empty if the δ is proven only when the mechanism is run."""
+    promise: ClassVar[tuple[str, ...]] = ()
+    """The theorems of the distance from which queries are answered rightly."""
     caveat: ClassVar[str] = ""
     """A sentence beside pictures of plans."""
 
@@ -161,6 +161,14 @@ class Kind(ABC):
     def tried_refusals(self, setting: Setting) -> Sequence[int]:
         """The numbers of refusals to try if nothing is promised; any one for kinds that refusals do not end."""
         return (1,)
+
+    def theorems(self, setting: Setting) -> tuple[str, ...]:
+        """The theorems of the answers that are promised and the teachers that are needed, the answers' first."""
+        found = ["theory.learnability.hard_queries", "theory.learnability.tolerated_votes", *self.promise]
+        if setting.vc_dimension is not None:
+            learner = "realizable_error" if setting.best_error == 0 else "agnostic_excess"
+            found += [f"theory.learnability.{learner}", "theory.learnability.student_error"]
+        return (*found, "theory.accounting.stable_teachers")
 
     def condition(self, setting: Setting) -> str:
         """What a promise depends on besides the teachers, in words."""

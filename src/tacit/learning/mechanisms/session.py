@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core import validate
 from ...core.errors import BudgetSpentError, NoTheoremError
+from ...core.evidence import Evidence
 from ...core.guarantee import Adversary, Assumption, Guarantee
 from ...core.wording import text_above
 from ...runtime import entropy
@@ -234,9 +235,14 @@ def loss_guarantee(
     theorem: tuple[str, ...],
     detail: dict[str, Any],
     *,
+    constants: Callable[[], dict[str, Any]],
     assumed: tuple[Assumption, ...] = (),
 ) -> Guarantee:
-    """The guarantee of a mechanism; raises `NoTheoremError` if its constants spend more than its δ."""
+    """The guarantee of a mechanism; raises `NoTheoremError` if its constants spend more than its δ.
+
+    `constants` returns what its certificate states: the name by which the checker knows the mechanism, and the inputs
+    of its theorem.
+    """
     if not spent <= mechanism.delta:
         raise NoTheoremError(
             f"the constants of {type(mechanism).__name__} must give a δ of at most {mechanism.delta:.10g}, got "
@@ -250,4 +256,12 @@ def loss_guarantee(
         theorem=theorem,
         assumptions=(*assumed, *_ASSUMED),
         detail={"mechanism": type(mechanism).__name__, "delta": mechanism.delta, "delta_spent": spent, **detail},
+        evidence=Evidence(
+            rule="private answers",
+            inputs=lambda: {
+                "delta": mechanism.delta,
+                "neighbours": "one record added or removed",
+                "parts": [{**constants(), "epsilon": mechanism.epsilon, "delta": mechanism.delta}],
+            },
+        ),
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +89,11 @@ class SparseVector(Thresholded):
         detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}
         noise = {"scale": self.scale, "threshold": self.threshold}
         theorem = ("sparse vector over stability", "theory.accounting.sparse_vector_delta")
-        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise})
+
+        def constants() -> dict[str, Any]:
+            return {"mechanism": "sparse vector", "refusals": self.refusals, **noise}
+
+        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=constants)
 
     @property
     def spread(self) -> float:
@@ -115,8 +119,8 @@ class SparseVectorKind(ThresholdedKind):
     """With tight constants."""
 
     name = "svt"
-    title = "sparse vector, tight"
     theorem = "theory.accounting.sparse_vector_delta"
+    promise = ("theory.accounting.sparse_vector_distance",)
     informed = True
     variant: ClassVar[str] = "tight"
 
@@ -160,7 +164,6 @@ class PrintedKind(SparseVectorKind):
     """With the printed constants."""
 
     name = "svt-faithful"
-    title = "sparse vector, printed constants"
     compared = False
     variant = "faithful"
 
@@ -183,11 +186,16 @@ class PrintedKind(SparseVectorKind):
         enough = self.enough_teachers(setting.error(teachers), teachers, setting)
         return super().promised(teachers, setting) if enough <= teachers else None
 
+    def theorems(self, setting: Setting) -> tuple[str, ...]:
+        """With the k and the T of the paper."""
+        *found, _ = super().theorems(setting)
+        return (*found, "theory.accounting.printed_teachers", "theory.learnability.printed_refusals")
+
     def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
         """Too few teachers."""
         if needed is None or needed <= run.teachers:
             return ""
-        return f"the printed constants need {needed} teachers, and {run.teachers} can be had"
+        return f"the constants that the paper prints need {needed} teachers, and there are at most {run.teachers}"
 
 
 @cache

@@ -60,7 +60,9 @@ class StableRelease(Thresholded):
         """(ε, δ)-DP of one session."""
         detail = {"queries": self.queries, "scale": self.scale, "threshold": self.threshold}
         theorem = ("stable release, composed", "theory.accounting.stable_release_delta")
-        return loss_guarantee(self, self.delta_spent, theorem, detail)
+        return loss_guarantee(
+            self, self.delta_spent, theorem, detail, constants=lambda: {"mechanism": "stable release", **detail}
+        )
 
     @property
     def spread(self) -> float:
@@ -81,8 +83,8 @@ class StableKind(ThresholdedKind):
     """Plain composition."""
 
     name = "stable"
-    title = "plain composition"
     theorem = "theory.accounting.stable_release_delta"
+    promise = ("theory.learnability.stable_release_distance",)
     compared = False
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:

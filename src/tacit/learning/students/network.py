@@ -222,7 +222,7 @@ def _torch() -> Any:
     except ImportError:
         raise MissingExtraError(
             "NetworkClassifier must have torch and safetensors, got no such packages; "
-            "pip install '.[torch]' in Tacit's checkout"
+            "pip install 'tacit-privacy[torch]'"
         ) from None
     return torch
 

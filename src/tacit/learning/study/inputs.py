@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
-from ...runtime import tables
+from ...core.near import did_you_mean
+from ...runtime import files, tables
 from ..columns import Columns, numbers, texts
 from ..overlap import require_other_rows
 from .options import OTHERS, Task
@@ -35,7 +35,7 @@ class Records:
     records: NDArray[np.float64]
     labels: NDArray[Any]
     classes: NDArray[Any] | None
-    """The classes named by --classes or by the labels of --proposer; None if they are to be found."""
+    """The classes named by `classes` or by the labels of `labelled_public`; None if they are to be found."""
     ids: list[str] | None
     public: NDArray[np.float64] | None
     test: tuple[tables.Table, list[str]] | None
@@ -49,43 +49,40 @@ class Records:
 
 def read(task: Task) -> Records:
     """Read all tables of the task. The rule depends on the public table, or on the private one with --labels-only."""
-    for name, path in (("PRIVATE", task.private), *task.others):
-        if not os.path.exists(path):  # before anything is said about packages that read it
-            raise InputError(name, str(path), requirement="must be a file that exists", remedy="check its name")
-    private = tables.read(task.private, name="PRIVATE")
+    for name, path in (("private", task.private), *task.others):
+        files.existing(path, name)  # before anything is said about packages that read it
+    private = tables.read(task.private, name="private")
     if task.public is None:
         _no_row_number(private, task)
     rows = _order(task, len(next(iter(private.values()))))
     private = {name: column[rows] for name, column in private.items()}
-    labels = _labels(_taken(private, task.label, "--label"), "PRIVATE", task.label)
-    ids = None if task.ids is None else texts(_taken(private, task.ids, "--ids"))
+    labels = _labels(_taken(private, task.label, "label"), "private", task.label)
+    ids = None if task.ids is None else texts(_taken(private, task.ids, "ids"))
     if ids is not None and None in ids:
         raise InputError(
-            f"column {task.ids!r} of PRIVATE",
-            "a record without one",
-            requirement="must say whose every record is",
+            f"column {task.ids!r} of `private`",
+            "a record without a name",
+            requirement="must name the person of every record",
             remedy="fill it in",
         )
     public, unused = None, []
     others: list[tuple[str, tables.Table]] = []
     if task.public is not None:
-        public = tables.read(task.public, name="--public")
+        public = tables.read(task.public, name="public")
         unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
-    known = None if task.proposer is None else _labelled(task, task.proposer, "--proposer", labels)
+    known = None if task.labelled_public is None else _labelled(task, task.labelled_public, "labelled_public", labels)
     classes = _classes(task, labels, [] if known is None else known[1])
     among = sorted(set(labels)) if classes is None else classes  # for what only the owner is told
     columns = Columns().fit(private if public is None else public)
     if not len(columns.get_feature_names_out()):
-        raise InputError(
-            "--public", columns.names_, requirement="must have columns to learn from", remedy="add features"
-        )
+        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
     if public is not None:
-        others.append(("--public", public))
-    test = None if task.test is None else _labelled(task, task.test, "--test", among)
+        others.append(("public", public))
+    test = None if task.test is None else _labelled(task, task.test, "test", among)
     if test is not None:
-        others.append(("--test", test[0]))
+        others.append(("test", test[0]))
     if known is not None:
-        others.append(("--proposer", known[0]))
+        others.append(("labelled_public", known[0]))
     for option, table in others[public is not None :]:
         _same_columns(table, columns, option)
     proposer = None
@@ -96,10 +93,10 @@ def read(task: Task) -> Records:
             typed([text for text in said if text in classes], classes),
         )
     if public is not None:
-        _same_columns(private, columns, "PRIVATE")
+        _same_columns(private, columns, "private")
     for option, table in others:
         if not task.allow_overlap:
-            require_other_rows(option, table, private, called="PRIVATE", remedy=OTHERS)
+            require_other_rows(option, table, private, called="`private`", remedy=OTHERS)
     return Records(
         columns=columns,
         rows=rows,
@@ -125,7 +122,7 @@ def _no_row_number(private: tables.Table, task: Task) -> None:
             steps = np.diff(numbers(column))
         if name not in (task.label, task.ids) and len(steps) >= _ORDERED and ((steps > 0).all() or (steps < 0).all()):
             raise InputError(
-                f"column {name!r} of PRIVATE",
+                f"column {name!r} of `private`",
                 "numbers in the order of the file",
                 requirement="must not number the records, as it is published, and the order of a file may tell labels",
                 remedy="leave it out; if it says nothing about labels, shuffle the records",
@@ -141,28 +138,34 @@ def _order(task: Task, count: int) -> NDArray[np.int64]:
     if task.public is not None:
         return np.arange(count)
     hidden = {task.label, *([] if task.ids is None else [task.ids])}
-    held = tables.contents(task.private, without=hidden, name="PRIVATE")
+    held = tables.contents(task.private, without=hidden, name="private")
     return np.array(sorted(range(count), key=held.__getitem__), dtype=np.int64)
 
 
 def _labelled(task: Task, path: Path, option: str, classes: Sequence[str]) -> tuple[tables.Table, list[str]]:
     """Other labelled records."""
     found = tables.read(path, name=option)
-    labels = _labels(_taken(found, task.label, "--label", of=option), option, task.label)
+    labels = _labels(_taken(found, task.label, "label", of=option), option, task.label)
     if not set(labels) & set(classes):
         raise InputError(
-            f"column {task.label!r} of {option}",
+            f"column {task.label!r} of `{option}`",
             labels[0],
-            requirement="must hold the classes of PRIVATE",
+            requirement="must hold the classes of `private`",
             remedy="write labels alike in both files",
         )
     found.pop(task.ids or "", None)
     return found, labels
 
 
-def _taken(table: tables.Table, column: str, option: str, of: str = "PRIVATE") -> NDArray[Any]:
+def _taken(table: tables.Table, column: str, option: str, of: str = "private") -> NDArray[Any]:
     if column not in table:
-        raise InputError(option, column, requirement=f"must name a column of {of}", remedy=f"it has {', '.join(table)}")
+        raise InputError(
+            option,
+            column,
+            requirement=f"must name one of the {len(table)} columns of `{of}`",
+            # Not all names: in a file without a first line of names, they are a record.
+            remedy=did_you_mean(column, table, "check its name"),
+        )
     return table.pop(column)
 
 
@@ -170,7 +173,7 @@ def _labels(column: NDArray[Any], name: str, label: str) -> list[str]:
     found = texts(column)
     if None in found:
         raise InputError(
-            f"column {label!r} of {name}",
+            f"column {label!r} of `{name}`",
             "a record without one",
             requirement="must hold a label for every record",
             remedy="leave such records out",
@@ -182,11 +185,12 @@ def _same_columns(table: tables.Table, columns: Columns, name: str) -> None:
     lacking = [column for column in columns.names_ if column not in table]
     beyond = [column for column in table if column not in columns.names_]
     if lacking or beyond:
-        parts = [f"lacking {', '.join(lacking)}"] * bool(lacking) + [f"beyond them {', '.join(beyond)}"] * bool(beyond)
+        # Where a column is missing, the other names may be a record, in a file without a first line of names.
+        got = f"none called {', '.join(lacking)}" if lacking else f"also {', '.join(beyond)}"
         raise InputError(
-            f"the columns of {name}",
-            "; ".join(parts),
-            requirement="must be those of the public table, and the label",
+            f"the columns of `{name}`",
+            got,
+            requirement="must be those of the public records, and the label",
             remedy="rename, add or leave out columns in one of the files",
         )
 
@@ -196,7 +200,7 @@ def _classes(task: Task, labels: Sequence[str], proposed: Sequence[str]) -> list
 
     Labels that cannot be classes are refused in any case, before anything is paid to find them.
     """
-    column = f"column {task.label!r} of PRIVATE"
+    column = f"column {task.label!r} of `private`"
     if task.classes is None and not proposed:
         found, name, shown = set(labels), column, "one class"
         if len(found) > max(_MOST_CLASSES, len(labels) // 10):
@@ -207,23 +211,23 @@ def _classes(task: Task, labels: Sequence[str], proposed: Sequence[str]) -> list
                 remedy="group its values into a few, or name another column",
             )
     else:
-        name, told = "--proposer", list(proposed)
+        name, told = "labelled_public", list(proposed)
         if task.classes is not None:
-            name, told = "--classes", [text for text in texts(np.array(task.classes.split(","), dtype=object)) if text]
+            name, told = "classes", [text for text in texts(np.array(task.classes.split(","), dtype=object)) if text]
         found, shown = set(told), ", ".join(sorted(set(told)))
         if len(found) > 1 and not found.issuperset(labels):
             raise InputError(
                 column,
                 "some other label",  # but not which, as labels are private
-                requirement=f"must hold classes of {name} alone",
-                remedy="list every label that may occur, as in --classes yes,no",
+                requirement=f"must hold no other labels than `{name}`",
+                remedy="list every label that may occur in `classes`, e.g. yes,no",
             )
     if len(found) < 2:
         raise InputError(
             name,
             shown,
             requirement="must hold two classes or more",
-            remedy="list all that may occur, as in --classes yes,no",
+            remedy="list all that may occur in `classes`, e.g. yes,no",
         )
     return None if name == column else sorted(found)
 

@@ -8,6 +8,7 @@ import copy
 import importlib
 import io
 import os
+import pkgutil
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
+from ...core.near import did_you_mean, listed
 from ..teachers import random_states
 
 
@@ -28,11 +30,21 @@ def learner(option: str, text: str, setting: str, settings: Sequence[str]) -> An
     try:
         with warnings.catch_warnings(), _installed_alone():
             warnings.simplefilter("ignore")
-            found = getattr(importlib.import_module(module), name)
+            room = importlib.import_module(module)
+            if not hasattr(room, name):
+                classes = [one for one, value in vars(room).items() if isinstance(value, type)]
+                raise InputError(option, text, requirement=requirement, remedy=did_you_mean(name, classes, remedy))
+            found = getattr(room, name)
             # Nothing is called that is no such class: a function may do anything.
             words = ("fit", "predict", "get_params", "set_params")
             good = isinstance(found, type) and all(callable(getattr(found, word, None)) for word in words)
             made = found() if good else None
+    except InputError:
+        raise
+    except ModuleNotFoundError as failure:
+        raise InputError(
+            option, f"{text}: {failure}", requirement=requirement, remedy=did_you_mean(module, _modules(module), remedy)
+        ) from None
     except Exception as failure:  # whatever a foreign module raises
         raise InputError(
             option, f"{text}: {type(failure).__name__}: {failure}", requirement=requirement, remedy=remedy
@@ -45,11 +57,36 @@ def learner(option: str, text: str, setting: str, settings: Sequence[str]) -> An
     for pair in settings:
         key, sign, value = pair.partition("=")
         if not sign or key not in known:
-            raise InputError(
-                setting, pair, requirement=f"must be NAME=VALUE of {name}", remedy=f"it has {', '.join(sorted(known))}"
-            )
+            remedy = did_you_mean(key, known, f"it has {listed(sorted(known))}") if sign else f"write {key}=VALUE"
+            raise InputError(setting, pair, requirement=f"must be NAME=VALUE of {name}", remedy=remedy)
         made.set_params(**{key: _value(value)})
     return made
+
+
+def place(device: str, found: Sequence[Any]) -> None:
+    """Tell learners that compute on a device which one to use; "auto" leaves it to them."""
+    if device == "auto":
+        return
+    placed = [one for one in found if "device" in one.get_params()]
+    if not placed:
+        raise InputError(
+            "device",
+            device,
+            requirement="must be left out for learners that have no parameter of this name",
+            remedy="leave it out, or use a learner of torch or XGBoost",
+        )
+    for one in placed:
+        one.set_params(device=device)
+
+
+def _modules(name: str) -> list[str]:
+    """The modules that lie where the one of this name would."""
+    package = name.rpartition(".")[0]
+    try:
+        paths = importlib.import_module(package).__path__ if package else None
+    except Exception:  # whatever a foreign module raises
+        return []
+    return [f"{package}.{found.name}" if package else found.name for found in pkgutil.iter_modules(paths)]
 
 
 @contextlib.contextmanager
@@ -81,7 +118,7 @@ def proposer(untrained: Any, records: NDArray[np.float64], labels: NDArray[Any])
         return model.fit(records, labels)
     except Exception as failure:  # of foreign code
         raise InputError(
-            "--proposer",
+            "labelled_public",
             f"{type(failure).__name__}: {failure}",
             requirement="must hold records that the student, or else the learner, can be fitted to",
             remedy="see that there are more than a few, of two classes or more",

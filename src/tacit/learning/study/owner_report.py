@@ -42,7 +42,7 @@ def true_leads(task: Task, data: Records, model: PrivateClassifier) -> NDArray[n
     asked = np.sort(np.concatenate([model.answered_, model.refused_]))
     public = data.records[model.public_] if data.public is None else data.public
     counts = model.teachers_.counts(public[asked], engine=task.engine)
-    share: NDArray[np.float64] = leads(counts) / model.guarantee_.detail["n_teachers"]
+    share: NDArray[np.float64] = leads(counts) / model.guarantee_.detail["teachers"]
     return share
 
 
@@ -57,7 +57,7 @@ def write_page(
     plain: dict[str, float] | None,
 ) -> None:
     """Write how well teachers agree, and what the accuracy would have been without privacy."""
-    teachers, noise = (model.guarantee_.detail[name] for name in ("n_teachers", "spread"))
+    teachers, noise = (model.guarantee_.detail[name] for name in ("teachers", "spread"))
     rows = [("median lead", f"{100 * np.median(lead):.1f} %")]
     for name, found in (("student", student), ("no privacy", plain)):
         if found is not None:
@@ -108,7 +108,7 @@ def unprotected_accuracy(task: Task, data: Records) -> dict[str, float] | None:
     """The accuracy of the learner trained on all private records at once."""
     if data.test is None:
         return None
-    model = learner("--learner", task.learner, "--set", task.settings)
+    model = learner("learner", task.learner, "settings", task.settings)
     try:
         return accuracy(data.columns.before(model.fit(data.records, data.labels)), data.test)
     except Exception:  # a learner that served for chunks may have no room for all records: nothing depends on it

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ...core.encoding import decoded
 from ...core.errors import InputError
+from ...core.evidence import Evidence
 from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
-from ...core.wording import safe_text, text_above
-from ...report import Figure, Report, Table, figures
+from ...core.wording import counted, safe_text, text_above
+from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
+from ...report.wording import percent_down
+from ..mechanisms.gnmax import TEST_RATIO
 from ..mechanisms.registry import KINDS
 from ..planning import Plan, Row, plan
+from .publication import promise_verdict
 
 _COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK) * 2
 _ASSUMED = (
@@ -18,9 +24,13 @@ _ASSUMED = (
         text="neighbours differ by one record added or removed, which changes at most one teacher's vote on each query",
         checked_by="caller",
     ),
-    Assumption(text="what is run is one of these rows, with exactly its numbers, and once", checked_by="caller"),
+    Assumption(text="one mechanism is run, once, with exactly the numbers of its row", checked_by="caller"),
     Assumption(text="the δ that each row spends stays within the budget", checked_by="code"),
 )
+
+
+_LEAST, _MOST = 0.001, 100.0
+"""The privacy losses that plans are made for."""
 
 
 def report(
@@ -35,7 +45,7 @@ def report(
     best_error: float = 0.0,
     classes: int = 2,
     teachers: int | None = None,
-    proposer_error: float | None = None,
+    public_model_error: float | None = None,
 ) -> Report:
     """The report of `tacit plan`. `error` is as on the command line: one ERROR, or several RECORDS:ERROR."""
     made = plan(
@@ -49,14 +59,19 @@ def report(
         best_error=best_error,
         classes=classes,
         teachers=teachers,
-        proposer_error=proposer_error,
+        public_model_error=public_model_error,
     )
+    first, *others = _figures(made)
+    budget = f"ε = {text_above(made.epsilon)}, δ = {text_above(made.delta)}"
     return Report(
         command="plan",
-        title=f"What ε = {text_above(made.epsilon)}, δ = {text_above(made.delta)} buys from {made.records} records",
+        title=f"What {budget} buys from {counted(made.records, 'record')}",
         summary=_summary(made),
         comparisons=(Comparison(guarantee=_guarantee(made)),),
-        figures=_figures(made),
+        verdicts=(_verdict(made), promise_verdict(_guarantee(made))),
+        opening=(first,),
+        changes=_changes(made),
+        figures=tuple(others),
         tables=(_table(made),),
         detail={"plan": decoded(made.to_dict())},
     )
@@ -72,10 +87,10 @@ def _curve(texts: Sequence[str]) -> float | Mapping[int, float] | None:
         return {int(size): float(error) for size, error in pairs}
     except ValueError:
         raise InputError(
-            "--error",
+            "error",
             " ".join(texts),
             requirement="must be one ERROR, or RECORDS:ERROR as often as was measured",
-            remedy="write --error 0.05, or --error 240:0.05 --error 60:0.11",
+            remedy="write `error` 0.05, or `error` 240:0.05 `error` 60:0.11",
         ) from None
 
 
@@ -83,25 +98,147 @@ def _guarantee(made: Plan) -> Guarantee:
     known = {row.mechanism: row.delta_spent for row in made.rows if row.delta_spent is not None}
     spent = {mechanism: delta for mechanism, delta in known.items() if delta <= made.delta}
     return Guarantee(
-        quantity=f"privacy loss ε at δ = {text_above(made.delta)} of any one row" + _without(made, spent),
+        quantity=f"privacy loss ε at δ = {text_above(made.delta)} of running one of the mechanisms"
+        + _without(made, spent),
         side="at_most",
         value=made.epsilon,
         adversary=Adversary.ANY,
-        theorem=(
-            "composition of votes' noise; what rows promise about answers: tacit proof learnability",
-            *dict.fromkeys(KINDS[mechanism].theorem for mechanism in spent),
-        ),
+        theorem=tuple(KINDS[mechanism].theorem for mechanism in spent) or "none: no constants keep to the budget",
         assumptions=_ASSUMED,
         detail={"delta": made.delta, "delta_spent": spent},
+        evidence=Evidence(rule="one of several mechanisms", inputs=lambda: _constants(made, tuple(spent)))
+        if spent
+        else None,
     )
+
+
+def _constants(made: Plan, mechanisms: tuple[str, ...]) -> dict[str, Any]:
+    """What a certificate states: the constants of every mechanism that keeps to the budget."""
+    parts = []
+    for row in made.rows:
+        if row.mechanism not in mechanisms:
+            continue
+        if row.mechanism in ("gnmax", "confident-gnmax"):
+            tests = made.queries if row.mechanism == "confident-gnmax" else 0
+            noise = {"sigma": row.noise, "test_sigma": TEST_RATIO * row.noise if tests else 0}
+            part: dict[str, Any] = {"mechanism": "gnmax", "answers": made.queries, "tests": tests, **noise}
+        elif row.mechanism == "stable":
+            part = {"mechanism": "stable release", "scale": row.noise, "queries": made.queries}
+            part |= {"threshold": row.threshold}
+        else:
+            part = {"mechanism": "sparse vector", "scale": row.noise, "refusals": row.refusals}
+            part |= {"threshold": row.threshold}
+        parts.append({**part, "epsilon": made.epsilon, "delta": made.delta})
+    return {"delta": made.delta, "neighbours": "one record added or removed", "parts": parts}
 
 
 def _without(made: Plan, spent: Mapping[str, float]) -> str:
     more = [row.mechanism for row in made.rows if row.mechanism not in spent and row.delta_spent is not None]
     later = [row.mechanism for row in made.rows if row.delta_spent is None]
-    reasons = [f"{', '.join(more)}, whose constants spend more"] * bool(more)
-    reasons += [f"{' and '.join(later)}, whose tables are proven when they are run"] * bool(later)
-    return f" but {'; '.join(reasons)}" if reasons else ""
+    reasons = [f"{', '.join(more)} (the constants spend more)"] * bool(more)
+    reasons += [f"{' and '.join(later)} (proven when it is run)"] * bool(later)
+    return f" except {' and '.join(reasons)}" if reasons else ""
+
+
+def _verdict(made: Plan) -> Verdict:
+    """Whether the budget buys answers: a promise for half of the queries, some promise, or none."""
+    about, best = "What the budget buys", made.best
+    if best is not None:
+        share = best.answers_lower / made.queries
+        return Verdict(
+            level=FINE if share >= 0.5 else WEAK,
+            about=about,
+            proven=f"at least {percent_down(share)} right answers",
+            reason=f"By {best.mechanism}, with {counted(best.teachers, 'teacher')} of "
+            f"{counted(best.records_per_teacher, 'record')} each. "
+            f"{_teachers(made)}",
+            scope="if teachers are as stated",
+        )
+    hoped = [row for row in made.rows if row.estimated]
+    if hoped:
+        names = ", ".join(row.mechanism for row in hoped)
+        reason = f"Only an estimate, no promise: {names}. What it keeps is proven when it is run."
+        return Verdict(level=WEAK, about=about, proven="nothing beforehand", reason=reason, scope="")
+    lost = min((row.expected_misclassified for row in made.rows if row.expected_misclassified is not None), default=1.0)
+    expected = (1 - lost) * made.queries
+    reason = "No mechanism can promise anything with this budget."
+    if expected >= 1:
+        reason += f" A model of votes, which proves nothing, expects up to {expected:.0f} right answers."
+    return Verdict(level=BROKEN, about=about, proven="nothing", reason=reason, scope="")
+
+
+def _changes(made: Plan) -> tuple[Change, ...]:
+    """What a larger or smaller budget or fewer queries would bring; without a promise, what would bring one."""
+    if made.best is None:
+        return _ways_out(made)
+    best = made.best
+    twice, half = (
+        made.teachers_needed(best.mechanism, epsilon=size * made.epsilon)
+        if _LEAST <= size * made.epsilon <= _MOST
+        else None
+        for size in (2.0, 0.5)
+    )
+    found = []
+    if twice is not None:
+        found.append(
+            Change(
+                what=f"Twice the ε, {text_above(2 * made.epsilon)}: {best.mechanism} needs "
+                f"{counted(twice, 'teacher')}.",
+                price=f"one record then changes probabilities by a factor of {_factor(2 * made.epsilon)} instead of "
+                f"{_factor(made.epsilon)}.",
+            )
+        )
+    if half is not None:
+        found.append(
+            Change(
+                what=f"Half the ε, {text_above(made.epsilon / 2)}: a factor of {_factor(made.epsilon / 2)} instead of "
+                f"{_factor(made.epsilon)}.",
+                price=f"{best.mechanism} needs {counted(half, 'teacher')}, each with enough records to learn from.",
+            )
+        )
+    found.append(
+        Change(
+            what="Ask fewer queries: each answer gets a larger share of the budget.",
+            price="fewer answers to learn from.",
+        )
+    )
+    return tuple(found)
+
+
+def _ways_out(made: Plan) -> tuple[Change, ...]:
+    """What makes a mechanism promise something: of those that one change helps, that with the fewest teachers."""
+    rows = sorted(
+        (row for row in made.rows if not row.estimated), key=lambda row: (row.teachers_needed or math.inf, row.teachers)
+    )
+    name, ways = next(((row.mechanism, helps) for row in rows if (helps := made.helping(row.mechanism))), ("", {}))
+    factor = f"one record then changes probabilities by a factor of {{}} instead of {_factor(made.epsilon)}."
+    changes: dict[str, Callable[[Any], tuple[str, str]]] = {
+        "teachers": lambda size: (
+            f"Use {counted(size, 'teacher')}: {name} then promises something.",
+            f"{counted(made.records // size, 'record')} for each teacher to learn from.",
+        ),
+        "queries": lambda size: (
+            f"Ask fewer queries: {name} promises something for {size}.",
+            "fewer answers to learn from.",
+        ),
+        "epsilon": lambda size: (
+            f"A larger ε: {name} promises something with {text_above(size)}.",
+            factor.format(_factor(size)),
+        ),
+        "records": lambda size: (
+            f"Bring more records: {name} promises something with {size}.",
+            f"{size - made.records} more.",
+        ),
+    }
+    found = [Change(what=what, price=price) for what, price in (changes[way](size) for way, size in ways.items())]
+    if not found:
+        what = "Use a learner that errs less: no other change alone brings a promise."
+        found = [Change(what=what, price="time to find one on public or synthetic data.")]
+    return tuple(found)
+
+
+def _factor(epsilon: float) -> str:
+    return safe_text(math.exp(min(epsilon, 700.0)), toward="up")
 
 
 def _table(made: Plan) -> Table:
@@ -120,20 +257,19 @@ def _table(made: Plan) -> Table:
     columns += ["student errs on"] if made.vc_dimension is not None else []
     columns.append("verdict")
     return Table(
-        title=f"{made.queries} queries, {made.classes} classes",
+        title=f"{counted(made.queries, 'query')}, {made.classes} classes",
         columns=tuple(columns),
         rows=tuple(_cells(row, made) for row in made.rows),
-        note="Noise: λ of the threshold (sparse vector), the distance's scale (plain composition), σ of the counts "
-        "(GNMax), the votes by which refusals become e times rarer (gate). Votes to flip: from this number on, "
-        "a query is answered rightly. Right and lost: proven, except with probability "
-        f"{made.failure_probability:.10g}; lost is what is answered wrongly or not at all."
-        + " Estimate: about what a table will need, which has to be searched for; no promise."
+        note="Noise is the scale of the threshold's noise (svt), the scale of the distance's noise (stable), the "
+        "standard deviation of each count's noise (gnmax), and the votes by which refusals become e times rarer "
+        "(gate, confirm). Votes to flip: a query is answered rightly if the right class wins and that many teachers "
+        "could change their votes without changing the winner. Right and lost are proven, except with probability "
+        f"{made.failure_probability:.10g}, by the theorems named above; lost queries are answered wrongly or not at "
+        "all."
+        + " An estimate promises nothing: the mechanism's table is searched for when it is run."
         * any(row.estimated for row in made.rows)
-        + (
-            " Expected: no promise, but a model of votes in which a query's share of wrong teachers is Beta(e, 1 − e)."
-            if modelled
-            else ""
-        ),
+        + " Expected numbers promise nothing: they come from a model of votes in which the share of teachers that are "
+        "wrong on a query is Beta(e, 1 − e), where e is a teacher's error." * modelled,
     )
 
 
@@ -157,39 +293,49 @@ def _cells(row: Row, made: Plan) -> tuple[str, ...]:
     return (*cells, "feasible" if row.feasible else "estimate" if row.estimated else "hopeless")
 
 
-def _summary(made: Plan) -> tuple[str, ...]:
+def _teachers(made: Plan) -> str:
+    """What is assumed about teachers."""
     if made.vc_dimension is not None:
         kind = (
             "some classifier of the class is always right"
             if made.best_error == 0
             else (f"the best of the class errs on {100 * made.best_error:.3g} %")
         )
-        learner = f"Teachers minimise training errors over a class of VC dimension {made.vc_dimension}; {kind}."
-    elif made.error is None:
-        learner = "Teachers are taken to be always right, so what is hopeless here is hopeless for every learner."
-    elif isinstance(made.error, Mapping):
-        learner = (
-            "Teachers err as the given learning curve says; chunks smaller than its smallest size are not considered."
+        return f"Teachers minimise training errors over a class of VC dimension {made.vc_dimension}; {kind}."
+    if made.error is None:
+        return "Teachers are assumed to be always right, so what is hopeless here is hopeless for every learner."
+    if isinstance(made.error, Mapping):
+        return (
+            "Teachers are assumed to err as the given learning curve says; none gets fewer records than its smallest "
+            "size."
         )
-    else:
-        learner = (
-            f"Teachers are taken to err on {100 * made.error:.3g} % whatever the size of their chunks: check that "
-            "yours do with the records each gets below, on public or synthetic data."
-        )
+    return (
+        f"Teachers are assumed to err on {100 * made.error:.3g} %, whatever the number of their records: check on "
+        "public or synthetic data that yours do with the numbers of records below."
+    )
+
+
+def _summary(made: Plan) -> tuple[str, ...]:
     if made.best is None:
         choice = "No mechanism can promise anything with this budget."
     else:
         best = made.best
         choice = (
-            f"If teachers are as described next, at least {best.answers_lower} of {made.queries} queries are "
-            f"answered rightly, except with probability {made.failure_probability:.10g}, by {best.teachers} of them "
-            f"with {best.records_per_teacher} records each: the best promise, that of {best.title}."
+            f"The best promise is that of {best.mechanism}: {counted(best.teachers, 'teacher')} with "
+            f"{counted(best.records_per_teacher, 'record')} each answer at least {best.answers_lower} of "
+            f"{counted(made.queries, 'query')} rightly, except with "
+            f"probability {made.failure_probability:.10g}, if they are as assumed ({_proof(best)})."
         )
     return (
         choice,
-        f"{learner} No private data is used for a plan.",
-        *(f"{row.title[:1].upper()}{row.title[1:]}. {row.verdict}" for row in made.rows),
+        f"{_teachers(made)} No private data is used for a plan.",
+        *(f"{row.mechanism}. {row.verdict}" + f" Proof: {_proof(row)}." * (not row.estimated) for row in made.rows),
     )
+
+
+def _proof(row: Row) -> str:
+    """The command that prints the proofs of what the row says about answers and teachers."""
+    return " ".join(["tacit proof", *(name.rpartition(".")[2] for name in row.theorem)])
 
 
 def _figures(made: Plan) -> tuple[Figure, ...]:
@@ -205,12 +351,12 @@ def _against_teachers(made: Plan) -> Figure:
     lines = {}
     for row, colour in zip(made.rows, _COLOURS, strict=False):
         shares = [made.expected_right(row.mechanism, teachers=k) or 0.0 for k in counts]
-        lines[row.title] = (shares, colour)
+        lines[row.mechanism] = (shares, colour)
     best = made.best or min(made.rows, key=lambda row: row.expected_misclassified or 0.0)
     return Figure(
         title="Expected right answers",
-        caption="By the model of votes, with the given error whatever the number of teachers. In fact more teachers "
-        "have fewer records each, and err more. No promise.",
+        caption="By the model of votes, with the given error for every number of teachers. This is no promise: more "
+        "teachers have fewer records each, and err more.",
         alternative="Shares of queries answered rightly: "
         + "; ".join(
             f"{name} {100 * shares[-1]:.0f} % with {counts[-1]} teachers" for name, (shares, _) in lines.items()

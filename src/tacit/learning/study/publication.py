@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.guarantee import Comparison
-from ...core.wording import safe_text, text_above
-from ...report import Figure, Report, Table, figures
+from ...core.guarantee import Comparison, Guarantee
+from ...core.wording import counted, safe_text, text_above
+from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
+from ...report.wording import percent, percent_down, percent_up
 from ...runtime import tables
 from ...runtime.files import write_whole
+from ...theory.leakage import private_advantage, private_roc
 from .. import stored
 from ..choice import margins
 from ..classifier import PrivateClassifier
@@ -25,6 +27,10 @@ from .options import Task
 _MOST_ROWS = 20
 _LARGEST_EXPONENT = 700
 """The largest exponent of e that gives a float."""
+WEAK_EPSILON = 4.0
+"""Above this privacy loss, a promise is called weak."""
+WEAK_DELTA, BROKEN_DELTA = 1e-3, 0.1
+"""Above the first δ, a promise is called weak; from the second on, it is none."""
 
 
 def publish(
@@ -43,16 +49,19 @@ def publish(
         title="A classifier that may be published, and what it gives away",
         summary=_summary(task, data, model, accuracy, labelled),
         comparisons=(Comparison(guarantee=model.guarantee_),),
+        verdicts=_verdicts(task, model, accuracy),
+        opening=(_promise_figure(task),),
+        changes=_changes(task, model, accuracy),
         tables=(_answers_table(model),),
         figures=(_leads_figure(task, model),),
         detail={
             "epsilon": task.epsilon,
             "delta": task.delta,
             "neighbours": model.guarantee_.detail["neighbours"],
-            "label_private": task.public is None,
+            "labels_only": task.public is None,
             "allow_overlap": task.allow_overlap,
             "classes": model.classes_.tolist(),
-            "public_points": len(model.labels_),
+            "public_records": len(model.labels_),
             "asked": asked,
             "answered": len(model.answered_),
             "refused": len(model.refused_),
@@ -69,6 +78,124 @@ def publish(
     return report
 
 
+def promise_verdict(
+    guarantee: Guarantee, *, whom: str = "record", remark: str = "", all_protected: bool = True
+) -> Verdict:
+    """Whether the promise to a private record is fine, weak or broken.
+
+    Parameters
+    ----------
+    guarantee
+        A bound on ε; its detail holds δ.
+    whom
+        What is protected: a record, its label, or all records of a person.
+    remark
+        A sentence on what is not protected; empty if there is nothing of the kind.
+    all_protected
+        Whether the promise is made to every private record.
+    """
+    epsilon, delta = guarantee.value, float(guarantee.detail["delta"])
+    factor = safe_text(math.exp(epsilon), toward="up") if epsilon < _LARGEST_EXPONENT else f"e^{text_above(epsilon)}"
+    if delta >= BROKEN_DELTA:
+        level, why = BROKEN, ". But δ is the chance that everything is given away."
+    elif delta > WEAK_DELTA:
+        level, why = WEAK, ". δ is large: with this chance anything may be given away."
+    elif epsilon > WEAK_EPSILON:
+        level, why = WEAK, ": a determined reader may learn a lot."
+    else:
+        level, why = FINE if all_protected else WEAK, "."
+    reason = f"Up to δ, one {whom} changes the probability of any conclusion by a factor of {factor} at most{why}"
+    return Verdict(
+        level=level,
+        about=f"What it gives away about one {whom}",
+        proven=f"ε at most {text_above(epsilon)}, δ {text_above(delta)}",
+        reason=f"{reason} {remark}".rstrip(),
+    )
+
+
+def _protected(task: Task) -> str:
+    """What the promise is about, in words that follow "one"."""
+    whom = "label" if task.public is None else "record"
+    return whom if task.ids is None else f"person's {whom}s"
+
+
+def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | None) -> tuple[Verdict, ...]:
+    remarks = []
+    if task.public is None:
+        remarks.append("Which records there are is published; their labels alone are protected.")
+    if task.allow_overlap:
+        remarks.append("Private records that are also in public files are not protected.")
+    whom, remark = _protected(task), " ".join(remarks)
+    cards = [promise_verdict(model.guarantee_, whom=whom, remark=remark, all_protected=not task.allow_overlap)]
+    if accuracy is not None:
+        low, high, one_class = (accuracy[name] for name in ("low", "high", "one_class"))
+        level = FINE if low > one_class else BROKEN if high < one_class else WEAK
+        cards.append(
+            Verdict(
+                level=level,
+                about="How often the student is right",
+                proven=f"{percent_down(low)} to {percent_up(high)}",
+                measured=True,
+                reason=f"Naming the most frequent class is right on {percent(one_class)} of the test records.",
+            )
+        )
+    answered, refused = len(model.answered_), len(model.refused_)
+    cards.append(
+        Verdict(
+            level=BROKEN if not answered else WEAK if accuracy is None or answered < refused else FINE,
+            about="What the budget bought",
+            proven=counted(answered, "answer"),
+            measured=True,
+            reason=f"Teachers were asked about {counted(answered + refused, 'record')} and refused {refused}."
+            + (" Nothing here says how many answers are right: add test records." if accuracy is None else ""),
+        )
+    )
+    return tuple(cards)
+
+
+def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | None) -> tuple[Change, ...]:
+    half = task.epsilon / 2
+    found = [
+        Change(
+            what=f"Promise more: run a new release with ε = {text_above(half)}.",
+            price="about twice as many records and teachers for as many right answers, and this release stays spent.",
+        ),
+        Change(
+            what="Bring more private records: with twice as many teachers, the same noise hides half as much.",
+            price="records; the promise stays as it is.",
+        ),
+    ]
+    if accuracy is not None and accuracy["low"] <= accuracy["one_class"]:
+        found.append(
+            Change(
+                what="Try another learner or student on public or made-up records first.",
+                price="time; trying it on private records would be another release.",
+            )
+        )
+    elif not len(model.answered_):
+        found.append(Change(what="Ask fewer queries, or plan first.", price="fewer answers; tacit plan reads no data."))
+    return tuple(found)
+
+
+def _promise_figure(task: Task) -> Figure:
+    """What any test can reach that tells data with a record from data without it, or with another label."""
+    epsilon, delta, whom = min(task.epsilon, _LARGEST_EXPONENT), task.delta, _protected(task)
+    are = "is" if task.ids is None else "are"
+    tested = f"which of two the {whom} {are}" if task.public is None else f"whether one {whom} {are} in the data"
+    apart = " Records that are also in public files are not protected." if task.allow_overlap else ""
+    rates = np.unique(np.concatenate([np.linspace(0, 1, 101), np.geomspace(1e-4, 1, 60)]))
+    limit = private_roc(rates, epsilon=epsilon, delta=delta)
+    advantage = safe_text(float(private_advantage(epsilon, delta=delta)), toward="up")
+    return Figure(
+        title=f"What anyone can tell about one {whom}",
+        caption=f"Somebody tests {tested}. Whatever they know, the rates of the test stay in the shaded region; its "
+        f"advantage (true minus false positive rate) is {advantage} at most (tacit proof private_roc "
+        f"private_advantage). The diagonal is guessing.{apart}",
+        alternative=f"True against false positive rate: a region that reaches {advantage} above the diagonal.",
+        svg=figures.roc(rates.tolist(), limit.tolist(), {}),
+    )
+
+
 def _summary(
     task: Task, data: Records, model: PrivateClassifier, accuracy: dict[str, float] | None, labelled: str
 ) -> tuple[str, ...]:
@@ -79,6 +206,7 @@ def _summary(
     small = task.epsilon < _LARGEST_EXPONENT
     factor = safe_text(math.exp(task.epsilon), toward="up") if small else f"e^{text_above(task.epsilon)}"
     asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
+    published = "published records" if task.public is None else "public records"
     proven = model.guarantee_.detail
     promise = (
         f"Protected: {proven['neighbours']}. For anyone who sees all of this, whatever else they know: any conclusion "
@@ -86,30 +214,31 @@ def _summary(
         f"(ε = {text_above(task.epsilon)}), plus δ = {text_above(task.delta)}; and the other way round."
     )
     said = [promise]
+    one, many = ("person", "people") if task.ids else ("record", "private records")
     if task.public is not None:
         replaced = {name: safe_text(amount, toward="up") for name, amount in proven["replaced"].items()}
         said.append(
-            f"That compares data with and without {'them' if task.ids else 'it'}. If the number is public knowledge, "
-            "so that one can only take the place of another, the promise is weaker: "
-            f"ε = {replaced['epsilon']} and δ = {replaced['delta']}."
+            f"This compares data with and without one {one}. Where the number of {many} is public knowledge, compare "
+            f"data with another {one} in the place of one: the promise is then weaker, ε = {replaced['epsilon']} and "
+            f"δ = {replaced['delta']} (tacit proof replacement_delta)."
         )
     if "epsilon_count" in proven:
         said.append(
-            f"The number of {'people' if task.ids else 'private records'} was read with noise, for "
-            f"ε = {text_above(proven['epsilon_count'])} of this, to choose the number of teachers, "
-            f"{proven['n_teachers']}. "
-            "The mechanism, its constants and the queries depend only on that number and on what is public."
+            f"ε = {text_above(proven['epsilon_count'])} of this paid for the number of {many}, read with noise (tacit "
+            f"proof laplace_scale). It gave the number of teachers, {proven['teachers']}. The mechanism, its "
+            "constants and the queries depend only on that number and on what is public."
         )
     if "found_from" in proven:
         said.append(
-            f"Nobody named the classes. They were found with noise, for ε = {proven['epsilon_classes']:g} and δ = "
-            f"{proven['delta_classes']:g} of this: labels that about {proven['found_from']} {whom}s or more hold. "
-            "Records with other labels were left out."
+            f"The classes were not given. ε = {text_above(proven['epsilon_classes'])} and δ = "
+            f"{text_above(proven['delta_classes'])} of this paid for finding them with noise (tacit proof "
+            f"label_threshold): they are the labels of about {proven['found_from']} records or more. Records with "
+            "other labels were left out."
         )
     if task.allow_overlap:
         said.append(
-            "Private records that are also in --public, --test or --proposer are not protected: the owner allowed "
-            "such records (--allow-overlap)."
+            "Private records that are also in --public, --test or --labelled-public are not protected: the owner "
+            "allowed such records (--allow-overlap)."
         )
     if task.public is None:
         said.append(
@@ -117,11 +246,11 @@ def _summary(
             "the records are published here without their own labels, in an order that depends neither on labels nor "
             "on the order of the file."
         )
-    if task.epsilon > 4:
+    if task.epsilon > WEAK_EPSILON:
         said.append(f"That is a weak promise: at ε = {text_above(task.epsilon)} a determined reader may learn a lot.")
     said.append(
-        f"{asked} of {points} public records were asked about; {len(model.answered_)} were answered, "
-        f"{len(model.refused_)} refused. The budget paid for all answers together: what a single answer reveals is "
+        f"Teachers were asked about {asked} of {points} {published}; {len(model.answered_)} were answered, "
+        f"{len(model.refused_)} refused. The budget pays for all answers together: what a single answer reveals is "
         "bounded by the whole ε, not by a share of it."
     )
     if accuracy is not None:
@@ -133,14 +262,15 @@ def _summary(
             "publish this figure only if their labels may be known."
         )
     said.append(
-        f"{len(data.columns.numeric_)} numeric and {len(data.columns.categories_)} text columns were encoded "
-        "by a rule that depends on public records only: their mean and deviation, their median where a number is "
-        "missing, and their categories (all zeros for any other)."
+        f"{len(data.columns.numeric_)} numeric and {len(data.columns.categories_)} text columns were encoded by a rule "
+        f"that depends only on {'features' if task.public is None else 'public records'}: the mean and standard "
+        "deviation of numbers, the median in the place of missing numbers, and the categories of texts (others become "
+        "zeros)."
     )
     if data.unused:
         said.append(f"Columns of the public table that were not used: {', '.join(data.unused)}.")
     said.append(f"The choice: {model.choice_}.")
-    said.append(f"Beside this page are student.skops and {labelled}, the public records with the answers.")
+    said.append(f"Beside this page are student.skops and {labelled}, the {published} with the answers.")
     return tuple(said)
 
 
@@ -151,7 +281,7 @@ def _answers_table(model: PrivateClassifier) -> Table:
     left = len(counts) - len(order)
     return Table(
         title="Answers",
-        columns=("class", "public records", "share"),
+        columns=("class", "records", "share"),
         rows=tuple((str(model.classes_[c]), str(counts[c]), f"{100 * counts[c] / len(numbers):.1f} %") for c in order),
         note="How often each class was answered. Answers contain noise and may be wrong."
         + f" {left} rarer classes are left out." * bool(left),
@@ -160,7 +290,7 @@ def _answers_table(model: PrivateClassifier) -> Table:
 
 def _leads_figure(task: Task, model: PrivateClassifier) -> Figure:
     """Expected leads, and those in the noisy counts if these were released. True votes are private."""
-    teachers, noise = (model.guarantee_.detail[name] for name in ("n_teachers", "spread"))
+    teachers, noise = (model.guarantee_.detail[name] for name in ("teachers", "spread"))
     found: dict[str, Any] = {"expected beforehand": np.array(margins(task.expected))}
     if model.noisy_counts_ is not None:
         ordered = np.sort(model.noisy_counts_[model.answered_], axis=1)

@@ -5,25 +5,30 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import math
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ...core.deprecation import renamed
 from ...core.errors import InputError, TacitError
 from ...core.guarantee import Assumption
-from ...ledger import Amount, Ledger, anchor, exists, named_place
+from ...ledger import Amount, Ledger, anchor, exists, named_place, require_ledger
 from ...ledger.amounts import NOTHING
+from ...ledger.database import name_of
 from ...report import Report
+from ...report.timing import Timed
 from ...runtime import private_files, run_folder, workers
 from ...runtime.files import write_whole
 from ..classifier import PrivateClassifier
-from ..dry_run import trusted_types, try_estimator
+from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..interrupted import run
-from . import inputs, learners, owner_report
+from . import earlier_ledgers, inputs, learners, owner_report
 from .accuracy import accuracy
 from .options import Task, checked
 from .publication import publish
@@ -37,13 +42,18 @@ _OUTSIDE = "outside-anchor.txt"
 """The name of the file that remembers where the anchor outside of the folder is."""
 _PROBE = ".room"
 """The name of a file that is written to find out whether there is room."""
+_SECONDS, _SECONDS_PER_RECORD, _SECONDS_PER_TEACHER = 10.0, 2e-4, 0.03
+"""What a run takes beside its learners: the pages, reading and comparing records, and storing each teacher."""
+_LONG = 120.0
+"""Seconds from which on a run is told how it would take less."""
 _TEST = Assumption(
-    text="the accuracy on --test may be known: it was computed from those records without noise, and they are no "
+    text="the accuracy on the test records may be known: it was computed from them without noise, and they are no "
     "private records of this run",
     checked_by="caller",
 )
 
 
+@renamed(proposer="labelled_public", expected="teacher_accuracy")
 def learn_files(
     private: Path | str,
     *,
@@ -60,10 +70,10 @@ def learn_files(
     student_settings: Sequence[str] = (),
     teachers: int | None = None,
     mechanism: str = "auto",
-    proposer: Path | str | None = None,
+    labelled_public: Path | str | None = None,
     queries: str | None = None,
     refusals: int | None = None,
-    expected: float = 0.8,
+    teacher_accuracy: float = 0.8,
     classes: str | None = None,
     ids: str | None = None,
     ledger: str | None = None,
@@ -71,6 +81,7 @@ def learn_files(
     new_ledger: bool = False,
     anchor: Path | str | None = None,
     new_anchor: bool = False,
+    device: str = "auto",
     engine: str = "local",
     allow_overlap: bool = False,
     resume: bool = False,
@@ -105,13 +116,13 @@ def learn_files(
         The number of teachers; about the square root of the number of records unless given.
     mechanism
         The name of the mechanism, or "auto".
-    proposer
-        A file of labelled records that are not private, from which labels are proposed.
+    labelled_public
+        A file of labelled records that are not private: a model of them proposes labels, which teachers confirm.
     queries
         The number of public records to ask about, or "all"; chosen unless given.
     refusals
         The number of refusals after which the mechanism stops; chosen unless given.
-    expected
+    teacher_accuracy
         The share of teachers expected to be right, by which "auto" chooses.
     classes
         All labels that may occur, separated by commas; found with noise unless given.
@@ -125,6 +136,9 @@ def learn_files(
         A file elsewhere that remembers the end of the ledger.
     new_anchor
         Create the anchor for a ledger that exists already.
+    device
+        Where learners that have a parameter `device` compute, such as those of torch: "cpu", "cuda", or "auto", which
+        leaves it to them.
     engine
         Where teachers are trained: "local", or the address of a Dask or Ray cluster.
     allow_overlap
@@ -160,15 +174,16 @@ def learn_files(
         mechanism=mechanism,
         queries=queries,
         refusals=refusals,
-        expected=expected,
+        expected=teacher_accuracy,
         classes=classes,
         ids=ids,
-        proposer=_path(proposer),
+        labelled_public=_path(labelled_public),
         ledger=ledger,
         ledger_url_file=_path(ledger_url_file),
         new_ledger=new_ledger,
         anchor=_path(anchor),
         new_anchor=new_anchor,
+        device=device,
         engine=engine,
         allow_overlap=allow_overlap,
         resume=resume,
@@ -182,6 +197,7 @@ def _path(name: Path | str | None) -> Path | None:
 
 def _run(task: Task, advance: Callable[[str], None]) -> Report:
     """Run what is left of the task, write its folder, and return the report that may be published."""
+    advance = Timed(advance)
     advance("reading tables")
     data = inputs.read(task)
     classifier = _classifier(task, data)
@@ -191,20 +207,28 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
         "classes": len(set(data.labels.tolist()) if data.classes is None else data.classes),
     }
     with learners.quiet():
-        held = try_estimator("--learner", classifier.estimator, **size)
-        trusted = trusted_types("--learner", classifier.estimator, held)
+        held = try_estimator("learner", classifier.estimator, **size)
+        trusted = trusted_types("learner", classifier.estimator, held)
         if classifier.student is not None:
-            try_estimator("--student", classifier.student, **size)
+            try_estimator("student", classifier.student, **size)
         proposer = None
         if data.proposer is not None:
             learner = classifier.estimator if classifier.student is None else classifier.student
             proposer = learners.proposer(learner, *data.proposer)
+    _check_ledger(task)
     _check_anchor(task)
-    with workers.open_workers(task.engine):
+    where = _where(task)
+    earlier_ledgers.warn_of(task.private, where)
+    with workers.open_workers(task.engine) as crowd:
         folder = _folder(task)  # once a cluster, if there is to be one, has answered
+        cores = crowd.cores
     ledger = _ledger(task)
+    earlier_ledgers.remember(task.private, where)
     classifier.set_params(ledger=ledger)
     with _told_if_interrupted(ledger, folder), learners.quiet():
+        if not task.resume:
+            seconds = _seconds(task, data, classifier.estimator, classes=size["classes"], cores=cores)
+            advance.expect(seconds, remedy="fewer teachers or a faster learner take less" * (seconds > _LONG))
         advance("training teachers")
         try:
             classifier.fit(
@@ -231,11 +255,11 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
             raise
         except OSError as failure:
             raise InputError(
-                "--out",
+                "out",
                 f"{failure.strerror}, in {folder}",
                 requirement="must be a folder with room for what was paid for; the budget is spent, the answers are "
                 "kept",
-                remedy="make room there and add --resume, which costs no privacy",
+                remedy="make room there and add `resume`, which costs no privacy",
             ) from None
         except Exception as failure:  # of a student that learned, but fails on some records
             raise _blamed(failure, paid=True, proposes=proposer is not None) from None
@@ -298,7 +322,7 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
             shutil.rmtree(trial, ignore_errors=True)
     except OSError as failure:
         raise InputError(
-            "--out",
+            "out",
             f"{failure.strerror}, in {folder}",
             requirement="must be a folder with room for all that is to be written; nothing was spent",
             remedy="make room there, or choose another",
@@ -310,7 +334,7 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
             "the student",
             f"{type(failure).__name__}: {failure}",
             requirement="must be one that can be published; nothing was spent",
-            remedy="choose another with --student",
+            remedy="choose another with `student`",
         ) from None
 
 
@@ -344,7 +368,7 @@ def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
     kind = type(failure).__name__
     if not paid:
         return InputError(
-            "PRIVATE",
+            "private",
             kind,
             requirement="must hold records that teachers can be trained on",
             remedy="see that there are more than a few",
@@ -353,18 +377,29 @@ def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
         "the student",
         kind,
         requirement="must learn from public records and answers; the budget is spent, the answers are kept",
-        remedy="choose another with --student and a new --out, which costs privacy again: it proposes other labels"
+        remedy="choose another with `student` and a new `out`, which costs privacy again: it proposes other labels"
         if proposes
-        else "choose another with --student and add --resume, which costs no privacy",
+        else "choose another with `student` and add `resume`, which costs no privacy",
     )
+
+
+def _seconds(task: Task, data: inputs.Records, learner: Any, *, classes: int, cores: int) -> float:
+    """About how long the rest of the run takes. Made-up records are timed, private ones only counted; for the owner."""
+    records, width = len(data.records), data.records.shape[1]
+    teachers = task.teachers or max(1, math.isqrt(records))
+    queries = records // 2 if data.public is None else len(data.public)
+    one = seconds_of_a_teacher(learner, rows=records // teachers, width=width, classes=classes, queries=queries)
+    return _SECONDS + records * _SECONDS_PER_RECORD + teachers * (one / cores + _SECONDS_PER_TEACHER)
 
 
 def _classifier(task: Task, data: inputs.Records) -> PrivateClassifier:
     student = None
     if task.student is not None:
-        student = learners.learner("--student", task.student, "--student-set", task.student_settings)
+        student = learners.learner("student", task.student, "student_settings", task.student_settings)
+    learner = learners.learner("learner", task.learner, "settings", task.settings)
+    learners.place(task.device, [learner] if student is None else [learner, student])
     return PrivateClassifier(
-        learners.learner("--learner", task.learner, "--set", task.settings),
+        learner,
         epsilon=task.epsilon,
         delta=task.delta,
         n_teachers="auto" if task.teachers is None else task.teachers,
@@ -384,12 +419,12 @@ def _folder(task: Task) -> Path:
     try:
         (folder / "publish").mkdir(parents=True, exist_ok=True)
         _remove_remains(folder / "publish")
-        private_files.closed(private, name="--out")
+        private_files.closed(private, name="out")
         with private_files.enclosed(private):
             write_whole(private / "README.txt", owner_report.README.encode())
     except OSError as failure:
         raise InputError(
-            "--out",
+            "out",
             f"{folder}: {failure.strerror}",
             requirement="must be a folder that can be written",
             remedy="choose another",
@@ -403,7 +438,7 @@ def _told_if_interrupted(ledger: Ledger, folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{_spent(ledger, folder)}; the same command with --resume goes on") from None
+        raise KeyboardInterrupt(f"{_spent(ledger, folder)}; the same run with `resume=True` goes on") from None
 
 
 def _spent(ledger: Ledger, folder: Path) -> str:
@@ -420,6 +455,19 @@ def _spent(ledger: Ledger, folder: Path) -> str:
     return f"this run has spent {spent}, which it will not spend again" if paid else "nothing was spent"
 
 
+def _where(task: Task) -> str:
+    """The place of the ledger, without a password."""
+    named, _ = _place(task)
+    return name_of(named) if named and "://" in named else str(Path(named or task.out / "ledger.sqlite").resolve())
+
+
+def _check_ledger(task: Task) -> None:
+    """Refuse a ledger that was mistyped before a folder is made."""
+    named, new = _place(task)
+    if named is not None and not new:
+        require_ledger(named, "ledger", remedy="check its name, or add `new_ledger=True` to make it")
+
+
 def _check_anchor(task: Task) -> None:
     """Refuse an anchor that cannot be used before a folder or a ledger is made, and a run that goes on without its own.
 
@@ -430,10 +478,10 @@ def _check_anchor(task: Task) -> None:
     if task.anchor is None:
         if kept.exists():
             raise InputError(
-                "--anchor",
+                "anchor",
                 None,
                 requirement="must be given, as the run in this folder began with one",
-                remedy=f"add --anchor {kept.read_text(encoding='utf-8').strip()}; if that is lost, --new-anchor makes "
+                remedy=f"add `anchor` {kept.read_text(encoding='utf-8').strip()}; if that is lost, `new_anchor` makes "
                 "another, once you know that the ledger is the latest",
             )
         return
@@ -447,7 +495,7 @@ def _check_anchor(task: Task) -> None:
 
 def _place(task: Task) -> tuple[str | None, bool]:
     """The ledger that was named, None for that of the folder, and whether it may be created."""
-    named, own = named_place("--ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
+    named, own = named_place("ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
     return named, task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
 
 
