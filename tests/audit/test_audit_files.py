@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import assert_one_line_error, run
-from pages import Page
+from pages import Page, unfolded_words
 from pyarrow import csv, parquet
 
 from tacit import TacitError
@@ -19,6 +19,7 @@ from tacit.audit import attempts, audit_file, certify, certify_slices
 from tacit.audit.sample import Sample
 from tacit.audit.study.inputs import read
 from tacit.audit.study.options import Task
+from tacit.report.timing import Timed
 from tacit.runtime import tables
 
 ROWS = 8_000
@@ -34,7 +35,8 @@ TABLE = {
 
 
 def audited(table, **options):
-    return audit_file(table, **{"secret": "s", "output": "o"} | options)
+    """Without pictures, which take longer than everything else."""
+    return audit_file(table, **{"secret": "s", "output": "o", "pictures": False} | options)
 
 
 def kept(table, *outputs, **options):
@@ -42,7 +44,7 @@ def kept(table, *outputs, **options):
     usual = {name: one.default for name, one in inspect.signature(audit_file).parameters.items()}
     fields = {field.name: usual.get(field.name) for field in dataclasses.fields(Task)}
     task = Task(**fields | {"table": table, "secret": "s", "outputs": outputs} | options)
-    return read(task, lambda _: None)
+    return read(task, Timed(lambda _: None))
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +68,17 @@ def written(folder):
 
 
 def test_pictures_state_the_condition_that_the_certificate_rests_on(folder):
-    found = audit_file(folder / "t.csv", secret="member", output="score", monotone=True)  # noqa: S106
-    captions = [figure.caption for figure in found.figures if "shaded region" in figure.caption]
+    found = audit_file(folder / "t.csv", secret="member", output="score", assume_one_direction=True)  # noqa: S106
+    captions = [figure.caption for figure in (*found.opening, *found.figures) if "shaded region" in figure.caption]
     assert captions
     assert all(", if " in caption for caption in captions)
 
 
 def test_the_verdict_comes_first(written):
     text, data, _ = written
-    paragraph = " ".join(text.split("\n", 3)[3].split())
+    cards, rest = text.split("\n\n", 2)[1:]
+    assert cards.startswith("WEAK    Telling member from column 'score'")  # the table looks as if it held noise
+    paragraph = " ".join(rest.split())
     assert paragraph.startswith("Met: the largest advantage of anyone who sees only column 'score' with Gaussian noise")
     assert "is 'yes' in 4000 rows (called positive) and 'no' in 4000" in paragraph
     assert "standard deviation 0.5 on top of what the table holds lies between" in paragraph.split("; ")[0]
@@ -125,7 +129,7 @@ def test_a_column_that_holds_its_noise_is_certified_as_the_library_does(folder, 
     assert report.detail["noise_added"] == 1.0
     assert not report.detail["caution"]
     assert "with Gaussian noise of standard deviation 1 in it already" in " ".join(report.summary)
-    assert len(audited(folder / name, **columns, noise_added=1.0, attack_rows=0, pictures=True).figures) == 2
+    assert len(audited(folder / name, **columns, noise_added=1.0, attack_rows=0, pictures=True).figures) == 1
     with pytest.raises(TacitError, match="must hold the Gaussian noise of standard deviation 3"):
         audited(folder / name, **columns, noise_added=3.0, attack_rows=0)
 
@@ -149,6 +153,8 @@ def test_the_page_shows_the_three_pictures(written):
         assert title in page.text
     assert html.count("data:image/svg+xml;base64,") == 3
     assert page.text.index("Met: the largest advantage") < page.text.index("What nobody exceeds")
+    assert unfolded_words(html) <= 900
+    assert html.count("at most 0.") < 6  # one guarantee is said once, on its card and where its theorem is named
 
 
 @pytest.mark.parametrize("output", [["class"], ["word"], ["class", "word"]])
@@ -189,6 +195,24 @@ def test_one_leaking_slice_fails_the_release_check(tmp_path):
     assert stricter.summary[1].startswith("Not proven in 2 of 2 slices: ")
 
 
+def test_cards_and_advice_are_no_greener_than_slices_and_conditions_allow(tmp_path):
+    rng = np.random.default_rng(1)
+    secret, part = rng.integers(0, 2, 20_000), np.where(np.arange(20_000) < 1_000, "small", "large")
+    output = np.where(part == "small", secret, rng.integers(0, 2, 20_000))
+    parquet.write_table(pa.table({"s": secret, "o": output, "part": part}), tmp_path / "t.parquet")
+    report = audited(tmp_path / "t.parquet", slices="part", attack_rows=0)
+    assert [card.level for card in report.verdicts] == ["fine", "weak"]
+    assert not any("Nothing needs to change" in change.what for change in report.changes)
+    score = rng.normal(size=20_000)
+    parquet.write_table(pa.table({"s": secret, "o": score}), tmp_path / "c.parquet")
+    report = audited(tmp_path / "c.parquet", require_advantage=0.1, assume_one_direction=True, attack_rows=0)
+    assert report.met
+    (card,) = report.verdicts
+    assert card.level == "weak"
+    assert "which no table can confirm" in card.reason
+    assert not any("Nothing needs to change" in change.what for change in report.changes)
+
+
 def test_a_broken_ceiling_is_called_broken(tmp_path):
     secret = np.arange(4_000) % 2
     output = np.where(np.random.default_rng(2).random(4_000) < 0.8, secret, 1 - secret)
@@ -216,14 +240,14 @@ def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
     expected = certify(secret, score, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
     assert 0.1 < expected.advantage < 0.4
     for name in ("t.csv", "t.parquet"):
-        report = audited(tmp_path / name, lipschitz=0.5, require_advantage=0.9, attack_rows=3_000)
+        report = audited(tmp_path / name, assume_max_slope=0.5, require_advantage=0.9, attack_rows=3_000)
         assert report.detail["readings"]["advantage"] == expected.advantage
         assert report.detail["lipschitz"] == 0.5
         assert report.detail["low"] <= expected.advantage
         assert report.summary[0].startswith("If the secret's mean given the output, coded ±1 and with both values ")
         assert "met: " in report.summary[0]
     both = certify(secret, {"o": score, "p": 1 - score}, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
-    report = audited(tmp_path / "t.parquet", output=("o", "p"), lipschitz=0.5, attack_rows=0)
+    report = audited(tmp_path / "t.parquet", output=("o", "p"), assume_max_slope=0.5, attack_rows=0)
     assert report.detail["readings"]["advantage"] == both.advantage
 
 
@@ -231,7 +255,7 @@ def test_the_command_prints_what_was_assumed_and_what_is_positive(tmp_path, here
     lipschitz_table(tmp_path)
     finished = here(
         tmp_path,
-        *("audit", "t.csv", "--secret", "s", "--output", "o", "--lipschitz", "0.5", "--positive", "no"),
+        *("audit", "t.csv", "--secret", "s", "--output", "o", "--assume-max-slope", "0.5", "--positive", "no"),
         *("--attack-rows", "2000", "--report", "l.html"),
     )
     assert finished.returncode == 0, finished.stderr
@@ -284,7 +308,7 @@ def test_a_continuous_output_is_attacked_and_the_options_that_help_are_named(tmp
     said = " ".join(finished.stdout.split())
     assert finished.returncode == 0, finished.stderr
     assert "Nothing can be certified: 2000 different values in 2000 rows" in said
-    assert "give --noise, round it before release, or state --monotone or --lipschitz" in said
+    assert "give --noise, round it before release, or state --assume-one-direction or --assume-max-slope" in said
     assert "noise=" not in said
     assert (tmp_path / "c.html").read_text().count("data:image/svg+xml;base64,") == 2
     report = audited(tmp_path / "t.parquet")
@@ -294,6 +318,17 @@ def test_a_continuous_output_is_attacked_and_the_options_that_help_are_named(tmp
     assert "rows are independent" in said
     for ceiling in ("0.5", "1"):  # nothing is proven, so no check passes, not even the one that always holds
         assert here(tmp_path, *common, "--require-advantage", ceiling).returncode == 1
+
+
+@pytest.mark.parametrize(("decimals", "loose"), [(4, True), (1, False)])
+def test_a_rounded_score_with_many_values_is_said_to_be_categories(tmp_path, decimals, loose):
+    rng = np.random.default_rng(0)
+    rows = [f"{row % 2},{rng.random():.{decimals}f}" for row in range(20_000)]
+    (tmp_path / "table.csv").write_text("\n".join(["s,o", *rows]))
+    found = audited(tmp_path / "table.csv", attack_rows=0)
+    [said] = [sentence for sentence in found.summary if "read as categories" in sentence]
+    assert ("the limits are loose" in said) == loose
+    assert ("--assume-one-direction" in said) == loose
 
 
 def test_the_old_option_goes_on_working(folder, here):
@@ -308,35 +343,53 @@ def test_the_old_option_goes_on_working(folder, here):
     assert "must not stand beside --failure-probability" in both.stderr
 
 
+@pytest.mark.parametrize(("columns", "said"), [(3, False), (4, True)])
+def test_certificates_by_draws_are_part_of_the_time_that_is_said(tmp_path, columns, said):
+    """Three noisy columns fit on a grid; four are certified by draws, which takes seconds."""
+    rng, lines = np.random.default_rng(0), []
+    names = [f"c{place}" for place in range(columns)]
+    table = {"member": np.arange(2400) % 2, **{name: rng.standard_normal(2400) for name in names}}
+    parquet.write_table(pa.table(table), tmp_path / "wide.parquet")
+    options = {"secret": "member", "noise": 2.0, "attack_rows": 0, "advance": lines.append}
+    report = audit_file(tmp_path / "wide.parquet", output=names, **options)
+    assert report.detail["method"] == "noisy"
+    assert any(line.startswith("this takes about") for line in lines) == said
+
+
 def test_pictures_are_drawn_for_a_page_alone(folder):
     columns = {"secret": "member", "output": "class", "attack_rows": 0}
-    assert len(audited(folder / "t.parquet", **columns).figures) == 2
-    assert not audited(folder / "t.parquet", **columns, pictures=False).figures
+    drawn = audit_file(folder / "t.parquet", **columns)
+    assert (len(drawn.opening), len(drawn.figures)) == (1, 1)
+    assert not audited(folder / "t.parquet", **columns).figures
 
 
 GOOD = "s,o,g\n" + "".join(f"{row % 2},{row % 3},{row % 4}\n" for row in range(40))
 
 BAD = {
-    "no such column": (GOOD, "--output oo", "column 'oo' of TABLE must be there, got '3 others, such as o'; check"),
-    "no such secret": (GOOD, "--secret S", "column 'S' of TABLE must be there"),
-    "three values": ("s,o\n1,1\n2,1\n3,1\n", "", "secret must take exactly two values, got '3 or more'"),
+    "no such column": (
+        GOOD,
+        "--output oo",
+        "column 'oo' of TABLE must be one of the file's columns, got '3 other columns'; did you mean 'o'?",
+    ),
+    "no such secret": (GOOD, "--secret S", "column 'S' of TABLE must be one of the file's columns"),
+    "three values": ("s,o\n1,1\n2,1\n3,1\n", "", "secret must take exactly two values, got '3 values or more'"),
     "one class": ("s,o\n1,1\n1,2\n", "", "secret must take two values in the table, got 'one'"),
-    "empty file": ("", "", "TABLE must be a readable table with at least one record, got 'Empty CSV file in t.csv'"),
+    "empty file": ("", "", "table must be a readable table with at least one record, got 'Empty CSV file in t.csv'"),
     "no rows": ("s,o\n", "", "no record in t.csv"),
     "a missing output": (
         "s,o\n1,\n0,2\n",
         "",
-        "column 'o' of TABLE must have no missing entry (empty, NA, NaN, null), got '1 missing among the first 2 rows'",
+        "column 'o' of `table` must have no missing entry (empty, NA, NaN, null), got '1 missing among the",
     ),
-    "a missing word": ("s,o\n1,a\n0,\n", "", "column 'o' of TABLE must have no missing entry"),
-    "nan": ("s,o\n1,nan\n0,2.5\n", "", "column 'o' of TABLE must have no missing entry"),
-    "a missing secret": ("s,o\n,1\n0,2\n", "", "column 's' of TABLE must have no missing entry"),
+    "a missing word": ("s,o\n1,a\n0,\n", "", "column 'o' of `table` must have no missing entry"),
+    "nan": ("s,o\n1,nan\n0,2.5\n", "", "column 'o' of `table` must have no missing entry"),
+    "a missing secret": ("s,o\n,1\n0,2\n", "", "column 's' of `table` must have no missing entry"),
     "words among numbers": (
-        "s,o\n" + "1,1\n0,2\n" * 2_500_000 + "0,high\n",
+        "s,o\n" + "1,1\n0,2\n" * 1_200_000 + "0,high\n",
         "--noise 1",
         "column 'o' of TABLE must hold numbers where --noise",
     ),
-    "one number in two texts": ("s,o\n1,1.0\n0,1\n", "--monotone", "must write every number in one way"),
+    "one number in two texts": ("s,o\n1,1.0\n0,1\n", "--assume-one-direction", "must write every number in one way"),
     "ragged": ("s,o\n1,2\n0\n", "", "Expected 2 columns, got 1"),
     "text with noise": ("s,o\n1,a\n0,b\n", "--noise 0.1", "must hold numbers where --noise"),
     "infinite": ("s,o\n1,inf\n0,1.5\n", "--noise 0.1", "must be finite"),
@@ -359,11 +412,15 @@ BAD = {
         "--positive yes",
         "--positive must be a value of column 's', got 'yes'; write it as the file does",
     ),
-    "lipschitz of zero": (GOOD, "--lipschitz 0", "--lipschitz must be a finite number > 0"),
+    "lipschitz of zero": (GOOD, "--assume-max-slope 0", "--assume-max-slope must be a finite number > 0"),
     "noise in it and on top": (GOOD, "--noise-added 1 --noise 1", "--noise-added must come without --noise"),
     "text with noise in it": ("s,o\n1,a\n0,b\n", "--noise-added 1", "must hold numbers where --noise"),
-    "lipschitz with noise": (GOOD, "--lipschitz 1 --noise 1", "--lipschitz must come without --noise and --monotone"),
-    "text with lipschitz": ("s,o\n1,a\n0,b\n", "--lipschitz 1", "must hold numbers where --noise, --noise-added, "),
+    "lipschitz with noise": (GOOD, "--assume-max-slope 1 --noise 1", "--assume-max-slope must come without --noise"),
+    "text with lipschitz": (
+        "s,o\n1,a\n0,b\n",
+        "--assume-max-slope 1",
+        "must hold numbers where --noise, ",
+    ),
 }
 
 
@@ -540,7 +597,7 @@ def test_no_refusal_shows_what_a_row_holds(tmp_path):
         ("t.csv", {"secret": "id"}),
         ("t.csv", {"output": "name", "noise": 1.0}),
         ("t.csv", {"output": "id", "noise": 1.0}),
-        ("t.csv", {"output": "id", "lipschitz": 1.0}),
+        ("t.csv", {"output": "id", "assume_max_slope": 1.0}),
         ("t.csv", {"secret": "name", "slices": "s", "output": "id"}),
         ("headless.csv", {}),
         ("t.parquet", {"secret": "name", "output": "s"}),
@@ -606,7 +663,7 @@ def test_rows_that_hardly_repeat_are_not_counted_together(tmp_path):
 def test_text_that_ends_in_nul_is_refused(tmp_path):
     """NumPy would drop the NUL, and one output become another."""
     parquet.write_table(pa.table({"s": [0, 1] * 50, "o": ["a", "a\0"] * 50}), tmp_path / "t.parquet")
-    with pytest.raises(TacitError, match="column 'o' of TABLE must not end in what NumPy drops"):
+    with pytest.raises(TacitError, match="column 'o' of `table` must not end in what NumPy drops"):
         audited(tmp_path / "t.parquet")
 
 

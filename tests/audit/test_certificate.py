@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from tacit import Attack, Guarantee, IncomparableError, InputError, NoTheoremError
+from tacit import Adversary, Attack, Guarantee, IncomparableError, InputError, NoTheoremError
 from tacit.audit import (
     READINGS,
     SCOPE,
@@ -172,21 +172,21 @@ def test_a_continuous_output_is_attacked_although_nothing_is_certified():
     assert audit(SECRET, output, require_advantage=0.1).verdict.startswith("Broken: ")
 
 
-def test_the_function_that_gave_the_number_comes_last():
+def test_the_function_that_gives_the_number_comes_first():
     """Of a joint certificate it is the limit for total variation, or what follows from v, whichever is smaller."""
     seen = set()
     for output in (OUTPUT, SECRET, np.where(RNG.uniform(size=2000) < 0.02, SECRET, 2)):
         found = certify(SECRET, output, loss="joint")
-        last = found.guarantee.references[-1]
-        assert (last == "theory.leakage.advantage_upper") == (advantage_upper(found.squared) == found.advantage)
-        assert found.guarantee_of("auc").references[-1] == "theory.leakage.auc_upper"
-        assert found.guarantee_of("bits").references[-1] == "theory.leakage.information_upper"
-        seen.add(last)
+        first = found.guarantee.references[0]
+        assert (first == "theory.leakage.advantage_upper") == (advantage_upper(found.squared) == found.advantage)
+        assert found.guarantee_of("auc").references[0] == "theory.leakage.auc_upper"
+        assert found.guarantee_of("bits").references[0] == "theory.leakage.information_upper"
+        seen.add(first)
     assert len(seen) == 2
     noisy = certify(SECRET, OUTPUT, noise=1.0, loss="log")
-    assert noisy.guarantee_of("bits").references[-1] == "theory.certificates.log_sharp"
+    assert noisy.guarantee_of("bits").references[0] == "theory.certificates.log_sharp"
     lipschitz = certify(SECRET, OUTPUT, method="lipschitz", lipschitz=0.1)
-    assert lipschitz.guarantee_of("squared loss").references[-1] == "theory.certificates.lipschitz_excess"
+    assert lipschitz.guarantee_of("squared loss").references[0] == "theory.certificates.lipschitz_excess"
 
 
 def test_old_names_go_on_working():
@@ -539,6 +539,30 @@ def test_privacy_curves_fall_and_are_read_between_their_points():
     assert found.references == ("theory.certificates.hockey_stick_limit",)
     assert found.adversary == certify(SECRET, OUTPUT).guarantee.adversary
     assert any("rows are independent" in text for text in found.assumed(checked_by="caller"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "seen"),
+    [
+        ({}, "the score"),
+        ({"noise": 0.5}, "the score with Gaussian noise of standard deviation 0.5 on top of what the table holds"),
+        ({"noise_added": 0.5, "rows": 2000}, "the score, which holds Gaussian noise of standard deviation 0.5"),
+    ],
+    ids=["as it is", "with noise to come", "with noise in it"],
+)
+def test_the_guarantee_of_a_privacy_curve_states_its_scope(kind, seen):
+    """Who is bounded and what they see, and what is not promised: each single record, and people who see more."""
+    output = OUTPUT + np.random.default_rng(1).normal(scale=0.5, size=len(SECRET)) if kind else OUTPUT
+    curve = privacy_curve(Tally(**kind).add(SECRET, output), failure_probability=0.05, name="the score")
+    found = curve.guarantee_of(1.0)
+    assert found.adversary == Adversary.OUTPUT.scoped(seen)
+    assert found.quantity.endswith(f"by {seen}")
+    assert f"anyone who sees only {seen}" in str(found)
+    told = " ".join(found.detail["scope"])
+    assert "covers exactly this output, not people who also see the input" in told
+    assert "about the average record: " in told
+    assert "not differential privacy" in told
+    assert Guarantee.from_json(found.to_json()).detail["scope"] == found.detail["scope"]
 
 
 def test_what_differential_privacy_implies_stands_beside():

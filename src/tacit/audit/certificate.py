@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core import validate
 from ..core.deprecation import renamed
-from ..core.display import card
+from ..core.display import Carded, Rows
+from ..core.evidence import Evidence
 from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import down, up
 from ..core.wording import safe_text
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 SCOPE = (
     "The certificate covers exactly this output, not people who also see the input, labels, other queries or models.",
-    "It is about the average record, not about the most exposed: v = 0.01 allows 1 % of records to be fully exposed.",
+    "It is about the average record: an advantage of 0.01 may also mean that 1 % of the records are fully exposed.",
     "It is not differential privacy.",
     "Rates and bits are for a secret whose two values are equally likely, whatever their shares in the table.",
 )
@@ -46,8 +47,8 @@ READINGS = {
 
 
 @renamed(delta="failure_probability")
-@dataclass(frozen=True, kw_only=True)
-class Certificate:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate(Carded):
     """Upper bounds on what an output tells about a secret, for everyone who sees the output and nothing else.
 
     All bounds hold together, except with probability `failure_probability`, whatever the adversary's method. All
@@ -81,6 +82,9 @@ class Certificate:
         What the bounds rest on.
     caution
         A doubt that the table itself raises; empty if there is none.
+    cells
+        The rows of each output with the positive and the negative secret, sorted, if the bounds follow from these
+        counts alone; else None.
     """
 
     squared: float
@@ -100,6 +104,7 @@ class Certificate:
     theorem: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
     caution: str = ""
+    cells: NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
     def condition(self) -> str:
@@ -250,6 +255,24 @@ class Certificate:
                 "caution": self.caution,
                 "scope": SCOPE,
             },
+            evidence=self._evidence(reading),
+        )
+
+    def _evidence(self, reading: str) -> Evidence | None:
+        cells = self.cells
+        if cells is None:
+            return None
+        return Evidence(
+            rule="audit",
+            inputs=lambda: {
+                "reading": reading,
+                "loss": self.loss,
+                "sampling": self.sampling,
+                "cells": cells.tolist(),
+                "squared": self.squared,
+                "variation": self.variation,
+            },
+            private=("cells", "squared", "variation"),
         )
 
     def quantity(self, reading: str) -> str:
@@ -291,12 +314,12 @@ class Certificate:
             ),
         )
 
-    def _repr_html_(self) -> str:
+    def _card(self) -> tuple[str, Rows]:
         guarantees = (self.guarantee_of(reading) for reading in READINGS)
         readings = tuple(f"{READINGS[name]}: {one.bound_text}" for name, one in zip(READINGS, guarantees, strict=True))
         headline = f"What {self.output} tells about whether the secret is {self.positive!r} or {self.negative!r}"
         chance, scope = self.guarantee.chance_text, (*([self.caution] if self.caution else []), *SCOPE)
-        return card(headline, [(f"proven, {chance}", readings), *self.guarantee.facts[1:], ("mind", scope)])
+        return headline, [(f"proven, {chance}", readings), *self.guarantee.facts[1:], ("mind", scope)]
 
     def meets(self, *, advantage: float) -> bool:
         """Say whether the certificate proves that nobody's advantage exceeds a ceiling.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..core import validate
 from ..core.deprecation import renamed
 from ..core.errors import InputError, NoTheoremError
@@ -19,7 +22,7 @@ from .tally import Tally
 
 LOSSES = ("auto", "squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "noise added", "monotone", "lipschitz", "continuous")
-FORMS = ("sharp", "closed", "printed")
+FORMS = ("sharp", "closed", "pairwise", "printed")
 SAMPLINGS = ("by class", "pairs")
 _REMEDY = (
     "release it with Gaussian noise and pass noise, round it before release, or state method='monotone' or 'lipschitz'"
@@ -80,7 +83,8 @@ def certify(
         Lipschitz with the constant `lipschitz`. "continuous" certifies nothing: `audit` uses it to attack an output
         that no method fits.
     form
-        "sharp", "closed" (a formula), or "printed" (Theorems 2 and 3 of the paper).
+        "sharp", "closed" (a formula), "pairwise" (v from pairs of rows with the same output: better for outputs of many
+        values and where little leaks, a little worse where much does), or "printed" (Theorems 2 and 3 of the paper).
     sampling
         "by class": given their secrets, outputs are independent draws of their class; the classes may have any sizes.
         "pairs": rows are independent pairs, and every secret was a fair coin.
@@ -98,7 +102,8 @@ def certify(
     name
         The output in words, for reports.
     seed
-        Of the Monte Carlo that more than 3 columns with noise need; a tenth of the failure probability pays for it.
+        Of the Monte Carlo that more than 3 columns with noise need, which a tenth of the failure probability pays for;
+        and of the rows that form "pairwise" draws from classes, so that every secret is a fair coin. Fix it beforehand.
 
     Raises
     ------
@@ -185,6 +190,11 @@ def certify_tally(
             caution=f"Nothing can be certified of a continuous output, such as this one with {tally.symbols} different "
             f"values in {sum(tally.rows)} rows; {_REMEDY}.",
         )
+    if form == "pairwise" and (method not in ("discrete", "lipschitz") or loss == "log"):
+        raise NoTheoremError(
+            "form='pairwise' must have a discrete or Lipschitz output and another loss than 'log', got "
+            f"{method!r} and {loss!r}; use form='sharp'"
+        )
     left = failure_probability
     smooth = method in ("noisy", "noise added")
     if smooth and tally.columns not in STEPS:
@@ -197,7 +207,7 @@ def certify_tally(
     if form == "printed":
         bounds = limits.printed_limits(tally, plug_ins, failure_probability, loss, method, paired, alphabet)
     else:
-        bounds = limits.confidence_limits(tally, plug_ins, left, loss, form, paired)
+        bounds = limits.confidence_limits(tally, plug_ins, left, loss, form, paired, seed)
     if method == "noise added":
         bounds = limits.unsmoothed(bounds, tally)
     if method == "lipschitz":
@@ -226,7 +236,14 @@ def certify_tally(
         theorem=_theorem(tally, method, loss, form, exact=limits.countable(tally, plug_ins, form, paired)),
         caution=_caution(tally, method),
         assumptions=assumptions_of(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
+        cells=_cells(tally) if method == "discrete" and form != "printed" and loss != "log" else None,
     )
+
+
+def _cells(tally: Tally) -> NDArray[np.int64]:
+    """The counts of every output, sorted, so that their order does not tell which output is which."""
+    counts = np.stack(tally.counts(), axis=1).astype(np.int64)
+    return counts[np.lexsort(counts.T)]
 
 
 _ROWS_OF_ATTACKS = (
@@ -376,18 +393,19 @@ def _theorem(tally: Tally, method: str, loss: str, form: str, *, exact: bool) ->
             f"Theorem {number} of Diaz, Kairouz, Liao and Sankar 2019",
             f"theory.certificates.{function}",
         )
+    squared = "pairs of rows" if form == "pairwise" else f"Theorem B, {form} form"
     words = {
-        "squared": f"Theorem B, {form} form",
-        "log": f"Theorem C, {form} form",
-        "zero-one": "limits for total variation",
-        "joint": f"Theorem B, {form} form, and limits for total variation",
+        "squared": (squared,),
+        "log": (f"Theorem C, {form} form",),
+        "zero-one": ("limits for total variation",),
+        "joint": (squared, "limits for total variation"),
     }
-    theorem = [words[loss]]
+    theorem = [*words[loss]]
     if method in ("noisy", "noise added"):
         counted = tally.columns in STEPS
         theorem.append("theory.certificates.binning_root" if counted else "theory.confidence.bounded_mean_upper")
     if loss in ("squared", "joint"):
-        theorem.append(f"theory.certificates.squared_{form}")
+        theorem.append(f"theory.{'pairs' if form == 'pairwise' else 'certificates'}.squared_{form}")
     if loss == "log":
         theorem.append(f"theory.certificates.log_{form}")
     if loss in ("zero-one", "joint"):
@@ -409,7 +427,7 @@ def assumptions_of(
     }[sampling]
     assumed = [
         _caller(rows),
-        _caller("columns, method, noise, bins and seed were chosen before this table was seen"),
+        _caller("columns, method, form, noise, bins and seed were chosen before this table was seen"),
         Assumption(text="the secret takes two values, both in the table, and nothing is missing", checked_by="code"),
     ]
     if method == "noisy":

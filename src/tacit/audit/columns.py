@@ -163,7 +163,7 @@ def two_labels(before: list[Any], values: list[Any]) -> list[Any]:
     if len(labels) > 2:
         raise InputError(
             "secret",
-            f"{len(labels)} or more",  # but not which: these are the secrets
+            f"{len(labels)} values or more",  # but not which: these are the secrets
             requirement="must take exactly two values",
             remedy="compare two of them, or one against the rest",
         )

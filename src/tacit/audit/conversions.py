@@ -38,13 +38,15 @@ def theorem_of(
     information: float,
     variation: float,
 ) -> tuple[str, ...]:
-    """All functions whose values enter a reading of a certificate; the one that gave the number comes last.
+    """All functions whose values enter a reading of a certificate; the one that gives the number comes first.
 
-    `theorem` names those that lead to the certificate's three bounds.
+    `theorem` names those that lead to the certificate's three bounds, after a few words.
     """
     names = [*theorem, *_conversions(loss, method, reading)]
-    if reading == "auc" or loss == "none":
+    if loss == "none":
         return tuple(names)
+    if reading == "auc":
+        return _first(_AUC, names)
     # Each bound is the least of several limits.
     quantity = _READ_FROM[reading][0]
     if quantity == "variation":
@@ -57,8 +59,13 @@ def theorem_of(
         by_variation = ["variation"] * (squared == variation)
         decisive = ["lipschitz_excess", *by_variation, "smoothing_root", _SQUARED, "squared_"]
     functions = [name for name in reversed(names) if name.startswith("theory.")]
-    last = next((name for part in decisive for name in functions if part in name), names[-1])
-    return (*(name for name in names if name != last), last)
+    return _first(next((name for part in decisive for name in functions if part in name), names[-1]), names)
+
+
+def _first(function: str, names: list[str]) -> tuple[str, ...]:
+    """The words, this function, and the other functions."""
+    words = [name for name in names if not name.startswith("theory.")]
+    return tuple(dict.fromkeys([*words, function, *names]))
 
 
 def _conversions(loss: str, method: str, reading: str) -> tuple[str, ...]:

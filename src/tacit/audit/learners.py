@@ -18,6 +18,7 @@ from ..core.errors import InputError, MissingExtraError
 _NEURONS, _RESTARTS, _STEPS, _BATCH = 64, 8, 400, 1024
 _MOST_BINS = 64  # of a column of numbers in a histogram
 _MOST_CATEGORIES = 250  # that gradient boosting takes; rarer ones become one
+_MOST_LEVELS = 255  # of a column of numbers that gradient boosting tells apart
 _MOST_INDICATORS = 32  # of a column of text in a network
 
 _Floats = NDArray[np.float64]
@@ -68,7 +69,7 @@ def _threshold(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: in
 
 def _histogram(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: int) -> _Score:
     """The share of positives among rows with the same output; numbers with many values are cut into bins first."""
-    cuts = [_cuts(one) for one in columns]
+    cuts = [_cuts(one, _MOST_BINS) if one.dtype.kind == "f" else None for one in columns]
 
     def cells(seen: list[NDArray[Any]]) -> list[tuple[Any, ...]]:
         coarse = [
@@ -92,25 +93,27 @@ def _finite(one: NDArray[Any]) -> _Floats:
     return np.clip(one.astype(np.float64), -1e150, 1e150)
 
 
-def _cuts(one: NDArray[Any]) -> _Floats | None:
-    if one.dtype.kind != "f" or len(np.unique(one)) <= _MOST_BINS:
+def _cuts(one: NDArray[Any], most: int) -> _Floats | None:
+    """What cuts numbers into at most this many bins of as many rows each; None if there are no more values."""
+    if len(np.unique(one)) <= most:
         return None
-    return np.unique(np.quantile(_finite(one), np.linspace(0, 1, _MOST_BINS + 1)[1:-1]))
+    return np.unique(np.quantile(_finite(one), np.linspace(0, 1, most + 1)[1:-1]))
 
 
 def _boosting(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) -> _Score:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     categories = [_common(one, _MOST_CATEGORIES) if one.dtype.kind == "U" else None for one in columns]
+    # scikit-learn would cut weighted rows into the same number of bins, and take ten times as long as all the rest.
+    cuts = [None if one.dtype.kind == "U" else _cuts(one, _MOST_LEVELS) for one in columns]
+
+    def coded(one: NDArray[Any], known: NDArray[Any] | None, cut: _Floats | None) -> _Floats:
+        if known is not None:
+            return _codes(one, known)
+        return _finite(one) if cut is None else np.searchsorted(cut, _finite(one), side="right").astype(np.float64)
 
     def features(seen: list[NDArray[Any]]) -> _Floats:
-        return np.stack(
-            [
-                _finite(one) if known is None else _codes(one, known)
-                for one, known in zip(seen, categories, strict=True)
-            ],
-            axis=1,
-        )
+        return np.stack([coded(*each) for each in zip(seen, categories, cuts, strict=True)], axis=1)
 
     model = HistGradientBoostingClassifier(
         max_iter=100,
@@ -141,7 +144,7 @@ def _network(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) 
         import torch
     except ImportError:
         raise MissingExtraError(
-            "the attack by a network must have torch, got no such package; pip install '.[torch]' in Tacit's checkout"
+            "the attack by a network must have torch, got no such package; pip install 'tacit-privacy[torch]'"
         ) from None
     known = [_common(one, _MOST_INDICATORS) if one.dtype.kind == "U" else None for one in columns]
     spread = [(0.0, 1.0) if one.dtype.kind == "U" else _spread(one) for one in columns]
@@ -167,24 +170,30 @@ def _network(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) 
     inner, offset = start(_RESTARTS, inputs.shape[1], _NEURONS, scale=2.0), start(_RESTARTS, 1, _NEURONS, scale=2.0)
     outer, level = start(_RESTARTS, _NEURONS, 1, scale=0.01), start(_RESTARTS, 1, 1, scale=0.01)
     parameters = [inner, offset, outer, level]
-    optimiser = torch.optim.Adam(parameters, lr=0.01)
+    distinct, places = torch.unique(inputs, dim=0, return_inverse=True)
+    repeated = len(distinct) < min(_BATCH, len(labels))  # then each distinct output is computed once in every step
 
-    def guesses(rows: Any) -> Any:
-        return (torch.tanh(rows @ inner + offset) @ outer + level)[..., 0]
+    def guesses(seen: Any) -> Any:
+        return (torch.tanh(seen @ inner + offset) @ outer + level)[..., 0]
 
-    def losses(rows: Any, truth: Any, share: Any) -> Any:
-        return (share * (guesses(rows) - truth) ** 2).mean(dim=1)
+    def losses(rows: Any) -> Any:
+        guessed = guesses(distinct).index_select(1, places[rows]) if repeated else guesses(inputs[rows])
+        return (weights[rows] * (guessed - signs[rows]) ** 2).mean(dim=1)
 
+    # Adam, in its usual setting; torch's own takes two seconds to load.
+    moments = [(torch.zeros_like(one), torch.zeros_like(one)) for one in parameters]
     for step in range(_STEPS):
-        for group in optimiser.param_groups:
-            group["lr"] = 0.01 * (1 - step / _STEPS)
         rows = torch.randint(len(labels), (min(_BATCH, len(labels)),), generator=generator)
-        optimiser.zero_grad()
-        losses(inputs[rows], signs[rows], weights[rows]).sum().backward()
-        optimiser.step()
+        slopes = torch.autograd.grad(losses(rows).sum(), parameters)
+        rate, grown, settled = 0.01 * (1 - step / _STEPS), 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
+        with torch.no_grad():
+            for one, slope, (mean, square) in zip(parameters, slopes, moments, strict=True):
+                mean.lerp_(slope, 0.1)
+                square.lerp_(slope**2, 0.001)
+                one -= rate * (mean / grown) / ((square / settled).sqrt() + 1e-8)
     with torch.no_grad():
         rows = torch.randperm(len(labels), generator=generator)[:20_000]
-        best = int(losses(inputs[rows], signs[rows], weights[rows]).argmin())
+        best = int(losses(rows).argmin())
     kept = [one.detach()[best] for one in parameters]
 
     def score(seen: list[NDArray[Any]]) -> _Floats:

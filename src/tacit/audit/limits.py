@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from ..core.errors import InputError, NoTheoremError
 from ..core.rounding import down, up
-from ..theory import certificates, leakage
+from ..theory import certificates, leakage, pairs
+from .fair_part import fair_part
 from .plug_in import ROUNDING, PlugIns
 from .tally import Tally
 
@@ -37,9 +38,9 @@ def _from_information(nats: float) -> Bounds:
 
 
 def confidence_limits(
-    tally: Tally, plug_ins: PlugIns, failure_probability: float, loss: str, form: str, paired: bool
+    tally: Tally, plug_ins: PlugIns, failure_probability: float, loss: str, form: str, paired: bool, seed: int
 ) -> Bounds:
-    """All three from confidence limits for one or two of them."""
+    """All three from confidence limits for one or two of them; the seed is that of the part with fair secrets."""
     sizes: dict[str, Any] = {"positives": tally.positives, "negatives": tally.negatives, "paired": paired}
     share = failure_probability / 2 if loss == "joint" else failure_probability
     if loss == "log":
@@ -47,8 +48,13 @@ def confidence_limits(
         return _from_information(limit(min(1.0, plug_ins.information), failure_probability=share, **sizes))
     bounds = TRIVIAL
     if loss in ("squared", "joint"):
-        limit = certificates.squared_sharp if form == "sharp" else certificates.squared_closed
-        bounds = from_squared(limit(plug_ins.squared, failure_probability=share, **sizes))
+        bounds = from_squared(
+            _pairwise(tally, share, paired, seed)
+            if form == "pairwise"
+            else (certificates.squared_sharp if form == "sharp" else certificates.squared_closed)(
+                plug_ins.squared, failure_probability=share, **sizes
+            )
+        )
     if loss in ("zero-one", "joint"):
         if countable(tally, plug_ins, form, paired) and plug_ins.correct is not None:
             variation = certificates.variation_exact(plug_ins.correct, failure_probability=share, **sizes)
@@ -60,10 +66,16 @@ def confidence_limits(
     return bounds
 
 
+def _pairwise(tally: Tally, failure_probability: float, paired: bool, seed: int) -> float:
+    positive, negative = tally.counts()
+    part = (positive, negative) if paired else fair_part(positive, negative, seed=seed)
+    return 1.0 if part is None else pairs.squared_pairwise(*part, failure_probability=failure_probability)
+
+
 def countable(tally: Tally, plug_ins: PlugIns, form: str, paired: bool) -> bool:
     """Whether the limit for total variation comes from the number of correct guesses itself."""
     alike = paired or tally.positives == tally.negatives
-    return form == "sharp" and alike and plug_ins.correct is not None
+    return form in ("sharp", "pairwise") and alike and plug_ins.correct is not None
 
 
 def unsmoothed(bounds: Bounds, tally: Tally) -> Bounds:

@@ -79,12 +79,17 @@ def smoothed(tally: Tally, *, paired: bool) -> PlugIns:
     )
 
 
+def draws_for(points: int) -> int:
+    """How many draws `sampled` takes for as many different outputs."""
+    return min(_MOST_DRAWS, _MOST_PAIRS // points)
+
+
 def sampled(tally: Tally, *, paired: bool, failure_probability: float, seed: int) -> PlugIns:
     """The same for more coordinates than fit on a grid, by Monte Carlo with upper confidence limits."""
     positive, negative = tally.counts()
     masses = np.stack(_masses(positive, negative, tally, paired), axis=1)
     points = _in_deviations(tally.points(), float(tally.noise or 1.0))
-    draws = min(_MOST_DRAWS, _MOST_PAIRS // len(points))
+    draws = draws_for(len(points))
     rng = np.random.default_rng(seed)
     share = masses.sum(axis=1)
     chosen = rng.choice(len(points), size=draws, p=share / share.sum())
@@ -132,8 +137,10 @@ def _posterior(
     released: NDArray[np.float64], points: NDArray[np.float64], masses: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """E[S | release] under the table's own kernel estimate."""
-    log = released @ points.T - (points**2).sum(axis=1) / 2  # the rest of the distance is common to all points
-    one, zero = (np.exp(log - log.max(axis=1, keepdims=True)) @ masses).T
+    log = released @ points.T
+    log -= (points**2).sum(axis=1) / 2  # the rest of the distance is common to all points
+    log -= log.max(axis=1, keepdims=True)
+    one, zero = (np.exp(log, out=log) @ masses).T
     found: NDArray[np.float64] = (one - zero) / (one + zero)
     return found
 

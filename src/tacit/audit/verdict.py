@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..core import validate
 from ..core.deprecation import renamed
-from ..core.display import card
+from ..core.display import Carded, Rows
 from ..core.errors import InputError
 from ..core.guarantee import Attack, Comparison, Guarantee
 from ..core.wording import chance_text, safe_text
@@ -25,8 +25,8 @@ ATTACK_ROWS = 100_000
 _ATTACKS_SHARE = 0.1  # of the certificate's failure probability, and on top of it, for the attacks' intervals
 
 
-@dataclass(frozen=True, kw_only=True)
-class Audit:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Audit(Carded):
     """A certificate, attacks on the same output, and a ceiling for the advantage if one is required.
 
     Attributes
@@ -97,10 +97,10 @@ class Audit:
             return False
         return self.require_advantage is None or self.certificate.meets(advantage=self.require_advantage)
 
-    def _repr_html_(self) -> str:
+    def _card(self) -> tuple[str, Rows]:
         attacks = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
         doubts = (self.certificate.caution,) if self.certificate.caution else ()
-        return card(self.verdict, [("mind", doubts), ("attacks", attacks), *self.guarantee.facts])
+        return self.verdict, [("mind", doubts), ("attacks", attacks), *self.guarantee.facts]
 
     @property
     def verdict(self) -> str:
@@ -109,6 +109,10 @@ class Audit:
         Where the certificate rests on an assumption that no table can confirm, the sentence begins with it.
         """
         name, chance = self.certificate.output, chance_text(self.failure_probability)
+        lower = sum(attack.failure_probability for attack in self.attacks)
+        if self.attacks:
+            upper = self.certificate.failure_probability
+            chance += f" ({upper:.2g} for the upper limit, {lower:.2g} for the lower)"
         low, high = safe_text(self.low, toward="down"), safe_text(self.high, toward="up")
         condition = self.certificate.condition
         if self.contradicted:
@@ -129,7 +133,8 @@ class Audit:
         if self.low > ceiling:
             # Shown by an attack, which needs independent rows and nothing else that the certificate rests on.
             return (
-                f"Broken: the largest advantage of anyone who sees only {name} is {low} or more, {chance}; {allowed}."
+                f"Broken: the largest advantage of anyone who sees only {name} is {low} or more, {chance_text(lower)}; "
+                f"{allowed}."
             )
         if self.certificate.method == "continuous":
             return f"Not proven: {leak}; {allowed}, and no number of rows certifies a continuous output as it is."

@@ -35,12 +35,15 @@ class Waves:
         sums = np.zeros((len(columns), len(frequencies), 2), dtype=np.complex128)
         for start in range(0, len(classes), _BLOCK):
             part = slice(start, start + _BLOCK)
+            weights = np.stack([counts[part] * (classes[part] == label) for label in (0, 1)], axis=1).astype(np.float64)
             for place, one in enumerate(columns):
                 with np.errstate(over="ignore", invalid="ignore"):
                     phases = np.outer(frequencies, one[part].astype(np.float64))
-                    waves = np.where(np.isfinite(phases), np.exp(1j * phases), 0) * counts[part]
-                for label in (0, 1):
-                    sums[place, :, label] += waves[:, classes[part] == label].sum(axis=1)
+                    cosines, sines = np.cos(phases), np.sin(phases)
+                known = np.isfinite(phases)
+                if not known.all():
+                    cosines, sines = np.where(known, cosines, 0), np.where(known, sines, 0)
+                sums[place] += cosines @ weights + 1j * (sines @ weights)
         rows = np.array([counts[classes == label].sum() for label in (0, 1)], dtype=np.int64)
         return cls(noise=noise, sums=sums, rows=rows)
 

@@ -72,7 +72,7 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
         "name": task.name,
         "seed": task.seed,
     }
-    whole.check_noise(noise="--noise")
+    whole.check_noise(noise="noise")
     try:
         certificate = certify_tally(whole, method=task.method, **options)
     except ContinuousOutputError:  # it can still be attacked
@@ -107,7 +107,7 @@ def _positive(task: Task, tally: Tally) -> Any:
         if same:
             return label
     raise InputError(
-        "--positive",
+        "positive",
         task.positive,
         requirement=f"must be a value of column {task.secret!r}",
         remedy="write it as the file does",

@@ -6,7 +6,6 @@ depend on the number of rows, these are counted first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError, NoTheoremError
+from ...report.timing import Timed
 from ...runtime import tables
+from ..plug_in import draws_for
 from ..sample import Sample
 from ..tally import Tally
-from .options import Task
+from .options import SHARES_BY_DRAWS, Task
 
+_SECONDS, _SECONDS_PER_ROW, _SECONDS_PER_CELL = 8.0, 4e-5, 4e-6
+"""What is left to do with a table that was read: the page, attacks on each row, and more for each of its columns."""
+_SECONDS_PER_PAIR = 2.5e-8
+"""Of a draw and a row, where more noisy columns than fit on a grid are certified by draws."""
 _MOST_VALUES = 5_000_000
 _MOST_SLICES = 1_000
 _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "text"}
@@ -49,7 +54,7 @@ class Read:
         return both
 
 
-def read(task: Task, advance: Callable[[str], None]) -> Read:
+def read(task: Task, advance: Timed) -> Read:
     """Count and sample the table, part by part; refuse what cannot be audited as soon as it is seen."""
     kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=())
     rows_expected = 0
@@ -58,8 +63,8 @@ def read(task: Task, advance: Callable[[str], None]) -> Read:
         rows_expected = _rows(task)
     advance("reading the table")
     numbers = task.outputs if task.of_numbers else ()
-    parts = tables.batches(task.table, task.columns, name="TABLE", numbers=numbers, apart=task.monotone)
-    for columns, counts, share in parts:
+    parts = tables.batches(task.table, task.columns, name="table", numbers=numbers, apart=task.monotone)
+    for number, (columns, counts, share) in enumerate(parts):
         secrets, outputs = columns[task.secret], [columns[output] for output in task.outputs]
         kept.kinds = tuple(_KINDS[one.dtype.kind] for one in outputs)
         _check_numbers(task, outputs)
@@ -73,20 +78,35 @@ def read(task: Task, advance: Callable[[str], None]) -> Read:
             )
         _check_size(task, kept)
         kept.sample.add(secrets, outputs, counts)
-        advance(f"{min(100, round(100 * share))} of 100 % read")
+        if not number:
+            rest = (1 / share - 1) * advance.spent if share else 0.0
+            rows = kept.rows / share if share else float(task.attack_rows)
+            attacked = min(task.attack_rows, rows)
+            attacks = attacked * (_SECONDS_PER_ROW + len(outputs) * _SECONDS_PER_CELL)
+            advance.expect(rest + _SECONDS + attacks + _certifying(task, rows, attacked, slices=len(kept.tallies)))
+        advance(f"{min(100, round(100 * share))} % of the table read")
     labels = {label for tally in kept.tallies.values() for label in tally.labels}
     if len(labels) > 2:  # in different slices
         raise InputError(
             f"column {task.secret!r}",
-            f"{len(labels)} or more",
+            f"{len(labels)} values or more",
             requirement="must take exactly two values",
             remedy="compare two of them, or one against the rest",
         )
     return kept
 
 
+def _certifying(task: Task, rows: float, attacked: float, *, slices: int) -> float:
+    """About how many seconds certificates by draws take: of the table, its slices, and the parts that are drawn."""
+    if not task.by_draws:
+        return 0.0
+    sizes = [rows, *([rows / slices] * slices if task.slices is not None else [])]
+    sizes += [share * attacked for share in SHARES_BY_DRAWS] if task.pictures else []
+    return _SECONDS_PER_PAIR * sum(draws_for(max(1, int(size))) * size for size in sizes)
+
+
 def _rows(task: Task) -> int:
-    parts = tables.batches(task.table, [task.secret], name="TABLE")
+    parts = tables.batches(task.table, [task.secret], name="table")
     return sum(len(columns[task.secret]) if counts is None else int(counts.sum()) for columns, counts, _ in parts)
 
 
@@ -94,9 +114,10 @@ def _check_numbers(task: Task, outputs: list[NDArray[Any]]) -> None:
     for output, one in zip(task.outputs, outputs, strict=True):
         if one.dtype.kind == "U" and task.of_numbers:
             raise InputError(
-                f"column {output!r} of TABLE",
+                f"column {output!r} of `table`",
                 "text",
-                requirement="must hold numbers where --noise, --noise-added, --monotone or --lipschitz is given",
+                requirement="must hold numbers where `noise`, `noise_added`, `assume_one_direction` or "
+                "`assume_max_slope` is given",
                 remedy="leave the option out for categories",
             )
 
@@ -112,7 +133,7 @@ def _check_size(task: Task, kept: Read) -> None:
     if sum(tally.symbols for tally in kept.tallies.values()) > _MOST_VALUES:
         raise NoTheoremError(
             f"{task.name} must take {_MOST_VALUES} different values or fewer, got more; release it with Gaussian noise "
-            "and give --noise, round it before release, or audit fewer rows"
+            "and give `noise`, round it before release, or audit fewer rows"
         )
 
 

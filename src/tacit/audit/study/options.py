@@ -7,8 +7,12 @@ from pathlib import Path
 
 from ...core import validate
 from ...core.errors import InputError
+from ..cells import STEPS
 from ..certifying import bin_width
 from ..tally import Tally
+
+SHARES_BY_DRAWS = (1 / 64, 1 / 16, 1 / 4)
+"""Parts of the sample whose certificates the page draws, where each of these takes seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,12 @@ class Task:
         """Whether the outputs are read as numbers; else each is a symbol, spelled as in the table."""
         return self.noise is not None or self.noise_added is not None or self.method != "auto"
 
+    @property
+    def by_draws(self) -> bool:
+        """Whether there are more noisy outputs than fit on a grid, so that each certificate takes seconds."""
+        noisy = self.noise is not None or self.noise_added is not None
+        return noisy and len(self.outputs) not in STEPS
+
     def tally(self, rows: int) -> Tally:
         """An empty tally for a table with this number of rows."""
         if self.noise_added is not None:
@@ -63,48 +73,46 @@ class Task:
 
 def check(task: Task) -> None:
     """Refuse options that are out of range or do not go together, before anything is read."""
-    validate.probability(
-        "--failure-probability", task.failure_probability, remedy="use a small probability such as 0.05"
-    )
+    validate.probability("failure_probability", task.failure_probability, remedy="use a small probability such as 0.05")
     if task.noise is not None:
-        validate.number("--noise", task.noise, above=0, remedy="leave it out where no noise is added")
+        validate.number("noise", task.noise, above=0, remedy="leave it out where no noise is added")
     if task.noise_added is not None:
-        validate.number("--noise-added", task.noise_added, above=0, remedy="leave it out where no noise was added")
+        validate.number("noise_added", task.noise_added, above=0, remedy="leave it out where no noise was added")
         if task.noise is not None or task.monotone or task.lipschitz is not None:
             raise InputError(
-                "--noise-added",
+                "noise_added",
                 task.noise_added,
-                requirement="must come without --noise, --monotone and --lipschitz",
-                remedy="use --noise for noise that is added at release, --noise-added for noise that the column holds",
+                requirement="must come without `noise`, `assume_one_direction` and `assume_max_slope`",
+                remedy="use `noise` for noise that is added at release, `noise_added` for noise that the column holds",
             )
     if task.require_advantage is not None:
         validate.number(
-            "--require-advantage", task.require_advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1"
+            "require_advantage", task.require_advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1"
         )
-    validate.whole("--attack-rows", task.attack_rows, at_least=0, remedy="use 0 for no attacks")
-    validate.whole("--seed", task.seed, at_least=0, remedy="use 0")
+    validate.whole("attack_rows", task.attack_rows, at_least=0, remedy="use 0 for no attacks")
+    validate.whole("seed", task.seed, at_least=0, remedy="use 0")
     if not task.outputs:
-        raise InputError("--output", task.outputs, requirement="must be given", remedy="name what the adversary sees")
+        raise InputError("output", task.outputs, requirement="must be given", remedy="name what the adversary sees")
     if len(set(task.columns)) < len(task.columns):
         raise InputError(
-            "--secret, --output and --slice",
+            "`secret`, `output` and `slices`",
             ", ".join(task.columns),
             requirement="must name different columns",
             remedy="name each column once",
         )
     if task.monotone and (task.noise is not None or len(task.outputs) > 1):
         raise InputError(
-            "--monotone",
+            "assume_one_direction",
             ", ".join(task.outputs),
-            requirement="must come with one output, and without --noise",
-            remedy="leave out --monotone, or the rest",
+            requirement="must come with one output, and without `noise`",
+            remedy="leave out `assume_one_direction`, or the rest",
         )
     if task.lipschitz is not None:
-        validate.number("--lipschitz", task.lipschitz, above=0, remedy="leave it out where nothing is known")
+        validate.number("assume_max_slope", task.lipschitz, above=0, remedy="leave it out where nothing is known")
         if task.noise is not None or task.monotone:
             raise InputError(
-                "--lipschitz",
+                "assume_max_slope",
                 task.lipschitz,
-                requirement="must come without --noise and --monotone",
-                remedy="keep one of them; --noise needs no assumption about the output",
+                requirement="must come without `noise` and `assume_one_direction`",
+                remedy="keep one of them; `noise` needs no assumption about the output",
             )

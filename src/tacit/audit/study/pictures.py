@@ -16,7 +16,10 @@ from ..certifying import certify_tally
 from ..tally import Tally
 from .findings import Findings
 from .inputs import Read
-from .options import Task
+from .options import SHARES_BY_DRAWS, Task
+
+_SHARES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
+"""Parts of the sample whose certificates are drawn."""
 
 
 def pictures_of(task: Task, table: Read, found: Findings) -> tuple[Figure, ...]:
@@ -62,7 +65,7 @@ def _growth(task: Task, table: Read, found: Findings) -> Figure:
     }
     points = []
     if table.sample.fewest >= LEAST_ROWS:
-        for share in (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2):
+        for share in SHARES_BY_DRAWS if task.by_draws else _SHARES:
             secrets, columns = table.sample.table(share)
             if len(secrets) < 2 * LEAST_ROWS:
                 continue

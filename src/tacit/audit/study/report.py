@@ -5,30 +5,146 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.wording import safe_text
-from ...report import Figure, Report, Table
+from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict
 from ..attacks import LEAST_ROWS
 from ..attempt import Attempt
 from ..certificate import SCOPE, Certificate
 from ..curve import ImpliedByDP
 from ..measuring import FALSE_POSITIVE_RATES
+from ..verdict import Audit
 from .findings import Findings
 from .inputs import Read
 from .options import Task
 
+_READINGS = {
+    "advantage": "advantage (TPR − FPR)",
+    "balanced_accuracy": "balanced accuracy",
+    "auc": "area under the ROC",
+    "bits": "bits about the secret",
+}
 _MOST_SHOWN = 40  # slices in the table; the JSON has all
+_MANY_VALUES, _ROWS_OF_A_VALUE = 100, 50
+"""Categories are many, and limits loose, where there are more than the first, with fewer rows each than the second."""
+SMALL, LARGE = 0.1, 0.25
+"""Without a ceiling, an advantage is fine if nobody exceeds the first, and broken if an attack reaches the second."""
 
 
 def page(task: Task, table: Read, found: Findings, pictures: tuple[Figure, ...]) -> Report:
-    """The report of what was found, beginning with the verdict."""
+    """The report of what was found, beginning with the verdict; the first picture carries it."""
     return Report(
         command="audit",
         title=f"What {task.name} of {task.table.name} tells about {task.secret}",
         summary=_summary(task, table, found),
         comparisons=found.audit.comparisons,
-        figures=pictures,
+        verdicts=_verdicts(task, table, found),
+        opening=pictures[:1],
+        changes=_changes(task, table, found),
+        figures=pictures[1:],
         tables=_tables(task, found),
         met=found.met,
         detail=_detail(task, table, found),
+    )
+
+
+def advantage_verdict(audited: Audit, *, about: str = "Telling the secret", caution: str = "") -> Verdict:
+    """Whether the largest advantage is fine, weak or broken: by the ceiling, or else by `SMALL` and `LARGE`.
+
+    Parameters
+    ----------
+    audited
+        What was found.
+    about
+        What is judged.
+    caution
+        The certificate's caution in the words of the place where it is shown.
+    """
+    ceiling = audited.require_advantage
+    certified = audited.certificate.method != "continuous"
+    if audited.contradicted:
+        level, reason = BROKEN, "An attack did what the certificate rules out: an assumption is wrong."
+    elif ceiling is not None and audited.met:
+        level, reason = FINE, f"The ceiling of {ceiling!r} is proven."
+    elif ceiling is not None and audited.low > ceiling:
+        level, reason = BROKEN, f"An attack exceeds the ceiling of {ceiling!r}."
+    elif ceiling is not None:
+        level, reason = WEAK, f"The ceiling of {ceiling!r} is not proven, and no attack has broken it."
+    elif audited.low >= LARGE:
+        level, reason = BROKEN, "An attack tells the secret; 0 is guessing, 1 is certainty."
+    elif certified and audited.high <= SMALL:
+        level, reason = FINE, "Hardly better than guessing, which is 0; 1 is certainty."
+    else:
+        level, reason = WEAK, "A larger advantage is not ruled out; 0 is guessing, 1 is certainty."
+    if level == FINE and audited.certificate.caution:
+        level, reason = WEAK, caution or audited.certificate.caution
+    elif level == FINE and audited.certificate.condition:
+        level = WEAK
+        reason = f"This holds if {audited.certificate.condition}, which no table can confirm. {reason}"
+    best = max(audited.attacks, key=lambda attack: attack.value, default=None)
+    return Verdict(
+        level=level,
+        about=about,
+        proven=f"advantage at most {_up(audited.high)}" if certified else "nothing can be certified",
+        reached="" if best is None else safe_text(best.value, toward="nearest"),
+        reason=reason,
+        scope="for everyone who sees the output" if certified else "",
+    )
+
+
+def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
+    caution = _caution(task, table, found) if found.certificate.caution else ""
+    cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} from {task.name}", caution=caution)]
+    if found.slices and found.certificate.method != "continuous":
+        value = max(found.slices, key=lambda one: found.slices[one].advantage)
+        worst = found.slices[value].advantage
+        ceiling = task.require_advantage
+        failing = len(found.failing)
+        level = WEAK if failing or (ceiling is None and worst > SMALL) else FINE
+        reason = f"The worst of {len(found.slices)} slices."
+        if ceiling is not None:
+            reason += f" The ceiling is proven in {len(found.slices) - failing} of them."
+        about = f"The same in {task.slices} = {value!r}"
+        cards.append(Verdict(level=level, about=about, proven=f"advantage at most {_up(worst)}", reason=reason))
+    return tuple(cards)
+
+
+def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
+    """What makes the output safer, or the certificate tighter, and what that costs."""
+    coarser = Change(
+        what="Release less: round the output, or release the predicted class alone, and audit that.",
+        price="what is released gets coarser; the model stays as it is.",
+    )
+    noisier = Change(
+        what="Add Gaussian noise to the output when it is released, and audit with --noise.",
+        price="every output is off by about the noise.",
+    )
+    private = Change(
+        what="Publish a model that was learned privately: tacit learn.",
+        price="accuracy; tacit plan shows how much, without private data.",
+    )
+    level = max((one.level for one in _verdicts(task, table, found)), key=(FINE, WEAK, BROKEN).index)
+    if found.certificate.method == "continuous":
+        return (coarser, noisier)
+    if level == BROKEN:
+        return (coarser, private)
+    ceiling = task.require_advantage if task.require_advantage is not None else SMALL
+    needed = found.rows_needed.get(ceiling)
+    if level == WEAK:
+        more = []
+        if needed is not None and needed > table.rows:
+            more.append(
+                Change(
+                    what=f"Audit more rows: a ceiling of {ceiling:g} takes at least {needed}; there are {table.rows}.",
+                    price=f"{needed - table.rows} rows or more, half of each class.",
+                )
+            )
+        elif found.audit.low < ceiling < found.audit.high:
+            more.append(Change(what="Audit more rows.", price="rows of the same kind, of both classes."))
+        return (*more, coarser)
+    return (
+        Change(
+            what="Nothing needs to change. Audit again once the model, the data or the output changes.",
+            price="a new table of as many rows.",
+        ),
     )
 
 
@@ -74,7 +190,7 @@ def _caution(task: Task, table: Read, found: Findings) -> str:
         return (
             f"Nothing can be certified: {found.values} different values in {table.rows} rows make the output "
             "continuous, and every valid limit is 1. To certify it, release it with Gaussian noise and give --noise, "
-            "round it before release, or state --monotone or --lipschitz."
+            "round it before release, or state --assume-one-direction or --assume-max-slope."
         )
     return (
         f"The table must hold the output before noise is added. Its numbers look as if they held noise of "
@@ -96,7 +212,14 @@ def _recognised(task: Task, table: Read, found: Findings) -> str:
         "discrete": f"read as categories; the table has {found.values} of them",
         "continuous": f"read to the last digit: {found.values} different values were seen",
     }[found.certificate.method]
-    return f"The output, column{'s' * (len(task.outputs) > 1)} {columns}, is {how}."
+    said = f"The output, column{'s' * (len(task.outputs) > 1)} {columns}, is {how}."
+    if found.certificate.method == "discrete" and found.values > max(_MANY_VALUES, table.rows // _ROWS_OF_A_VALUE):
+        said += (
+            " With so many, the limits are loose, and they hold only where the output is released as the table has "
+            "it, to the last digit and no further. Round it before release, or, if it is a number, give --noise, "
+            "--assume-one-direction or --assume-max-slope."
+        )
+    return said
 
 
 def _tables(task: Task, found: Findings) -> tuple[Table, ...]:
@@ -114,23 +237,33 @@ def _up(value: float) -> str:
 def _readings(certificate: Certificate) -> Table:
     private = ImpliedByDP(epsilon=1.0)
     rows = [
-        ("advantage (TPR − FPR)", _up(certificate.advantage), _up(private.advantage)),
-        ("balanced accuracy", _up(certificate.balanced_accuracy), _up(private.balanced_accuracy)),
-        ("area under the ROC", _up(certificate.auc), _up(private.auc)),
-        ("bits about the secret", _up(certificate.bits), _up(private.bits)),
+        (words, _up(getattr(certificate, name)), _up(getattr(private, name)), _theorem(certificate, name))
+        for name, words in _READINGS.items()
     ]
     rows += [
-        (f"TPR at {100 * rate:g} % FPR", _up(float(certificate.tpr_at(rate))), _up(float(private.tpr_at(rate))))
+        (
+            f"TPR at {100 * rate:g} % FPR",
+            _up(float(certificate.tpr_at(rate))),
+            _up(float(private.tpr_at(rate))),
+            "roc_upper",
+        )
         for rate in FALSE_POSITIVE_RATES
     ]
     return Table(
         title="What nobody exceeds",
-        columns=("reading", "nobody exceeds", "for comparison: ε = 1"),
+        columns=("reading", "nobody exceeds", "if ε = 1", "theorem"),
         rows=tuple(rows),
         note="Proven from this table, for the average record; all readings hold together except with probability "
-        f"{certificate.failure_probability:g}. For comparison: what differential privacy with ε = 1 and δ = 0 would "
-        "imply; this is no such guarantee. Proofs: tacit proof roc_upper auc_upper information_upper private_roc.",
+        f"{certificate.failure_probability:g}. tacit proof NAME prints a theorem and its proof; balanced accuracy is "
+        "(1 + advantage)/2. “If ε = 1” is what differential privacy with ε = 1 and δ = 0 would imply, for comparison "
+        "(tacit proof private_roc); this audit proves no differential privacy.",
     )
+
+
+def _theorem(certificate: Certificate, name: str) -> str:
+    """The function that gives a reading."""
+    names = certificate.guarantee_of(name.replace("_", " ")).references
+    return names[0].rpartition(".")[2] if names else "–"
 
 
 def _attacks(tried: tuple[Attempt, ...]) -> Table:
@@ -141,16 +274,16 @@ def _attacks(tried: tuple[Attempt, ...]) -> Table:
         for _, rates in attempt.at_rates[1:]:
             cells.append(f"{rates.true_positive_rate:.4f} at {100 * rates.false_positive_rate:.2f} %")
         rows.append((*cells, safe_text(attempt.epsilon, toward="down")))
-    aims = [f"TPR, aim {100 * aim:g} % FPR" for aim in FALSE_POSITIVE_RATES[1:]]
+    near = [f"TPR near {100 * rate:g} % FPR" for rate in FALSE_POSITIVE_RATES[1:]]
     chance = sum(attempt.failure_probability for attempt in tried)
     return Table(
         title="What attacks reached",
-        columns=("attack", "advantage", "at least", *aims, "ε at least"),
+        columns=("attack", "advantage", "at least", *near, "ε at least"),
         rows=tuple(rows),
         note="Measured on rows that the attack was neither fitted to nor chosen on. “At least” is a confidence limit "
-        f"(Clopper–Pearson); those of all attacks hold together except with probability {chance:.2g}. Beside each TPR "
-        "stands the FPR that was reached, which ties may move away from the aim. “ε at least”: no release with a "
-        "smaller ε, at δ = 0, can be attacked like this.",
+        "(Clopper–Pearson, tacit proof binomial_lower); those of all attacks hold together except with probability "
+        f"{chance:.2g}. Beside each TPR is its FPR, which is not exactly as in the heading where scores are tied. "
+        "“ε at least”: no release with a smaller ε, at δ = 0, can be attacked like this.",
     )
 
 
@@ -170,7 +303,8 @@ def _slices(task: Task, slices: dict[Any, Certificate]) -> Table:
         columns=columns if task.require_advantage is None else (*columns, "verdict"),
         rows=tuple(rows),
         note="All slices hold together except with probability "
-        f"{task.failure_probability / 2:g}, half of the failure probability; the other half is the whole table's."
+        f"{task.failure_probability / 2:g}, half of the failure probability; the other half is the whole table's. "
+        "Each slice is proven like the whole table, by the theorems named for it."
         + " For a slice with one class nothing is bounded." * one_class
         + (f" The JSON has {left} more slices." if left else ""),
     )
@@ -181,8 +315,9 @@ def _sizes_needed(rows: dict[float, int]) -> Table:
         title="How many rows a ceiling takes",
         columns=("advantage, at most", "rows, at least"),
         rows=tuple((f"{ceiling:g}", str(needed)) for ceiling, needed in rows.items()),
-        note="With fewer rows nothing can be certified to stay below the ceiling, even where nothing leaks and both "
-        "classes have half of the rows. Outputs that leak or have many values take more.",
+        note="With fewer rows no such ceiling can be certified, even if nothing leaks and both classes have half the "
+        "rows. Outputs that leak or have many values need more. The numbers are the least for which the limits of "
+        "tacit proof variation_exact squared_sharp are low enough.",
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...core.deprecation import renamed
 from ...report import Report
+from ...report.timing import Timed
 from ..verdict import ATTACK_ROWS
 from .findings import findings
 from .inputs import read
@@ -15,7 +16,7 @@ from .pictures import pictures_of
 from .report import page
 
 
-@renamed(delta="failure_probability")
+@renamed(delta="failure_probability", monotone="assume_one_direction", lipschitz="assume_max_slope")
 def audit_file(
     table: Path | str,
     *,
@@ -23,8 +24,8 @@ def audit_file(
     output: str | Sequence[str],
     noise: float | None = None,
     noise_added: float | None = None,
-    monotone: bool = False,
-    lipschitz: float | None = None,
+    assume_one_direction: bool = False,
+    assume_max_slope: float | None = None,
     positive: str | None = None,
     slices: str | None = None,
     failure_probability: float = 0.05,
@@ -50,11 +51,11 @@ def audit_file(
         Standard deviation of Gaussian noise that is added to the outputs at release; the table holds them without.
     noise_added
         Standard deviation of Gaussian noise that the outputs in the table hold already.
-    monotone
-        State that the probability of the secret only grows, or only falls, with the output.
-    lipschitz
-        State that the secret's mean given the output, coded ±1 and with both values equally likely, changes by at most
-        this much per unit.
+    assume_one_direction
+        Assume that the probability of the secret only rises, or only falls, as the output grows.
+    assume_max_slope
+        Assume that the secret's mean given the output, coded ±1 and with both values equally likely, changes by at most
+        this much per unit of the output.
     positive
         The value of the secret that is called positive, as text; by default the one that sorts last.
     slices
@@ -87,8 +88,8 @@ def audit_file(
         outputs=(output,) if isinstance(output, str) else tuple(output),
         noise=noise,
         noise_added=noise_added,
-        monotone=monotone,
-        lipschitz=lipschitz,
+        monotone=assume_one_direction,
+        lipschitz=assume_max_slope,
         positive=positive,
         slices=slices,
         failure_probability=failure_probability,
@@ -98,8 +99,9 @@ def audit_file(
         pictures=pictures,
     )
     check(task)
-    kept = read(task, advance)
-    found = findings(task, kept, advance)
+    timed = Timed(advance)
+    kept = read(task, timed)
+    found = findings(task, kept, timed)
     if task.pictures:
-        advance("drawing")
+        timed("drawing")
     return page(task, kept, found, pictures_of(task, kept, found) if task.pictures else ())

@@ -1,0 +1,88 @@
+"""Certificates from pairs of rows, and the rows that they are made from."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacit import NoTheoremError, audit
+from tacit.audit.fair_part import fair_part
+from tacit.theory.pairs import squared_pairwise
+
+
+def null(rows, outputs, seed):
+    """Rows of two classes of equal size whose outputs have nothing to do with their secret."""
+    source = np.random.default_rng(seed)
+    return np.arange(rows) % 2, source.integers(0, outputs, rows)
+
+
+def test_the_part_is_one_of_fair_coins():
+    """Heads are binomial, and given heads the rows of a class are drawn without replacement: three exact tests."""
+    positive, negative = np.array([30, 0, 12, 8]), np.array([1, 60, 20, 9])
+    drawn = [fair_part(positive, negative, seed=seed) for seed in range(4000)]
+    parts = [part for part in drawn if part is not None]
+    assert len(parts) >= stats.binom.isf(1 - 1e-6, 4000, 0.98)
+    rows = {int(one.sum() + zero.sum()) for one, zero in parts}
+    assert len(rows) == 1
+    (size,) = rows
+    heads = np.array([one.sum() for one, _ in parts])
+    edges = [0, *range(int(size / 2) - 6, int(size / 2) + 7), size]
+    expected = np.diff(stats.binom.cdf(edges, size, 0.5)) * len(parts)
+    found = np.histogram(heads, bins=[edge + 0.5 for edge in edges])[0]
+    assert stats.chisquare(found, expected * found.sum() / expected.sum()).pvalue > 1e-6
+    order = np.lexsort((negative, positive))
+    assert all((one <= positive[order]).all() and (zero <= negative[order]).all() for one, zero in parts)
+    same = [one[-1] for one, _ in parts if one.sum() == size // 2]  # the output with 30 of the 50 positive rows
+    law = stats.hypergeom(50, 30, size // 2)
+    assert abs(np.mean(same) - law.mean()) < 5 * law.std() / len(same) ** 0.5
+
+
+def test_the_part_does_not_depend_on_the_order_of_outputs():
+    positive, negative = np.array([30, 0, 12, 8]), np.array([1, 60, 20, 9])
+    once = fair_part(positive, negative, seed=3)
+    again = fair_part(positive[::-1], negative[::-1], seed=3)
+    assert all((one == other).all() for one, other in zip(once, again, strict=True))
+
+
+def test_a_class_without_enough_rows_gives_no_part():
+    assert fair_part(np.array([1]), np.array([0]), seed=0) is None
+    few = [fair_part(np.array([40]), np.array([40]), seed=seed) for seed in range(2000)]
+    assert 0 < few.count(None) <= stats.binom.isf(1e-6, 2000, 0.01)  # the coins asked for more
+
+
+@pytest.mark.parametrize(("rows", "most"), [(10_000, 0.13), (100_000, 0.075), (1_000_000, 0.04)])
+def test_many_outputs_that_tell_nothing_are_certified_as_such(rows, most):
+    """A tenth as many outputs as rows, by class: a limit from counts cannot be much below 0.25."""
+    secrets, outputs = null(rows, rows // 10, 0)
+    found = [
+        audit.certify(secrets, null(rows, rows // 10, seed)[1], form="pairwise").advantage
+        for seed in range(3 if rows == 10**6 else 7)
+    ]
+    assert np.median(found) <= most
+    assert audit.certify(secrets, outputs).advantage > 0.24
+
+
+def test_pairs_are_certified_as_the_theorem_says():
+    source = np.random.default_rng(1)
+    secrets, outputs = source.integers(0, 2, 3000), source.integers(0, 40, 3000)
+    found = audit.certify(secrets, outputs, form="pairwise", loss="squared", sampling="pairs")
+    counts = [np.bincount(outputs[secrets == secret], minlength=40) for secret in (1, 0)]
+    assert found.squared == squared_pairwise(*counts, failure_probability=0.05)
+    assert "theory.pairs.squared_pairwise" in found.guarantee.theorem
+
+
+def test_a_leak_is_not_certified_away():
+    """100 tables by class with an advantage of 0.3: the limit is below it in at most 5 % (fails by chance 1e-6)."""
+    misses = 0
+    for seed in range(100):
+        source = np.random.default_rng(seed)
+        secrets = np.arange(2000) % 2
+        outputs = 2 * source.integers(0, 60, 2000) + (source.random(2000) < (1 + 0.3 * (2 * secrets - 1)) / 2)
+        misses += audit.certify(secrets, outputs, form="pairwise", seed=seed).advantage < 0.3
+    assert misses <= stats.binom.isf(1e-6, 100, 0.05)
+
+
+@pytest.mark.parametrize("options", [{"loss": "log"}, {"method": "monotone"}, {"noise": 1.0}])
+def test_what_it_has_no_theorem_for_is_refused(options):
+    secrets, outputs = null(400, 10, 0)
+    with pytest.raises(NoTheoremError, match="pairwise"):
+        audit.certify(secrets, outputs, form="pairwise", **options)
