@@ -1,0 +1,393 @@
+"""The checker: it follows what Tacit proves, and refuses what is stronger by a percent or rests on changed inputs."""
+
+import base64
+import copy
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import certified_cases as cases
+import fuzz_checker
+import pytest
+import tacit_check
+
+FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
+CHECKER = Path(tacit_check.__file__)
+LINES = 775
+"""Of the checker, blank ones and comments included."""
+
+
+def verdict(statement):
+    """The verdict on the only claim, or "refused" for what is no certificate."""
+    try:
+        [(found, _, _)] = tacit_check.check(json.dumps(statement).encode())
+    except tacit_check.BadFileError:
+        return "refused"
+    return found
+
+
+def claim_of(statement):
+    return statement["predicate"]["claims"][0]
+
+
+@pytest.mark.parametrize("name", cases.MADE)
+def test_what_tacit_proves_follows(name):
+    assert verdict(cases.statement(name)) == FOLLOWS
+
+
+@pytest.mark.parametrize("name", cases.MADE)
+def test_a_claim_that_is_one_percent_stronger_does_not(name):
+    statement = cases.statement(name)
+    claimed = claim_of(statement)["claimed"]
+    factor = Fraction(99, 100) if claimed["side"] == "at most" else Fraction(101, 100)
+    claimed["value"] = str(cases.exact(claimed["value"]) * factor)
+    assert verdict(statement) == FAILS
+
+
+@pytest.mark.parametrize("name", ["sparse vector", "stable release", "gnmax", "confident gnmax", "gate", "confirm"])
+def test_a_mechanism_spends_what_tacit_says_and_no_less(name):
+    """The checker's δ is Tacit's to within half a percent."""
+    statement = cases.statement(name)
+    [part] = claim_of(statement)["inputs"]["parts"]
+    spent = Fraction(cases._spent(part))
+    part["delta"] = str(spent)
+    assert verdict(statement) == FOLLOWS
+    part["delta"] = str(spent * Fraction(995, 1000))
+    assert verdict(statement) == FAILS
+
+
+def test_classes_found_with_noise_cost_what_tacit_says():
+    statement = cases.statement("fit")
+    parts = {part["mechanism"]: part for part in claim_of(statement)["inputs"]["parts"]}
+    assert set(parts) == {"gnmax", "laplace", "labels found"}
+    found = parts["labels found"]
+    found["delta"] = str(Fraction(cases._spent(found)) * (1 + Fraction(1, 10**12)))
+    assert verdict(statement) == FOLLOWS
+    found["delta"] = str(Fraction(cases._spent(found)) * Fraction(995, 1000))
+    assert verdict(statement) == FAILS
+    found["delta"] = "1/100"
+    assert verdict(statement) == FAILS  # the parts together exceed δ
+
+
+def test_laplace_noise_of_a_smaller_scale_is_refused():
+    statement = cases.statement("fit")
+    [part] = [part for part in claim_of(statement)["inputs"]["parts"] if part["mechanism"] == "laplace"]
+    part["scale"] = str(cases.exact(part["sensitivity"]) / cases.exact(part["epsilon"]))
+    assert verdict(statement) == FOLLOWS
+    part["scale"] = str(cases.exact(part["scale"]) * Fraction(995, 1000))
+    assert verdict(statement) == FAILS
+
+
+SAMPLED = [
+    name for name in cases.MADE if name.startswith("audit") or name in ("identification", "gallery", "posterior")
+]
+
+
+@pytest.mark.parametrize("name", cases.MADE)
+def test_a_failure_probability_is_stated_where_there_are_samples_and_only_there(name):
+    statement = cases.statement(name)
+    claim = claim_of(statement)
+    if name in SAMPLED:
+        stated = cases.exact(claim["failure_probability"])
+        claim["failure_probability"] = None
+        assert verdict(statement) == FAILS
+        claim["failure_probability"] = str(stated / 2)
+        if "failure_probability" in claim["inputs"]:
+            assert verdict(statement) == FAILS  # the limit needs more than is stated
+            claim["inputs"]["failure_probability"] = str(stated / 2)
+        assert verdict(statement) == FAILS
+    else:
+        claim["failure_probability"] = "1/20"
+        assert verdict(statement) == FAILS
+
+
+@pytest.mark.parametrize("name", cases.MADE)
+def test_the_other_side_the_theorem_and_the_rule(name):
+    statement = cases.statement(name)
+    claim = claim_of(statement)
+    side = claim["claimed"]["side"]
+    claim["claimed"]["side"] = "at least" if side == "at most" else "at most"
+    assert verdict(statement) == FAILS
+    claim["claimed"]["side"] = side
+    for change in ({"name": "tacit.theory.gate.gates_delta"}, {"version": 2}):
+        other = copy.deepcopy(statement)
+        claim_of(other)["theorem"][0] |= change
+        assert verdict(other) == ELSEWHERE
+    other = copy.deepcopy(statement)
+    claim_of(other)["theorem"] = []
+    assert verdict(other) == ELSEWHERE
+    for rule in {*tacit_check.RULES, "another rule"} - {claim["rule"]}:
+        other = copy.deepcopy(statement)
+        claim_of(other)["rule"] = rule
+        if {rule, claim["rule"]} != {"private answers", "one of several mechanisms"} or len(
+            claim["inputs"]["parts"]
+        ) > 1:
+            assert verdict(other) != FOLLOWS or rule == "one of several mechanisms"
+
+
+def leaves(value, path=()):
+    """Where the numbers of the inputs stand; of long lists a few."""
+    if isinstance(value, dict):
+        for name, entry in value.items():
+            yield from leaves(entry, (*path, name))
+    elif isinstance(value, list):
+        places = range(len(value)) if len(value) < 8 else (0, 1, len(value) // 2, len(value) - 1)
+        for place in places:
+            yield from leaves(value[place], (*path, place))
+    elif isinstance(value, int) or "0x" in value or value.lstrip("-").replace("/", "").isdigit():
+        yield path
+
+
+def changes(value):
+    """A number in both directions, by a unit, by a percent and by far."""
+    if isinstance(value, int):
+        return {value + 1, value - 1, value * 101 // 100, value * 99 // 100, -value, 10 * value, 0, value // 2}
+    found = cases.exact(value)
+    factors = (Fraction(101, 100), Fraction(99, 100), Fraction(-1), Fraction(10), Fraction(1, 2), Fraction(0))
+    return {str(found * factor) for factor in factors}
+
+
+@pytest.mark.parametrize("name", cases.MADE)
+def test_whatever_input_is_changed_only_what_is_true_follows(name):
+    """Each number in turn; where the checker still says "follows", Tacit's own theorems prove the claim, too."""
+    original = cases.statement(name)
+    assert cases.proven(claim_of(original)) is not None
+    refused = total = 0
+    paths = list(leaves(claim_of(original)["inputs"]))
+    slow = name in ("gate", "confirm")  # a second a change
+    for path in paths[:: 3 if slow else 1]:
+        here = claim_of(original)["inputs"]
+        for step in path:
+            here = here[step]
+        for changed in sorted(changes(here) - {here}, key=str)[:: 3 if slow else 1]:
+            statement = copy.deepcopy(original)
+            place = claim_of(statement)["inputs"]
+            for step in path[:-1]:
+                place = place[step]
+            place[path[-1]] = changed
+            total += 1
+            if verdict(statement) != FOLLOWS:
+                refused += 1
+                continue
+            claim = claim_of(statement)
+            bound, value = cases.proven(claim), cases.real(claim["claimed"]["value"])
+            assert bound is not None, (path, changed)
+            slack = 1 + 1e-6 if claim["claimed"]["side"] == "at most" else 1 - 1e-6
+            assert bound <= value * slack if slack > 1 else bound >= value * slack, (path, changed, bound, value)
+    assert refused >= total / 5
+
+
+def test_broken_certificates_end_in_one_line():
+    said, bad = fuzz_checker.fuzzed(1500, seed=1)
+    assert not bad
+    assert said["refused"] > 500
+    assert said["does not follow"] > 10
+
+
+def test_counts_that_no_fair_coin_gave_are_not_pairs():
+    statement = cases.statement("audit of pairs")
+    claim_of(statement)["inputs"]["cells"] = [[1000, 10], [1000, 10]]
+    claim_of(statement)["inputs"]["variation"] = claim_of(statement)["inputs"]["squared"] = 1
+    claim_of(statement)["claimed"]["value"] = 1
+    assert verdict(statement) == FAILS
+
+
+def test_a_table_that_confirms_is_not_called_a_gate():
+    """It releases no label of its own accord, which is cheaper: the sentence says which of the two it is about."""
+    statement = cases.statement("confirm")
+    [part] = claim_of(statement)["inputs"]["parts"]
+    part["table"] = [chance for chance in part["table"] if chance <= tacit_check.ONE // 2]
+    [(found, sentence, _)] = tacit_check.check(json.dumps(statement).encode())
+    assert found == FOLLOWS
+    assert "by confirm." in sentence
+    part["mechanism"] = "gate"
+    assert verdict(statement) == FAILS
+
+
+def test_a_changed_label_changes_two_counts():
+    statement = cases.statement("fit")
+    claim_of(statement)["inputs"]["neighbours"] = "one label changed"
+    assert verdict(statement) == FAILS
+
+
+def test_entries_about_other_neighbours_do_not_add_up():
+    statement = cases.statement("ledger")
+    claim_of(statement)["inputs"]["entries"][0]["about"] = "one label changed"
+    assert verdict(statement) == FAILS
+
+
+def test_a_claim_without_evidence_is_not_checkable_and_does_not_pass(tmp_path):
+    statement = cases.statement("audit")
+    claim_of(statement).update(rule=None, inputs=None)
+    assert verdict(statement) == ELSEWHERE
+    (tmp_path / "certificate.json").write_text(json.dumps(statement))
+    assert ran(tmp_path / "certificate.json").returncode == 1
+
+
+def ran(*arguments):
+    command = [sys.executable, "-I", str(CHECKER), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_program_alone_says_what_follows(tmp_path):
+    good, bad = cases.statement("audit"), cases.statement("audit")
+    claim_of(good)["statement"] = "\x1b[31m everything is private"
+    claim_of(bad)["claimed"]["value"] = "1/100"
+    for name, statement in (("good", good), ("bad", bad)):
+        (tmp_path / name).write_text(json.dumps(statement))
+    found = ran(tmp_path / "good")
+    assert found.returncode == 0
+    assert "1. follows: advantage" in found.stdout
+    assert "\x1b" not in found.stdout
+    found = ran(tmp_path / "bad")
+    assert found.returncode == 1
+    assert "1. does not follow" in found.stdout
+    found = ran(tmp_path / "none")
+    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (2, "", 1)
+    assert ran().returncode == 2
+
+
+def test_an_envelope_is_opened_and_one_in_another_is_not():
+    payload = json.dumps(cases.statement("audit")).encode()
+
+    def envelope(inner):
+        found = {"payloadType": "application/vnd.in-toto+json", "payload": base64.b64encode(inner).decode()}
+        return json.dumps({**found, "signatures": []}).encode()
+
+    [(found, _, _)] = tacit_check.check(envelope(payload))
+    assert found == FOLLOWS
+    with pytest.raises(tacit_check.BadFileError):
+        tacit_check.check(envelope(envelope(payload)))
+
+
+def hostile():
+    good = json.dumps(cases.statement("audit"))
+    yield "nothing", b""
+    yield "not text", b"\xff\xfe\x00"
+    yield "a list", b"[]"
+    yield "deep", b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+    yield "deep lists", b"[" * 200_000
+    yield "a key twice", good.replace('"rule": "audit"', '"rule": "audit", "rule": "audit"').encode()
+    yield "a key more", good.replace('"rule": "audit"', '"rule": "audit", "extra": 1').encode()
+    yield "not a number", good.replace('"loss": "joint"', '"loss": NaN').encode()
+    yield "infinity", good.replace('"loss": "joint"', '"loss": -Infinity').encode()
+    yield "a float", good.replace('"rule": "audit"', '"rule": 0.5').encode()
+    yield "a huge integer", good.replace('"version": 1', f'"version": {"9" * 5000}').encode()
+    yield "a huge exponent", good.replace('"loss": "joint"', '"loss": 1e999999999').encode()
+    for bad in ("-1", '"5"', "5.0", "true", "null", "[]", "1" + "0" * 38):
+        statement = cases.statement("audit")
+        claim_of(statement)["inputs"]["cells"][0][0] = "HERE"
+        yield f"a count of {bad}", json.dumps(statement).replace('"HERE"', bad).encode()
+    for bad in ('"0x1p+99999"', '"0x1p+1024"', '"1/0"', '"nan"', '"inf"', '"1e5"', '" 1"', '"١"', '"0x2.0p+0"'):
+        statement = cases.statement("audit")
+        claim_of(statement)["inputs"]["squared"] = "HERE"
+        yield f"a number of {bad}", json.dumps(statement).replace('"HERE"', bad).encode()
+    for bad in ("0", "1", '"0x0.0p+0"', '"-1/2"', '"3/2"'):
+        statement = cases.statement("audit")
+        claim_of(statement)["failure_probability"] = "HERE"
+        yield f"a chance of {bad}", json.dumps(statement).replace('"HERE"', bad).encode()
+    statement = cases.statement("audit")
+    statement["subject"] = [{"name": "x", "digest": {"sha256": "0" * 63}}]
+    yield "a short hash", json.dumps(statement).encode()
+
+
+@pytest.mark.parametrize("data", [pytest.param(data, id=what) for what, data in hostile()])
+def test_hostile_files_end_in_one_line(data):
+    with pytest.raises(tacit_check.BadFileError) as refused:
+        tacit_check.check(data)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
+def test_huge_numbers_take_no_time():
+    """A billion refusals, queries or rows end at once, or are checked."""
+    for name, key, value in (
+        ("sparse vector", "refusals", 10**9),
+        ("sparse vector", "threshold", 10**12),
+        ("stable release", "queries", 10**9),
+        ("gnmax", "answers", 10**12),
+        ("gnmax", "sigma", "1000000"),
+    ):
+        statement = cases.statement(name)
+        claim_of(statement)["inputs"]["parts"][0][key] = value
+        assert verdict(statement) in ("refused", ELSEWHERE, FAILS, FOLLOWS)
+    statement = cases.statement("audit")
+    claim_of(statement)["inputs"]["cells"] = [[10**12, 10**12]] * 3
+    assert verdict(statement) in (FOLLOWS, FAILS)
+
+
+def test_it_needs_nothing_but_the_standard_library():
+    source = CHECKER.read_text()
+    assert "import tacit" not in source
+    imported = {
+        line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))
+    }
+    assert imported <= set(sys.stdlib_module_names)
+
+
+def test_it_can_be_read_in_an_hour():
+    assert len(CHECKER.read_text().splitlines()) <= LINES
+
+
+def test_no_error_exceeds_what_a_guess_without_the_release_has():
+    for name in ("gallery", "posterior"):
+        statement = cases.statement(name)
+        claim = claim_of(statement)
+        claim["inputs"]["variance"] = str(cases.exact(claim["inputs"]["variance"]) / 1000)
+        claim["claimed"]["value"] = "11/10"
+        assert verdict(statement) == FAILS
+
+
+def test_no_order_of_the_values_proves_more_than_their_mean():
+    """Sorted by halves, the winning bets come first and the losing ones are small."""
+    statement = cases.statement("posterior")
+    claim = claim_of(statement)
+    claim["inputs"] |= {"values": ([1] * 487 + [0] * 513) * 2, "most": 1, "variance": 1, "radius": 0}
+    claim["inputs"] |= {"release_variation": 0, "chain_variation": 0}
+    for value, found in (("69/100", FAILS), ("1/100", FOLLOWS)):
+        claim["claimed"]["value"] = value
+        assert verdict(statement) == found
+
+
+def test_a_ledger_is_about_neighbours_that_the_checker_knows_and_names():
+    statement = cases.statement("ledger")
+    [(_, sentence, _)] = tacit_check.check(json.dumps(statement).encode())
+    assert "for data that differ by one record added or removed" in sentence
+    inputs = claim_of(statement)["inputs"]
+    for where in (inputs, *inputs["entries"]):
+        where["about"] = "nothing at all"
+    assert verdict(statement) == ELSEWHERE
+
+
+def test_the_smallest_floats_are_read_exactly():
+    read = tacit_check.number()
+    assert read("0x1.8p-1074", "x") == Fraction(3, 2) / 2**1074
+    assert read("-0x0.8p-1030", "x") == -Fraction(1, 2**1031)
+
+
+def test_a_salt_is_hexadecimal():
+    statement = cases.statement("audit")
+    claim_of(statement)["inputs"]["cells"] = {"sha256": "0" * 64}
+    opening = {"opened": [{"claim": 0, "input": "cells", "salt": "\ud800", "value": [[1, 1]]}]}
+    with pytest.raises(tacit_check.BadFileError, match="salt must be 64 hexadecimal digits"):
+        tacit_check.check(json.dumps(statement).encode(), json.dumps(opening).encode())
+
+
+def test_values_that_were_sorted_prove_nothing():
+    """Bets would win by the order alone; half a set of draws differs so much from the other with chance 2e^−32."""
+    statement = cases.statement("posterior")
+    claim = claim_of(statement)
+    claim["inputs"]["values"] = [1] * 1000 + [0] * 1000
+    assert verdict(statement) == FAILS
+    claim["inputs"]["values"] = [1, 0] * 1000
+    assert verdict(statement) == FOLLOWS
+
+
+def test_numbers_whose_sum_would_take_hours_are_not_added():
+    statement = cases.statement("ledger")
+    inputs = claim_of(statement)["inputs"]
+    entry = inputs["entries"][0]
+    inputs["entries"] = [{**entry, "epsilon": f"1/{10**398 + place}", "delta": 0} for place in range(4000)]
+    assert verdict(statement) == ELSEWHERE
