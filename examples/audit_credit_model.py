@@ -8,7 +8,7 @@
 #
 # Attacks alone cannot answer: a failed attack may have been a bad one. A certificate bounds every attack.
 #
-# Needs `pip install .` in a checkout. Takes about twenty seconds. Applicants are simulated, so that they can be shown.
+# Needs `pip install tacit-privacy`. Takes about twenty seconds. Applicants are simulated, so that they can be shown.
 
 # %%
 from pathlib import Path

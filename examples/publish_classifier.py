@@ -5,7 +5,7 @@
 # the table that the classifier hardly depends on their record. Any learner will do: it is trained on disjoint chunks of
 # the records, the chunks vote on public records, and a student learns from noisy votes.
 #
-# Needs `pip install '.[learning,ledger]'` in a checkout. Takes about half a minute. The data are UCI's Adult, as
+# Needs `pip install 'tacit-privacy[learning,ledger]'`. Takes about half a minute. The data are UCI's Adult, as
 # `adult.tar.xz` in the folder that the environment variable `TACIT_DATA` names. Without it a table that comes with
 # scikit-learn is used, 569 records of tumours: far too few for a good private classifier, and the example says so.
 
@@ -114,14 +114,14 @@ print(f"right on {right:.1%} of the test records; without privacy {without:.1%};
 # %% [markdown]
 # ## Attack it
 #
-# The adversary knows all records but one, and so all votes but one, and plays the release 1500 times with the
+# The adversary knows all records but one, and so all votes but one, and plays the release 500 times with the
 # record and as often without. What they can be seen to learn stays below ε: most of ε lies in events that are too rare
 # to be seen.
 
 # %%
 half = 1000  # votes: far from where a count could fall below 0
 game = Game(name="winners that differ", left=[(half + 1, half)] * queries, right=[(half, half + 1)] * queries)
-attack = distinguishing_attack(mechanism, runs=1500, length=queries, failure_probability=0.01, tried=[game])
+attack = distinguishing_attack(mechanism, runs=500, length=queries, failure_probability=0.01, tried=[game])
 comparison = Comparison(guarantee=model.guarantee_, attacks=[attack])
 print(attack)
 print("contradicted:", comparison.contradicted)

@@ -9,7 +9,7 @@
 # that publishes only where it passes; and `release_check/train.py`, in the place of your training. Here they run by
 # hand.
 #
-# Needs `pip install '.[tables]'` in a checkout. Takes about twenty seconds.
+# Needs `pip install 'tacit-privacy[tables]'`. Takes about twenty seconds.
 
 # %%
 import json

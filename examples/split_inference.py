@@ -4,7 +4,7 @@
 # A phone runs the first layers of a network and sends what they compute to a server, which runs the rest. The server
 # should read the digit, and be unable to tell *which* picture it was. How much noise does that take?
 #
-# Needs `pip install '.[torch]'` in a checkout. Takes about ten seconds.
+# Needs `pip install 'tacit-privacy[torch]'`. Takes about ten seconds.
 
 # %%
 from pathlib import Path

