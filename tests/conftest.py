@@ -26,6 +26,14 @@ if torch.version.cuda is None:
         _operators.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
+@pytest.fixture(autouse=True)
+def _no_memory_of_other_runs(monkeypatch, tmp_path_factory):
+    """What a command or a fit remembers of private records, it remembers for this test alone."""
+    place = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(place))
+    monkeypatch.setenv("TACIT_FITS", f"12345678901 {place / 'fits.jsonl'}")
+
+
 @pytest.fixture
 def all_cores(monkeypatch):
     """joblib starts processes, here and in what is started from here."""

@@ -3,7 +3,7 @@
 Every public function of tacit.theory returns a bound and is marked with its side, and so are the functions of other
 rooms whose result is one. For each, the result is made 1 % too optimistic (a lower bound larger, an upper bound
 smaller) and the tests of its module are run. A mutant that survives is listed and fails the command; so does a module
-whose tests fail, or do not exist, without any mutation.
+whose tests fail, or do not exist, without any mutation. Each rule and each mechanism of the checker is made as lenient.
 
 Each run of pytest is a process of its own, forked from one that has loaded the heavy packages and nothing of tacit.
 The run without a mutation notes what each test calls and how long it takes. A mutant meets the tests that call it
@@ -33,7 +33,9 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS.parent / "src"))  # the tree that this file lies in, whatever is installed
 
-from mutant import optimistic, replace  # noqa: E402
+sys.path.insert(0, str(TESTS.parent / "checker"))
+
+from mutant import lenient, optimistic, replace  # noqa: E402
 
 PASSED, FAILED = 0, 1  # pytest's exit codes; all others mean that it could not run
 DIED = -1
@@ -60,7 +62,18 @@ def theorems() -> dict[str, list[str]]:
     return found
 
 
+CHECKER = "tacit_check"
+
+
+def rules() -> list[str]:
+    """The rules of the checker and its mechanisms."""
+    checker = import_module(CHECKER)
+    return [*checker.RULES, *checker.MECHANISMS]
+
+
 def own_tests(module: str) -> Path:
+    if module == CHECKER:
+        return TESTS / "certificate" / "test_checker.py"
     _, room, name = module.split(".")
     return TESTS / room / f"test_{name}.py"
 
@@ -122,9 +135,11 @@ class Outcome:
 
 def _run(answer: Connection, tests: Path, module: str, mutated: str | None, noted: list[str], order: list[str]) -> None:
     notes = Notes()
-    for name in noted:
+    for name in noted if module != CHECKER else ():
         replace(module, name, notes.of_calls)
-    if mutated is not None:
+    if mutated is not None and module == CHECKER:
+        lenient(mutated)
+    elif mutated is not None:
         replace(module, mutated, optimistic)
     plugin = notes if mutated is None else Quickest(order)
     with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.redirect_stderr(output):
@@ -158,7 +173,7 @@ def outcome(
 
 
 def main() -> int:
-    found, bad = theorems(), 0
+    found, bad = {**theorems(), CHECKER: rules()}, 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         running: dict[Future[Outcome], tuple[str, str | None]] = {
             pool.submit(outcome, own_tests(module), module, noted=functions): (module, None)

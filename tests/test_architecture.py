@@ -1,9 +1,9 @@
 """The house rules that code can hold: import directions, public surface, documentation, light imports."""
 
 import ast
+import functools
 import inspect
 import json
-import os
 import re
 import runpy
 import shlex
@@ -28,6 +28,7 @@ FLOORS = [
     {"core"},
     {"theory", "runtime"},
     {"report"},
+    {"certificate"},
     {"ledger"},
     {"reconstruction", "learning", "audit"},
     {"demo", "reproduce"},
@@ -41,11 +42,12 @@ FRONT_DOOR = "__init__"
 # Foreign packages that only some rooms may import at all, wherever in a file the import stands.
 APPLIED = {
     f"tacit.reconstruction.{name}"
-    for name in ("unbiased", "two_point", "identification", "twin_search", "bayes", "posterior_bounds")
+    for name in ("unbiased", "two_point", "identification", "twin_search", "bayes", "posterior_bounds", "texts")
 }
 """Modules that apply the theorems of others to a model."""
 
 ONLY_IN = {
+    "cryptography": {"certificate"},
     "matplotlib": {"report"},
     "jinja2": {"report"},
     "sklearn": {"audit", "demo", "learning", "reconstruction", "reproduce"},
@@ -69,19 +71,23 @@ def room(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@functools.cache
+def import_statements(path):
+    """Every import of a file, wherever it stands."""
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imports(path):
-    """(room of tacit or None, foreign package or None) for every import of a file, wherever it stands."""
+    """(room of tacit or None, foreign package or None) for every import of a file."""
     package = ["tacit", *path.relative_to(SOURCE).parts[:-1]]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *filter(None, [node.module])])
             # `from . import name` may name a room or a public name of the package itself.
             modules = [f"{module}.{alias.name}" if module == "tacit" else module for alias in node.names]
-        else:
-            continue
         for module in modules:
             head, _, rest = module.partition(".")
             if head != "tacit":
@@ -106,9 +112,9 @@ def test_imports_run_one_way(path):
 
 
 def modules_imported(path):
-    """Files of tacit that a file imports, wherever the import stands."""
+    """Files of tacit that a file imports."""
     package = path.relative_to(SOURCE.parent).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in import_statements(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = SOURCE.parent.joinpath(*package[: len(package) - node.level + 1])
             base = base.joinpath(*(node.module or "").split(".")) if node.module else base
@@ -144,7 +150,7 @@ def test_the_architecture_page_draws_the_floors():
     drawn = re.findall(r"^  (\w+)(?:\.py|/) ", page, flags=re.MULTILINE)
     assert sorted(drawn) == sorted({*FLOOR, FRONT_DOOR} - FLOORS[-1] - {"__main__"})
     assert {room(path) for path in FILES} == {*FLOOR, FRONT_DOOR}
-    (told,) = re.findall(r"^Floors, from the top: (.*)$", page, flags=re.MULTILINE)
+    (told,) = re.findall(r"^Layers, from the top: (.*)$", page, flags=re.MULTILINE)
     floors = [set(re.findall(r"`(\w+)`", floor)) for floor in told.split("→")]
     assert floors == FLOORS[-3::-1]
 
@@ -168,6 +174,15 @@ def test_starting_the_command_line_loads_nothing_heavy():
     script = "import sys, json, tacit.cli; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     loaded = set(json.loads(subprocess.check_output([sys.executable, "-c", script], text=True)))
     assert not loaded & {"torch", "sklearn", "matplotlib", "dp_accounting", "scipy", "opendp", "numpy"}
+
+
+def test_storing_teachers_does_not_load_torch():
+    """Which takes longer than most commands; nothing stays hidden from those who import it afterwards."""
+    script = (
+        "import sys\nfrom tacit.learning.stored import needed\nneeded()\n"
+        "print([name for name, module in sys.modules.items() if name in ('torch', 'dask') or module is None])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
 
 
 def test_the_front_door_offers_what_it_says():
@@ -195,10 +210,20 @@ FILES_OF = {"bound": tacit.bound_files, "learn": tacit.learn_files, "audit": tac
 
 @pytest.mark.parametrize("name", FILES_OF)
 def test_a_command_and_its_function_have_the_same_defaults(name):
-    """But for what belongs to a terminal: where a report goes, pictures for it, and how an address is meant."""
+    """But for what belongs to a terminal: where a report goes, pictures for it, and how an address is meant.
+
+    `tacit bound --text` calls another function, which takes options of its own.
+    """
+    of_texts = {"text", "column", "attribute"} if name == "bound" else set()
     offered = {one.name: one for one in COMMANDS[name].params if not getattr(one, "hidden", False)}
+    assert of_texts <= set(offered) & set(inspect.signature(tacit.bound_texts_files).parameters)
     taken = inspect.signature(FILES_OF[name]).parameters
-    assert set(offered) - {"json", "report", "quiet", "insecure"} == set(taken) - {"advance", "progress", "pictures"}
+    files = {"json", "report", "certificate", "reveal_draws", "commit_counts", "subject"}
+    assert set(offered) - {*files, "quiet", "insecure"} - of_texts == set(taken) - {
+        "advance",
+        "progress",
+        "pictures",
+    }
     for option, parameter in taken.items():
         if parameter.default is not inspect.Parameter.empty and option in offered:
             default = offered[option].default
@@ -280,8 +305,20 @@ def page_script(path):
     """The page's Python in order; in tutorials, whose readers type all of it, the commands between as well."""
     if path.parent.name != "tutorials":
         return [text for _, text in blocks_of(path, "python")]
-    run = 'import subprocess\nsubprocess.run(r"""\n{}""", shell=True, check=True)\n'
-    return [text if language == "python" else run.format(text) for language, text in blocks_of(path, "python", "sh")]
+    return [
+        text if language == "python" else f'typed(r"""\n{text}""")\n'
+        for language, text in blocks_of(path, "python", "sh")
+    ]
+
+
+def typed(text):
+    """Run lines as a shell does, but `tacit` itself in this process, which has loaded what it needs."""
+    for line in text.replace("\\\n", " ").splitlines():
+        command, rest = re.fullmatch(r"(.*?)((?: (?:\|\||&&) .*)?)", line).groups()
+        words = shlex.split(command, comments=True)
+        if words[:1] == ["tacit"]:
+            line = f"(exit {cli._run(words[1:])}){rest}"
+        subprocess.run(line, shell=True, check=True)  # noqa: S602
 
 
 @pytest.mark.parametrize(
@@ -296,9 +333,8 @@ def test_the_code_of_the_documents_runs_and_prints_what_it_says(path, tmp_path, 
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     with warnings.catch_warnings(action="default"):  # as a reader's interpreter has them
-        runpy.run_path(str(script), run_name="__main__")
+        runpy.run_path(str(script), init_globals={"typed": typed}, run_name="__main__")
     printed = capfd.readouterr().out.splitlines()
     for promised in re.findall(r"# → (.*)", "\n".join(blocks)):
         assert promised in printed, f"{promised!r} is not among {printed}"

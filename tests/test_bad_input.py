@@ -93,6 +93,7 @@ GATE_CERTIFICATE = GATE.certificate()
 
 not_counts = not_array | st.sampled_from([[1, 2], [[1.0, 2.0]], [[True]], 3, [[[1]]]])
 ACCOUNTING = {
+    "costs": not_distance | st.just([[1.0]]),
     "epsilon": not_number | negative | infinite | st.just(1e5),
     "delta": not_probability,
     "failure_probability": not_probability,
@@ -266,6 +267,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         {"probability": Fraction(1, 2), "size": 1},
         {"probability": not_number | st.floats() | st.just(Fraction(3, 2)) | st.just(-1), "size": not_count},
     ),
+    (tacit.theory.divergences.repeated_scale, {"releases": 2}, {"releases": not_count | st.just(0)}),
     (tacit.theory.divergences.gaussian_chi_square, {"distance": 1.0}, {"distance": not_distance}),
     (tacit.theory.divergences.gaussian_total_variation, {"distance": 1.0}, {"distance": not_distance}),
     (
@@ -628,6 +630,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     *(
         (getattr(tacit.theory.accounting, name), good, {key: ACCOUNTING[key] for key in good})
         for name, good in {
+            "basic_composition": {"costs": [1.0, 0.5]},
             "composition_delta": {"epsilon": 1.0, "step_epsilon": 0.5, "steps": 3},
             "laplace_scale": {"epsilon": 1.0, "sensitivity": 2},
             "replacement_delta": {"epsilon": 1.0, "delta": 1e-5},

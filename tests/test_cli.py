@@ -230,7 +230,7 @@ from pages import comparison, report
 from tacit import cli
 def stand_in(**_):
     {body}
-sys.modules["tacit.demo"] = types.SimpleNamespace(demo=stand_in, STEPS=1)
+sys.modules["tacit.demo"] = types.SimpleNamespace(demo=stand_in, STEPS=1, SECONDS=1)
 cli.main(["demo"])
 """
 SMALL = "return report(comparison(), title='ε is small')"
@@ -356,7 +356,7 @@ def fails(**_):
         raise KeyError("Jane Doe, born 1970")
     except KeyError as failure:
         raise RuntimeError("Jane Doe again") from failure
-sys.modules["tacit.demo"] = types.SimpleNamespace(demo=fails, STEPS=1)
+sys.modules["tacit.demo"] = types.SimpleNamespace(demo=fails, STEPS=1, SECONDS=1)
 cli.main(["demo", "--json", "Jane.json"])
 """
 

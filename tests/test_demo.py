@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 from browsing import PHONE, WAYS, assert_accessible, assert_fits, browser, opened
+from pages import unfolded_words
 
 from tacit import Attack, Comparison, demo, reconstruction
+from tacit.certificate import verify
 from tacit.theory.confidence import binomial_lower
 
 __all__ = ["browser"]  # a fixture
@@ -23,6 +25,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(folder):
     command = [sys.executable, "-m", "tacit", "demo", "--json", "out.json", "--report", "out.html"]
+    command += ["--certificate", "certificate.json"]
     finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
     assert finished.returncode == 0, finished.stderr
     return finished, json.loads((folder / "out.json").read_text()), (folder / "out.html").read_text()
@@ -33,29 +36,40 @@ def comparisons(run):
     return [Comparison.from_dict(item) for item in run[1]["comparisons"]]
 
 
+def test_four_fifths_of_what_it_prints_can_be_checked_by_others(folder, run):
+    found = verify(folder / "certificate.json")
+    assert len(found.verdicts) == len(run[1]["comparisons"])
+    assert not found.contradicted
+    assert sum(verdict == "follows" for verdict, _ in found.verdicts) >= 0.8 * len(found.verdicts)
+
+
 def test_it_ends_well_and_says_where_the_report_is(run):
     finished, data, page = run
     assert "out.html" in finished.stderr
     assert "Warning" not in finished.stderr
     assert data["command"] == "demo"
-    assert page.count("<article") == len(data["comparisons"]) == 7
+    assert page.count("<article") == len(data["comparisons"]) == 8
     for part in ("Part 1", "Part 2", "Part 3"):
         assert part in page
         assert part in finished.stdout
     for question in ("What is released", "What nobody can learn", "What an attacker got", "What to change"):
         assert page.count(f"<h3>{question}</h3>") == 3
+    assert "takes about 2 minutes at most" in finished.stderr
+    assert unfolded_words(page) <= 900
+    assert [card["level"] for card in data["verdicts"]] == ["broken", "fine", "broken"]
 
 
 def test_no_attack_contradicts_a_guarantee(comparisons):
     """Fresh noise is in two of them, whose stated chances of failure add up to 0.07; both are far from sharp."""
     assert not any(comparison.contradicted for comparison in comparisons)
-    assert sum(comparison.nearest is not None for comparison in comparisons) == 5
+    assert sum(comparison.nearest is not None for comparison in comparisons) == 6
 
 
 def test_attacks_come_close_where_they_can(comparisons):
-    naming, rebuilding, anyone, unbiased, private, forest, student = comparisons
+    naming, rebuilding, unseen, anyone, unbiased, private, forest, student = comparisons
     assert naming.nearest.value > 0.9 * naming.guarantee.value
     assert rebuilding.nearest.value < 0.6  # 1 is knowing nothing
+    assert unseen.guarantee.value > 0.8 * unseen.attacks[0].value
     assert unbiased.guarantee.value > 100 * anyone.guarantee.value > 0
     assert private.guarantee.value == demo.classifier.EPSILON
     assert forest.nearest.value > 0.95 * forest.guarantee.value > 0.5
@@ -69,6 +83,8 @@ def test_the_numbers_of_every_picture_are_in_the_json(run):
         assert len(features[name]) == len(demo.features.SIZES)
     assert sorted(features["identification_upper"], reverse=True) == features["identification_upper"]
     assert np.shape(features["bounds"]["multi-point"]) == (demo.features.BOUNDED, 1, 8, 8)
+    assert features["unseen"]["verdict"] == "not refuted"
+    assert features["unseen"]["bound"] < min(features["unseen"]["best_attack"], features["unseen"]["on_data"])
     assert len(classifier["accuracies"]) == len(demo.classifier.EPSILONS)
     assert classifier["answers"] == demo.classifier.QUERIES
     assert len(scores["certificate_by_rows"]) == 8
@@ -97,7 +113,7 @@ def test_the_slider_of_the_page_shows_other_digits(run, browser, folder):
         after = page.locator(".step:visible p").inner_text()
         assert before != after
         assert after.startswith(f"With noise of {demo.features.SIZES[-1]:g} times the features")
-        assert page.locator("tr.current th").inner_text() == f"{demo.features.SIZES[-1]:g}"
+        assert page.locator("tr.current th").text_content() == f"{demo.features.SIZES[-1]:g} × the features"
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +179,7 @@ def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_r
 
     assert comparison(features[truth] + noise.sigma * generator.standard_normal((len(truth), 64))).contradicted
     with torch.no_grad():
-        released = reconstruction.Dithered(layer, noise)(candidates[truth]).numpy()
+        released = reconstruction.Dithered(layer, noise, releases=len(truth))(candidates[truth]).numpy()
     assert not comparison(released).contradicted
 
 
@@ -171,6 +187,7 @@ def test_another_seed_tells_the_same_story(monkeypatch):
     """Told shorter, from fewer games, rows and sizes of noise."""
     monkeypatch.setattr(demo.features, "SIZES", (0.25, 1.0, 4.0))
     monkeypatch.setattr(demo.features, "BOUNDED", demo.features.SHOWN)
+    monkeypatch.setattr(demo.features, "STEPS", 4)
     monkeypatch.setattr(demo.classifier, "EPSILONS", (0.5, 2.0))
     monkeypatch.setattr(demo.classifier, "GAMES", 200)
     monkeypatch.setattr(demo.scores, "ROWS", 2000)

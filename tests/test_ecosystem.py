@@ -5,12 +5,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import timm
 import torch
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from transformers import ViTConfig, ViTModel
 
 from tacit.audit import attempts, audit, certify, membership
 from tacit.core.errors import InputError
@@ -235,6 +233,8 @@ IMAGES = torch.rand(6, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     ("name", "options"), [("resnet10t", {}), ("vit_tiny_patch16_224", {"img_size": 32})], ids=["resnet", "vit"]
 )
 def test_timm(name, options):
+    import timm  # here, since every process of pytest loads this file, which would take it seconds
+
     torch.manual_seed(0)
     model = timm.create_model(name, pretrained=False, num_classes=0, **options)
     with pytest.raises(InputError, match=r"features\.eval\(\)"):
@@ -254,6 +254,8 @@ class Pooled(nn.Module):
 
 
 def test_hugging_face():
+    from transformers import ViTConfig, ViTModel
+
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     model = ViTModel(ViTConfig(image_size=32, patch_size=16, **sizes)).eval()

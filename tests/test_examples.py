@@ -1,10 +1,14 @@
-"""The examples, each run as a user runs it, one as a notebook; the notebooks of the others hold the same cells."""
+"""The examples, run as they are: most in this process, which has loaded what they use; one starts processes of its own,
+one runs as a notebook. The notebooks of the others hold the same cells.
+"""
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import jupytext
@@ -28,11 +32,20 @@ def run(command, folder, **environment):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def report(name, folder, *before, **environment):
-    """What the script wrote, once it has run."""
-    finished = run([sys.executable, *before, EXAMPLES / f"{name}.py"], folder, **environment)
-    assert finished.returncode == 0, finished.stderr
-    return written(name, folder)
+@pytest.fixture
+def report(tmp_path, monkeypatch):
+    """What a script wrote, once it has run; what it warns of is an error, unless foreign packages are the cause."""
+
+    def of(name, *, foreign=False):
+        monkeypatch.chdir(tmp_path)
+        with warnings.catch_warnings(action="ignore" if foreign else "default"):
+            if not foreign:
+                for kind in (DeprecationWarning, FutureWarning):
+                    warnings.simplefilter("error", kind)
+            runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return written(name, tmp_path)
+
+    return of
 
 
 def written(name, folder):
@@ -44,9 +57,9 @@ def written(name, folder):
     return comparisons, found["detail"]
 
 
-def test_text_embeddings(tmp_path):
-    launcher = Path(__file__).with_name("beside_cpu_torch.py")
-    comparisons, detail = report("text_embeddings", tmp_path, launcher, PYTHONWARNINGS="")
+def test_text_embeddings(report, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "")  # the script sets it; afterwards it is as before
+    comparisons, detail = report("text_embeddings", foreign=True)
     assert len(comparisons) == 10
     chosen = comparisons[0]
     assert chosen.nearest.value > 0.7 * chosen.guarantee.value  # the bound is tight,
@@ -54,18 +67,19 @@ def test_text_embeddings(tmp_path):
     assert detail["to_the_point"] > 0.5  # and the search still works: by chance it would be 1/6
 
 
-def test_split_inference(tmp_path):
-    (naming, rebuilding), detail = report("split_inference", tmp_path)
+def test_split_inference(report):
+    (naming, rebuilding), detail = report("split_inference")
     assert detail["accuracy"] >= 0.85
     assert 0.5 * naming.guarantee.value < naming.nearest.value < naming.guarantee.value < 0.2
     assert 0.4 < rebuilding.guarantee.value < rebuilding.nearest.value < 1
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["Adult", "no data"])
-def test_publish_classifier(tmp_path, there):
+def test_publish_classifier(report, tmp_path, monkeypatch, there):
     if there and not (DATA / "adult.tar.xz").exists():
         pytest.skip("no adult.tar.xz: set TACIT_DATA to the folder that holds it")
-    [comparison], detail = report("publish_classifier", tmp_path, TACIT_DATA=str(DATA if there else tmp_path))
+    monkeypatch.setenv("TACIT_DATA", str(DATA if there else tmp_path))
+    [comparison], detail = report("publish_classifier")
     assert comparison.guarantee.value == 2
     assert comparison.nearest.low < 2
     assert Ledger.open(tmp_path / "census.sqlite").remaining.epsilon == 0
@@ -76,10 +90,17 @@ def test_publish_classifier(tmp_path, there):
         assert detail["commonest_class"] + 0.02 < detail["right"] < detail["without_privacy"]
 
 
-def test_release_check(tmp_path):
-    finished = run([sys.executable, EXAMPLES / "release_check.py"], tmp_path)
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """Where `release_check.py` ran."""
+    folder = tmp_path_factory.mktemp("release_check")
+    finished = run([sys.executable, EXAMPLES / "release_check.py"], folder)
     assert finished.returncode == 0, finished.stderr
-    found = json.loads((tmp_path / "release_check.json").read_text(encoding="utf-8"))
+    return folder
+
+
+def test_release_check(checked):
+    found = json.loads((checked / "release_check.json").read_text(encoding="utf-8"))
     assert (found["small"]["exit"], found["large"]["exit"]) == (0, 1)
     assert found["small"]["low"] <= found["small"]["high"] <= 0.1 < found["large"]["low"]
 
@@ -103,6 +124,17 @@ def test_notebooks_are_in_step(script):
     cells = [[(cell.cell_type, cell.source) for cell in found.cells] for found in (jupytext.read(script), notebook)]
     assert cells[0] == cells[1], "run make notebooks"
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_pages_of_examples_are_in_step(script):
+    """Their outputs come from a run; their text and code are today's."""
+    page = (ROOT / "docs" / "examples" / f"{script.stem}.md").read_text(encoding="utf-8")
+    title, *cells = [cell for cell in jupytext.read(script).cells if cell.source]
+    for cell in cells:
+        assert cell.source.strip() in page, "run make examples"
+    assert all(line in page for line in title.source.splitlines())
+    assert "```text" in page
 
 
 def test_audit_credit_model_as_a_notebook(tmp_path):

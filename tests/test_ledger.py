@@ -571,16 +571,16 @@ def test_a_forged_chain_shows_to_who_kept_a_digest(tmp_path):
     opened = filled(tmp_path / "ledger.db")
     kept = opened.verify()
     opened.spend("later", epsilon=0.1)
-    assert kept in {record["digest"] for record in opened.to_dict()["records"]}
+    assert kept in {record["digest"] for record in opened.to_dict()["links"]}
     (tmp_path / "ledger.db").unlink()
-    assert kept not in {record["digest"] for record in filled(tmp_path / "ledger.db").to_dict()["records"]}
+    assert kept not in {record["digest"] for record in filled(tmp_path / "ledger.db").to_dict()["links"]}
 
 
 def seen_of(path):
     """All that anyone does with a ledger."""
     opened = Ledger.open(path)
     assert statement(path).to_text()
-    found = opened.entries(), opened.notes(), opened.spent, opened.to_dict()["records"]
+    found = opened.entries(), opened.notes(), opened.spent, opened.to_dict()["links"]
     opened.note(opened.spend("more", epsilon=0.1), {})
     opened.verify()
     return found
@@ -753,7 +753,7 @@ def test_an_analyst_can_spend_and_nothing_else(postgresql):
         {"epsilon": "NaN"},
         {"epsilon": "0.10"},
         {"digest": "0" * 64},
-        {"previous": before["records"][1]["digest"]},
+        {"previous": before["links"][1]["digest"]},
         {"id": 9, "entry": 9},
         {"entry": 1, "number": 2},
         {"entry": 2, "number": 1, "epsilon": "0", "spent_epsilon": "1.5"},
@@ -1028,11 +1028,11 @@ def test_an_anchor_that_is_a_link_moves_where_it_lies(tmp_path):
     assert [path.name for path in real.parent.iterdir()] == ["real.json"]
     real.unlink()
     for missing in (lambda: Ledger.open(opened.where, anchor=link), lambda: opened.spend("y", epsilon=0.1)):
-        with pytest.raises(InputError, match="must be a file that exists"):
+        with pytest.raises(InputError, match="must name a file that exists"):
             missing()
     link.unlink()
     link.symlink_to(link)
-    with pytest.raises(InputError, match="the anchor must be a file"):
+    with pytest.raises(InputError, match="anchor must be a file"):
         Ledger.open(opened.where, anchor=link, new_anchor=True)
 
 
@@ -1047,7 +1047,7 @@ def test_an_anchor_is_made_with_its_ledger_or_when_asked_for(where, tmp_path):
         lambda: opened.anchored(mistyped),
         lambda: statement(where, anchor=mistyped),
     ):
-        with pytest.raises(InputError, match=r"the anchor must be a file that exists.* --new-anchor") as failure:
+        with pytest.raises(InputError, match=r"anchor must name a file that exists.* `new_anchor=True`") as failure:
             refused()
         one_line(failure)
     assert not mistyped.exists()
@@ -1056,7 +1056,7 @@ def test_an_anchor_is_made_with_its_ledger_or_when_asked_for(where, tmp_path):
     assert mistyped.read_text() == file.read_text()
     Ledger.open(where, anchor=mistyped, new_anchor=True)  # as it is: it must remember this ledger all the same
     file.unlink()
-    with pytest.raises(InputError, match="must be a file that exists"):
+    with pytest.raises(InputError, match="must name a file that exists"):
         opened.spend("y", epsilon=0.5)
     assert Ledger.open(where).spent.epsilon == Decimal("0.5")
 
@@ -1068,7 +1068,8 @@ def test_an_anchor_that_cannot_be_read_is_refused(tmp_path, content):
     opened = filled(tmp_path / "ledger.db")
     (tmp_path / "anchor.json").write_text(content)
     for path in (tmp_path / "anchor.json", tmp_path, tmp_path / "no" / "such"):
-        with pytest.raises(InputError, match="the anchor must be a file") as failure:
+        required = "must be a file" if path.exists() else "must name a file that exists"
+        with pytest.raises(InputError, match=f"anchor {required}") as failure:
             Ledger.open(opened.where, anchor=path)
         one_line(failure)
 
@@ -1175,7 +1176,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path):
     key.write_bytes(KEY)
     for mode in (0o644, 0o640, 0o604):
         key.chmod(mode)
-        with pytest.raises(InputError, match="--key must be a file that only you can read") as failure:
+        with pytest.raises(InputError, match="key must be a file that only you can read") as failure:
             statement(opened.where, key=key)
         one_line(failure)
     key.chmod(0o400)
@@ -1277,7 +1278,7 @@ def test_entries_say_what_they_protect_and_different_kinds_promise_nothing_toget
     page = statement(opened.where)
     text = " ".join(page.to_text().split())
     assert "one record" not in text
-    assert "All entries compare data that differ in the same way, one label changed" in text
+    assert "All entries are about the same change of the data, one label changed, so" in text
     assert "labels: ε = 1 and δ = 0, one label changed." in text
     assert opened.guarantee.value == 5
     assert opened.guarantee.quantity.endswith("one label changed")
@@ -1408,7 +1409,7 @@ def test_exports_are_complete_and_their_digests_can_be_checked_by_hand(where, tm
     opened.export(tmp_path / "out.csv")
     content = json.loads((tmp_path / "out.json").read_text())
     previous = None
-    for number, record in enumerate(content["records"]):
+    for number, record in enumerate(content["links"]):
         claimed = record.pop("digest")
         if "detail" in record:
             record["detail"] = json.dumps(record["detail"], sort_keys=True, separators=(",", ":"))
@@ -1452,7 +1453,7 @@ def test_the_command_shows_the_ledger_or_one_line(where, tmp_path, here):
     text = " ".join(shown.stdout.split())
     assert "Entries: 3. Spent: ε = 1.5 and δ = 0.000003. Remaining: ε = 0.5 and δ = 0.000007." in text
     assert "release 2: ε = 0.5 and δ = 0.000001, one record added or removed." in text
-    assert len(json.loads((tmp_path / "out.json").read_text())["detail"]["ledger"]["records"]) == 7
+    assert len(json.loads((tmp_path / "out.json").read_text())["detail"]["ledger"]["links"]) == 7
     execute(where, FORGERIES[1])
     finished = here(tmp_path, "ledger", where)
     assert (finished.returncode, finished.stdout) == (2, "")
@@ -1462,13 +1463,13 @@ def test_the_command_shows_the_ledger_or_one_line(where, tmp_path, here):
 
 def test_entries_are_numbered_without_gaps_and_notes_are_counted(tmp_path):
     text = " ".join(statement(filled(tmp_path / "ledger.db").where).to_text().split())
-    assert "links 0 (the budget) to 6, which are 3 entries and 3 notes" in text
+    assert "Link 0 is the budget; 3 entries and 3 notes follow." in text
     for number in range(3):
         assert re.search(rf"\b{number + 1}\. \S+Z, release {number}:", text)
 
 
 def test_a_page_of_no_ledger_does_not_offer_to_make_one(tmp_path):
-    with pytest.raises(InputError, match="must be a ledger that exists") as failure:
+    with pytest.raises(InputError, match="must name a file that exists") as failure:
         statement(tmp_path / "mistyped.db")
     one_line(failure)
     assert "--new-ledger" not in str(failure.value)
@@ -1485,4 +1486,4 @@ def test_without_its_packages_the_error_says_what_to_install(package, place, tmp
         "except MissingExtraError as error:\n    print(error)\n"
     )
     finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "pip install '.[ledger]'" in finished.stdout
+    assert "pip install 'tacit-privacy[ledger]'" in finished.stdout

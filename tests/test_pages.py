@@ -5,7 +5,7 @@ import json
 
 import pytest
 from browsing import PHONE, WAYS, assert_accessible, assert_fits, browser, opened
-from pages import comparison, report
+from pages import VERDICT, comparison, report
 
 from tacit import Comparison
 from tacit.report import Chapter, Figure, Slider, Step, Table, figures, proofs
@@ -40,6 +40,7 @@ def chapter(**changes):
         "nobody": "Nobody.",
         "attacker": "Somebody.",
         "change": "Everything.",
+        "verdict": VERDICT,
         "comparisons": (comparison(), comparison(attacked=None, side="at_least"), several()),
         "sliders": (slider(),),
         "figures": tuple(Figure(title=f"T{n}", caption="C", alternative="A", svg=picture(n)) for n in range(3)),
@@ -50,7 +51,8 @@ def chapter(**changes):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    made = report(chapters=(chapter(), chapter(title="Another part")), detail={"answer": 42})
+    parts = (chapter(opening=chapter().figures[:1]), chapter(title="Another part"))
+    made = report(chapters=parts, detail={"answer": 42})
     file = tmp_path_factory.mktemp("page") / "page.html"
     file.write_text(made.to_html(), encoding="utf-8")
     return file
@@ -64,6 +66,9 @@ def test_a_page_fits_and_is_accessible(browser, path, width, scheme, scripts):
         assert shown.locator(".step:visible").count() == 1
         assert "At 2 all is well." in shown.inner_text()
         assert shown.locator("tbody tr").count() == 4
+        assert not shown.locator("tbody").is_visible()
+        shown.locator("summary").click()
+        assert shown.locator("tbody").is_visible()
         assert shown.locator("input").is_visible() == scripts
     assert_accessible(browser, path, width=width, scheme=scheme, scripts=scripts)
 
@@ -74,7 +79,7 @@ def test_the_slider_changes_what_is_shown(browser, path):
         one.locator("input").focus()
         page.keyboard.press("ArrowRight")
         assert one.locator(".step:visible p").inner_text() == "At 3 all is well."
-        assert one.locator("tr.current th").inner_text() == "3"
+        assert one.locator("tr.current th").text_content() == "3"
         assert one.locator("output").inner_text() == "3"
         assert one.locator("input").get_attribute("aria-valuetext") == "At 3 all is well."
         assert one.locator(".step:visible img").first.get_attribute("alt") == "A picture of 3."
@@ -98,17 +103,24 @@ def test_paper_shows_the_step_chosen_and_no_knob(browser, path):
         assert not page.locator(".knob").first.is_visible()
         assert page.locator(".slider").first.locator(".step:visible").count() == 1
         assert not page.locator(".actions").is_visible()
+        for words in (".check p", ".on-paper", "article h3"):  # what only the reader can check is printed in full
+            assert page.locator(words).first.is_visible()
+        assert not page.locator(".theorem").first.is_visible()
         assert page.pdf(format="A4").startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(("width", "scheme", "scripts"), WAYS)
-def test_a_click_shows_what_a_theorem_states(browser, path, width, scheme, scripts):
+def test_two_clicks_show_a_proof(browser, path, width, scheme, scripts):
     with opened(browser, path, width=width, scheme=scheme, scripts=scripts) as page:
-        theorem = page.locator("details.theorem").first
+        page.locator(".fold", has=page.locator("article")).locator("summary").first.click()
+        page.locator("article a", has_text="squared_sharp").first.click()
+        assert page.url.endswith("#proof-squared_sharp")
+        theorem = page.locator("details:target")
         assert not theorem.get_by_text("Assumptions.").is_visible()
         theorem.locator("summary").click()
         assert theorem.get_by_text("Assumptions.").is_visible()
         assert "tacit proof squared_sharp" in theorem.inner_text()
+        assert "∎" in theorem.inner_text()
         assert_fits(page)
 
 

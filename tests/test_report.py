@@ -5,10 +5,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from pages import Page, comparison, report
+from pages import VERDICT, Page, comparison, report, unfolded_words
 
 from tacit import Comparison, InputError
-from tacit.report import Chapter, Figure, Slider, Step, Table, figures
+from tacit.report import Change, Chapter, Figure, Slider, Step, Table, figures
+from tacit.report.checks import PLAIN, plain
+from tacit.report.timing import Paced, Timed
+from tacit.report.wording import duration, percent, percent_down, percent_up
 
 
 def page(source):
@@ -22,14 +25,14 @@ def test_html_says_what_must_be_said_in_the_right_order():
     order = [
         "One & all.",
         "only you can check that",
-        "records are <i.i.d.> & fresh",
+        "Records are <i.i.d.> & fresh",
         "Advantage",
         "at most 0.5",
-        "for anyone, by any method",
         "except with probability 0.01",
+        "For anyone, by any method",
         "Not contradicted",
         "You check",
-        "Code checked",
+        "Tacit checked",
         "sigma is positive",
         "An attack that fails shows only that this attack failed.",
     ]
@@ -47,10 +50,10 @@ def test_text_says_what_must_be_said_in_the_right_order():
 
 
 @pytest.mark.parametrize("attacked", [0.4, None])
-def test_every_report_says_once_what_failed_attacks_show(attacked):
+def test_a_report_says_once_what_failed_attacks_show_if_there_were_any(attacked):
     made = report(comparison(attacked=attacked), comparison(attacked=attacked))
-    assert page(made.to_html()).text.count("An attack that fails shows only that this attack failed.") == 1
-    assert " ".join(made.to_text().split()).count("An attack that fails shows only that this attack failed.") == 1
+    for text in (page(made.to_html()).text, " ".join(made.to_text().split())):
+        assert text.count("An attack that fails shows only that this attack failed.") == bool(attacked)
     assert not made.contradicted
 
 
@@ -174,6 +177,7 @@ def chapter(title="One part", **changes):
         "nobody": "Nobody names the image.",
         "attacker": "An attack came close.",
         "change": "Add noise.",
+        "verdict": VERDICT,
         "comparisons": (comparison(),),
     }
     return Chapter(**{**fields, **changes})
@@ -205,7 +209,7 @@ def test_chapters_answer_four_questions_in_order_and_number_their_guarantees_thr
         positions = [text.index(part) for part in order]
         assert positions == sorted(positions)
     assert "3. Advantage" in parsed.text[parsed.text.index("Part 2: Another") :]
-    assert parsed.text.index("only you can check that") < parsed.text.index("Part 1: One part")
+    assert parsed.text.index("Part 2: Another") < parsed.text.index("only you can check that")
 
 
 def test_a_slider_shows_its_chosen_step_and_a_table_of_all():
@@ -266,3 +270,133 @@ def test_how_many_attacks_contradict_is_said():
     broken = dataclasses.replace(several(), attacks=[*several().attacks, first])
     assert "CONTRADICTED: 1 of 4 attacks did" in report(broken).to_text().replace("\n" + 14 * " ", " ")
     assert report(broken).contradicted
+
+
+def test_a_report_has_one_shape():
+    """Verdict, picture, what to change with its price, what only the reader can check, guarantees, JSON."""
+    drawn = Figure(
+        title="The picture", caption="C", alternative="A", svg=figures.image_rows({"row": [[[0, 1], [1, 0]]]})
+    )
+    change = Change(what="Add noise.", price="accuracy.", command="tacit bound --noise gaussian:2")
+    made = report(comparison(), verdicts=[VERDICT], opening=[drawn], changes=[change])
+    text = page(made.to_html()).text
+    order = ["! Weak Telling", "The picture", "What to change, and what it costs", "Add noise.", "Price: accuracy."]
+    order += ["tacit bound --noise", "only you can check that", "What is proven", "1. Advantage", "All numbers as JSON"]
+    positions = [text.index(part) for part in order]
+    assert positions == sorted(positions)
+    said = " ".join(made.to_text().split())
+    assert "WEAK Telling: at most 0.5; an attack reached 0.4. It is not ruled out." in said
+    assert said.index("Price: accuracy.") < said.index("Only you can check that")
+    data = json.loads(made.to_json())
+    assert list(data) == ["schema", "command", "comparisons", "detail", "verdicts", "changes"]
+    assert data["verdicts"][0]["level"] == "weak"
+
+
+@pytest.mark.parametrize("refused", [{"level": "good"}, {"about": ""}, {"reason": ""}])
+def test_a_verdict_is_fine_weak_or_broken_and_says_why(refused):
+    with pytest.raises(InputError):
+        dataclasses.replace(VERDICT, **refused)
+    for level, mark in (("fine", "✓"), ("weak", "!"), ("broken", "✕")):
+        text = page(report(comparison(), verdicts=[dataclasses.replace(VERDICT, level=level)]).to_html()).text
+        assert f"{mark} {level.capitalize()} Telling" in text  # never colour alone
+
+
+def test_assumptions_that_ask_the_same_stand_under_one_line_and_none_is_lost():
+    texts = [
+        "the pseudo-random draws of the computation behave as independent",
+        "rounding an input to float64 moves its features by no more than their stated error",
+        "something new (with 1e-13 in it)",
+    ]
+    assumed = [dataclasses.replace(comparison().guarantee.assumptions[1], text=text) for text in texts]
+    guarantee = dataclasses.replace(comparison().guarantee, assumptions=tuple(assumed))
+    made = report(Comparison(guarantee=guarantee), verdicts=[VERDICT])
+    assert [words for words, _ in made.checks] == [plain(texts[0]), "Something new."]
+    source = made.to_html()
+    for text in texts:
+        assert text[1:] in page(source).text
+    folded = re.sub(r"</summary>.*?</details>", "", source, flags=re.DOTALL)
+    assert "1e-13" not in folded
+    assert unfolded_words(source) < len(page(source).text.split())
+
+
+def test_every_plain_line_stands_for_an_assumption_that_the_library_states():
+    from pathlib import Path
+
+    import tacit
+
+    root = Path(tacit.__file__).parent
+    sources = " ".join(path.read_text() for path in root.rglob("*.py") if path.name != "checks.py")
+    sources = re.sub(r'"\s*\n\s*f?"', "", sources)
+    for pattern, _ in PLAIN:
+        assert re.search(pattern, sources), pattern
+
+
+def test_a_share_has_one_unit_and_a_line_from_0_to_1():
+    from tacit.report.document import number_line
+
+    found = comparison()
+    named = "probability of naming the released input"
+    attacks = [dataclasses.replace(attack, quantity=named) for attack in found.attacks]
+    shares = Comparison(guarantee=dataclasses.replace(found.guarantee, quantity=named), attacks=attacks)
+    made = report(shares)
+    for text in (made.to_text(), page(made.to_html()).text):
+        assert "at most 50 %" in text
+        assert "40 % (39 % to 41 %" in text
+        assert "0.4" not in text
+        assert "at most 0.5" not in text
+    assert number_line(shares)["ends"] == ("0 %", "100 %")
+    assert number_line(comparison(value=0.03, attacked=0.02))["ends"] == ("0", "1")
+
+
+def test_an_interval_that_crosses_into_what_is_ruled_out_is_explained():
+    words = "An interval that reaches into what is ruled out is no contradiction"
+    assert words in page(report(comparison(attacked=0.495)).to_html()).text
+    assert words not in page(report(comparison(attacked=0.4)).to_html()).text
+    assert words not in page(report(comparison(attacked=0.9)).to_html()).text
+
+
+def test_shares_and_times_are_rounded_to_the_true_side():
+    assert (percent(0.5749), percent_up(0.571), percent_down(0.579), percent_up(0.9991)) == (
+        *("57 %", "58 %", "57 %", "100 %"),
+    )
+    times = {0.2: "1 second", 75: "75 seconds", 120: "2 minutes", 3000: "50 minutes", 7200: "2 hours"}
+    assert {seconds: duration(seconds) for seconds in times} == times
+
+
+def test_lines_say_the_time_that_is_left_once_it_was_estimated():
+    lines, now = [], [0.0]
+    timed = Timed(lines.append, clock=lambda: now[0])
+    timed("reading")
+    timed.expect(5)  # too little to be worth a line
+    timed("trying")
+    now[0] = 10.0
+    timed.expect(40, remedy="fewer teachers take less")
+    for now[0], line in ((25.0, "training"), (51.0, "writing")):
+        timed(line)
+    assert lines == [
+        *("reading", "trying", "this takes about 50 seconds; fewer teachers take less"),
+        *("50 % done, about 25 seconds left: training", "99 % done, longer than expected: writing"),
+    ]
+
+
+def test_lines_of_steps_are_corrected_by_how_long_earlier_ones_took():
+    lines, now = [], [0.0]
+    paced = Paced(lines.append, [10, 30], remedy="fewer take less", clock=lambda: now[0])
+    paced("first")
+    now[0] = 22.0
+    paced.within("first", 0.5)
+    paced("second")
+    Paced(lines.append, [4, 4], clock=lambda: now[0])("too short for a word on time")
+    resumed = Paced(lines.append, [0, 3600, 3600], resumed=True, clock=lambda: now[0])
+    resumed("reading")
+    resumed("the first")
+    assert lines == [
+        "this takes about 40 seconds; fewer take less",
+        "0 % done, about 40 seconds left: first",
+        "12 % done, about 2 minutes left: first",
+        "25 % done, about 60 seconds left: second",
+        "too short for a word on time",
+        "reading",
+        "this takes about 2 hours at most",
+        "0 % done, about 2 hours left: the first",
+    ]

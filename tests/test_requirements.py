@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
-PURPOSES = ("demo", "test", "check", "docs", "supply")
+PURPOSES = ("demo", "test", "check", "dist", "docs", "supply")
 
 
 def lock(purpose):
@@ -55,9 +55,9 @@ def test_purposes_agree_and_install_nothing_of_one_another():
             marker = version.partition(";")[2].strip()
             assert versions.setdefault((name, marker), version) == version
     names = {purpose: {pin.partition("==")[0] for pin in pins(purpose)} for purpose in PURPOSES}
-    assert not names["test"] & {"mkdocs", "mkdocs-material", "mkdocstrings", "pymdown-extensions", "mypy", "ruff"}
+    assert not names["test"] & {"zensical", "mkdocs", "mkdocstrings", "pymdown-extensions", "mypy", "ruff"}
     assert not names["docs"] & {"numpy", "pytest", "ray"}
-    assert not names["demo"] & {"pytest", "ray", "mkdocs"}
+    assert not names["demo"] & {"pytest", "ray", "zensical"}
     assert not set.union(*names.values()) & {"torch", "torchvision", "triton"}
 
 

@@ -31,7 +31,7 @@ from tacit.core.guarantee import REFERENCE
 from tacit.learning.mechanisms import ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease
 from tacit.learning.study import plan
 from tacit.ledger import Ledger
-from tacit.report import Report, proofs, theorems
+from tacit.report import Report, Table, proofs, theorems
 
 MARKED = {
     f"theory.{module.rpartition('.')[2]}.{name}": getattr(import_module(module), name)
@@ -60,13 +60,12 @@ def noted():
         return noted_call
 
     tacit = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == "tacit"]
-    for name, original in MARKED.items():
-        replaced = noting(name, original)
-        for module in tacit:
-            for key, value in list(vars(module).items()):
-                if value is original:
-                    setattr(module, key, replaced)
-                    undo.append((module, key, original))
+    replaced = {id(original): noting(name, original) for name, original in MARKED.items()}
+    for module in tacit:
+        for key, value in list(vars(module).items()):
+            if id(value) in replaced:
+                setattr(module, key, replaced[id(value)])
+                undo.append((module, key, value))
     try:
         yield called
     finally:
@@ -74,10 +73,16 @@ def noted():
             setattr(module, key, original)
 
 
+@functools.cache
+def proofs_of(words):
+    """The same few, again and again."""
+    return proofs([words])
+
+
 def assert_proven(guarantee):
     for name in guarantee.references:
         assert MARKED[name].side in ("at_least", "at_most")
-        (theorem,) = proofs([name]).theorems
+        (theorem,) = proofs_of(name).theorems
         assert theorem.side == MARKED[name].side
         assert f"[`{theorem.short}`](../reference/" in theorem.proof[-1]
     assert guarantee.references or guarantee.theorem[0].startswith("none:")
@@ -86,7 +91,7 @@ def assert_proven(guarantee):
 def assert_found_by_words(guarantee):
     """`tacit proof` takes the words that a report prints beside the names, and finds one of the functions."""
     for words in set(guarantee.theorem) - set(guarantee.references):
-        found = proofs([words])
+        found = proofs_of(words)
         pages = {f"docs/proofs/{name.split('.')[1]}.md" for name in guarantee.references}
         assert {theorem.name for theorem in found.theorems} & set(guarantee.references) or pages & dict(
             found.pages
@@ -153,7 +158,7 @@ def mixture():
         lambda noise: reconstruction.identification_bound(features, INPUTS, noise, draws=200),
         lambda noise: reconstruction.twins(features, INPUTS, noise, steps=2).guarantee_of(0),
         lambda noise: reconstruction.bayes_bound(features, gallery(), noise, draws=200).guarantee,
-        lambda noise: reconstruction.bayes_bound(features, mixture(), noise, draws=200).guarantee,
+        lambda noise: reconstruction.bayes_bound(features, mixture(), noise, steps=0, draws=200).guarantee,
         lambda noise: reconstruction.posterior_bound(features, mixture(), noise, steps=2, inputs=30).guarantee,
     ],
     ids=["multi-point", "naming", "twins", "gallery", "mixture", "chains"],
@@ -167,12 +172,48 @@ def test_bounds_for_gaussian_noise_name_what_they_are_made_of(make, noise):
     assert set(found.references) == called
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **n: reconstruction.two_point_bounds(features, INPUTS[:1], NOISES[0], **n).guarantee_of(0, (0, 0, 0)),
+        lambda **n: reconstruction.multipoint_bounds(features, INPUTS, NOISES[0], **n).guarantee_of(0, (0, 0, 0)),
+        lambda **n: reconstruction.identification_bound(features, INPUTS, NOISES[0], draws=200, **n),
+        lambda **n: reconstruction.bayes_bound(features, gallery(), NOISES[0], draws=200, **n).guarantee,
+        lambda **n: reconstruction.posterior_bound(features, mixture(), NOISES[0], steps=2, inputs=30, **n).guarantee,
+    ],
+    ids=["two-point", "multi-point", "naming", "gallery", "chains"],
+)
+def test_bounds_for_several_releases_name_that_theorem_too(make):
+    with noted() as called:
+        found = make(releases=3)
+    assert_proven(found)
+    assert_found_by_words(found)
+    assert set(found.references) == called
+    assert "theory.divergences.repeated_scale" in called
+
+
 def test_bounds_on_modes_name_their_own_theorem():
     noise = reconstruction.Gaussian(0.5)
     bounds = reconstruction.bayes_bound(features, gallery(), noise, draws=200, mode_draws=100)
     assert "theory.estimation.gallery_coordinate_mse" in bounds.guarantee_of((0, 0, 0)).theorem
     assert "theory.estimation.gallery_coordinate_mse" not in bounds.guarantee.theorem
     assert_proven(bounds.guarantee_of((0, 0, 0)))
+
+
+@pytest.mark.parametrize("noise", [NOISES[0], NOISES[2], NOISES[4]], ids=repr)
+def test_bounds_on_texts_name_what_they_are_made_of(noise):
+    prior = reconstruction.TextPrior.fitted(["a b", "b a b", "a"], least=1)
+
+    def encode(texts):
+        return np.array([[text.count("a"), text.count("b"), len(text)] for text in texts], dtype=float)
+
+    with noted() as called:
+        bounds = reconstruction.text_bounds(encode, prior, noise, texts=20, rivals=1)
+    found = [bounds.guarantee_of(part) for part in ("words", "whole")]
+    for one in found:
+        assert_proven(one)
+        assert_found_by_words(one)
+    assert {name for one in found for name in one.references} == called
 
 
 def test_medians_name_what_their_bounds_name():
@@ -291,12 +332,17 @@ def test_private_classifiers_name_every_part_of_their_cost():
     found = model.guarantee_
     assert_proven(found)
     names = {name.rpartition(".")[2] for name in found.references}
-    assert names == {"sparse_vector_delta", "laplace_scale", "label_threshold", "replacement_delta"}
-    assert set(found.references) <= called
+    assert names == {
+        *("sparse_vector_delta", "laplace_scale", "label_threshold", "replacement_delta", "basic_composition")
+    }
+    # The parts are cut from the whole, so nothing has to be added up.
+    assert set(found.references) <= called | {"theory.accounting.basic_composition"}
     moments = learning.MomentClassifier(epsilon=8.0, delta=1e-4).fit(points, labels, public).guarantee_
     assert_proven(moments)
     names = {name.rpartition(".")[2] for name in moments.references}
-    assert names == {"lattice_delta", "laplace_scale", "label_threshold"}
+    assert names == {"lattice_delta", "laplace_scale", "label_threshold", "basic_composition"}
+    for guarantee in (found, moments):
+        assert_found_by_words(guarantee)
 
 
 def test_plans_name_the_costs_of_their_rows():
@@ -307,12 +353,43 @@ def test_plans_name_the_costs_of_their_rows():
     assert len(found.references) == 3  # sparse vector, plain composition, GNMax
 
 
+@pytest.mark.parametrize(
+    "inputs",
+    [{"error": 0.05}, {"vc_dimension": 3}, {"vc_dimension": 3, "best_error": 0.1, "teachers": 20}],
+    ids=["an error", "a class", "a class without a perfect member"],
+)
+def test_rows_of_plans_name_what_their_promises_are_made_of(inputs):
+    with noted() as called:
+        made = learning.plan(10**7, 100, epsilon=2.0, delta=1e-5, public_model_error=0.01, **inputs)
+    # Constants are sought by other functions, and what they cost is named by the guarantee.
+    costs = {name for name in called if name.rpartition("_")[2] in ("delta", "scale", "sigma")}
+    costs |= {f"theory.accounting.{name}_threshold" for name in ("printed", "sparse_vector", "stable_release")}
+    named = {name for row in made.rows for name in row.theorem}
+    if any(row.feasible for row in made.rows) or "vc_dimension" not in inputs:
+        assert called - costs == named
+    else:
+        assert called - costs <= named
+    for row in made.rows:
+        assert row.theorem[0] == "theory.learnability.hard_queries"
+        assert proofs(row.theorem).theorems
+
+
+def test_the_proof_of_a_planned_promise_is_two_hops_away(here, tmp_path):
+    text = plan.report(10**6, 100, epsilon=2.0, delta=1e-5, error=("0.05",)).to_text()
+    headline, *verdicts = re.findall(r"tacit (proof(?:\s+\w+)+)", text.partition("queries, 2 classes")[0])
+    assert len(verdicts) > 3
+    printed = here(tmp_path, *headline.split()).stdout
+    assert printed.startswith("theory.learnability.hard_queries\n")
+    assert "∎" in printed
+
+
 def test_the_proof_of_the_ledger_can_be_printed(tmp_path):
     found = Ledger.open(tmp_path / "ledger.sqlite", epsilon=1, delta=0).guarantee
-    (command,) = re.findall(r"tacit proof (\w+)", found.theorem_text)
-    ((page, text),) = proofs([command]).pages
-    assert page == "docs/ledger.md"
-    assert "Proof, by induction" in text
+    assert_proven(found)
+    assert_found_by_words(found)
+    for name in ("ledger", *found.references):
+        (theorem,) = proofs([name]).theorems
+        assert "By induction on the number of releases" in theorem.proof[-1]
 
 
 def test_every_name_in_the_source_is_a_theorem():
@@ -356,12 +433,28 @@ def test_the_proof_is_two_hops_from_a_printed_number(here, tmp_path):
         assert name in made.to_text()
         assert f"{name} " in page.text
         assert f"tacit proof {theorem.short}" in page.text
+        assert f"#proof-{theorem.short}" in page.addresses
         assert dict(theorem.stated)["Statement"] in page.text
+        assert " ".join(theorem.proof[-1].split()) in " ".join(page.text.split())
         assert " ".join(theorem.statement.split()) in " ".join(printed.split())
         assert f"Proof ({theorem.page})" in printed
     data = json.loads(made.to_json())["comparisons"][0]["guarantee"]
     assert data["proofs"] == {name: theorems()[name].page for name in guarantee.references}
-    assert page.tags.count("details") == len(guarantee.references) == 3
+    assert made.to_html().count('<details class="card theorem"') == len(guarantee.references) == 3
+
+
+def test_names_in_sentences_and_tables_are_links_to_proofs_on_the_page():
+    note, cells = "Proofs: tacit proof auc_upper private_roc, and more.", ("a", "roc_upper")
+    table = Table(title="T", columns=("reading", "theorem"), rows=(cells,), note=note)
+    comparison = Comparison(guarantee=audit.certify(SECRET, LETTERS, failure_probability=0.05).guarantee)
+    summary = ("At most 3 (tacit proof gate_delta).", "roc_upper <b> in a sentence names nothing.")
+    made = Report(command="audit", title="T", summary=summary, tables=(table,), comparisons=(comparison,))
+    html = made.to_html()
+    for name in ("auc_upper", "private_roc", "roc_upper", "gate_delta"):
+        assert f'href="#proof-{name}"' in html
+        assert f'<details class="card theorem" id="proof-{name}">' in html
+    assert "roc_upper &lt;b&gt; in a sentence" in html
+    assert all(f'id="{address[1:]}"' in html for address in Page(html).addresses if address.startswith("#"))
 
 
 def test_a_name_that_nobody_knows_is_shown_and_no_page_fails():
@@ -435,7 +528,7 @@ def test_an_installed_package_has_its_proofs_with_it(tmp_path):
             check=True,
         )
         assert "roof" in finished.stdout
-    assert "Proof, by induction" in finished.stdout
+    assert "By induction on the number of releases" in finished.stdout
 
 
 def test_proofs_are_printed_without_heavy_packages():

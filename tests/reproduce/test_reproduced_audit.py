@@ -103,7 +103,7 @@ def finished_audit(data, tmp_path_factory, **options):
     out, said = tmp_path_factory.mktemp("audits") / "out", []
     task = audits.Task(out=out, data=data, **options)
     report = audits.reproduce(task, advance=said.append)
-    assert len(said) == audits.steps(task)
+    assert len(said) == len(audits.steps(task))
     return task, report
 
 
@@ -187,7 +187,7 @@ def test_audits_become_one_page(adult, digits, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("figure2",), "EXPERIMENT must be one of figure1, adult, mnist, got 'figure2'"),
+        (("figure2",), "EXPERIMENT must be one of 'figure1', 'adult', 'mnist', got 'figure2'"),
         (("figure1", "--records", "500"), "--records must be left out for figure1"),
         (("figure1", "--resume"), "--resume must be left out for figure1"),
         (("adult", "--neurons", "5"), "--neurons must be left out for adult"),
@@ -196,7 +196,7 @@ def test_audits_become_one_page(adult, digits, tmp_path):
         (("mnist", "--records", "351"), "--records must be at most 350"),
         (("mnist", "--rows", "5"), "--rows must be"),
         (("mnist", "--shadows", "2"), "--shadows must be"),
-        (("mnist", "--data", "."), "the data must be"),
+        (("mnist", "--data", "."), "the data must name a file that exists, got 'mnist/train-images-idx3-ubyte.gz'"),
     ],
 )
 def test_what_an_audit_cannot_take_is_refused(arguments, said, data, tmp_path, monkeypatch, capsys):

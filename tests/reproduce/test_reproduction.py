@@ -29,7 +29,7 @@ def digits(tmp_path_factory):
 
 
 def task(folder, out, **options):
-    small = {"images": 3, "search_images": 2, "restarts": 1, "repetitions": 1, "device": "cpu"}
+    small = {"images": 3, "search_images": 2, "restarts": 1, "repetitions": 1, "chain_steps": 0, "device": "cpu"}
     return Task(net="mnist", data=folder, out=out, **{**small, **options})
 
 
@@ -60,7 +60,7 @@ def test_a_small_run_reports_everything(finished, digits):
     assert ["a relative error of 1e-13" in text for text in errors] == [False] * 3 + [True] + [False] * 2
     assert row["feature_error"] >= 1e-6
     assert not report.contradicted
-    assert len(said) == steps(task(digits, out))
+    assert len(said) == len(steps(task(digits, out)))
     assert json.loads((out / "results.json").read_text())["detail"]["row"]["sigma"] == row["sigma"]
     assert {path.name for path in out.glob("*.svg")} == {
         f"mnist-{name}.svg" for name in ("published", "lowest", "multi-point", "images")
@@ -72,17 +72,6 @@ def test_a_small_run_reports_everything(finished, digits):
     assert "features that the network computes in float32" in said
     assert "For every mode of the first 2 images, the multi-point bound is at least" in said
     assert "with a standard error of up to 28.9 points." in said
-
-
-def test_the_published_search_can_be_left_out_and_made_up_for(digits, finished, tmp_path):
-    without = reproduce(task(digits, tmp_path / "run", search_images=0))
-    assert set(without.detail["row"]["median"]) == {"multi-point", "multi-point, float64"}
-    assert without.detail["row"]["search_images"] == 0
-    assert "| not run |" in (tmp_path / "run" / "results.md").read_text()
-    assert "published search" not in " ".join(without.summary)
-    assert {path.name for path in (tmp_path / "run").glob("*.svg")} == {"mnist-multi-point.svg", "mnist-images.svg"}
-    later = reproduce(task(digits, tmp_path / "run", resume=True))
-    assert later.detail["row"] == finished[1].detail["row"]
 
 
 @pytest.mark.parametrize(("net", "images", "share"), [("resnet18", 5, 3 / 5), ("mnist", 2, 1)])
@@ -109,6 +98,46 @@ def test_networks_that_come_trained_are_tried_on_all_images(net, images, share, 
     assert hcr._accuracy(run) == {"images": images, "accuracy": share, "dithered": share}
 
 
+def test_what_remains_is_bounded_by_chains_at_every_size(tmp_path, monkeypatch):
+    """For a linear network and a Gaussian prior the truth is known."""
+    draws = np.random.default_rng(0).normal(size=(300, 1, 2, 2)) * np.array([[2.0, 1.0], [1.0, 0.5]])
+    weights = torch.tensor([[1.0, 0.5, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0]], dtype=torch.float64)
+    network = networks.Network(nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False)), nn.Identity())
+    network.features[1].weight.data = weights.float()
+    data = Data(
+        images=draws[:40],
+        labels=np.zeros(40, dtype=np.int64),
+        known=draws[40:].astype(np.float32),
+        known_labels=np.zeros(260, dtype=np.int64),
+        mean=np.zeros(1),
+        std=np.ones(1),
+    )
+
+    def remaining(name, **options):
+        run_folder.claim(tmp_path / name, {"of": "this test"}, resume=False)
+        made = Task(net="mnist", out=tmp_path / name, device="cpu", **options)
+        run = {"setting": SETTINGS["mnist"], "data": data, "network": network, "noise": Gaussian(0.7)}
+        return hcr._remaining(Run(task=made, feature_error=1e-6, **run))
+
+    small = remaining("small", chain_steps=20)
+    covariance = torch.tensor(np.cov(data.known.reshape(260, 4).T))
+    read = weights @ covariance @ weights.T + 0.49 * torch.eye(2)
+    left = covariance - covariance @ weights.T @ torch.linalg.solve(read, weights @ covariance)
+    truth = float(left.trace() / covariance.trace())
+    assert 0.85 * truth < small.guarantee.value < truth  # fails above with probability 0.001
+    assert small.guarantee.theorem[-1] == "theory.posterior.posterior_mse"
+    assert [0.8 * truth < attack.value < 1.2 * truth for attack in small.attacks] == [True, True]
+    without = remaining("without", chain_steps=0)
+    assert 0 < without.guarantee.value < small.guarantee.value
+    assert len(without.attacks) == 1
+    monkeypatch.setattr(hcr, "MOST_FITTED", 1)
+    assert remaining("cpu", chain_steps=20) is None
+    monkeypatch.setattr(hcr, "device_of", lambda _: torch.device("cuda"))  # is asked for its type alone
+    large = remaining("large", chain_steps=20)
+    assert "power per frequency" in large.guarantee.adversary.scope
+    assert 0 < large.guarantee.value < min(attack.high for attack in large.attacks)
+
+
 def test_sigma_is_the_root_mean_square_of_the_features(finished, digits):
     out, report, _ = finished
     network = networks.mnist()
@@ -125,22 +154,36 @@ class Killed(BaseException):
     pass
 
 
-def test_a_run_killed_before_every_step_and_resumed_gives_identical_results(finished, digits, tmp_path):
+def killed_before_every_step(folder, out, killed, **options):
+    """The report of a run that dies before each step, but those of the training, and is resumed."""
+
+    def dying(beginning):
+        if not beginning.startswith("training") and beginning not in killed:
+            killed.append(beginning)
+            raise Killed
+
+    while True:
+        try:
+            return reproduce(task(folder, out, resume=True, **options), advance=dying)
+        except Killed:
+            continue
+
+
+def test_the_published_search_can_be_left_out_and_made_up_for_and_kills_change_nothing(finished, digits, tmp_path):
     whole, report, said = finished
-    for number in range(SETTINGS["mnist"].epochs, len(said)):
-        doomed = said[number]
-
-        def dying(beginning, doomed=doomed):
-            if beginning == doomed:
-                raise Killed
-
-        with pytest.raises(Killed):
-            reproduce(task(digits, tmp_path / "parts", resume=True), advance=dying)
-    again = reproduce(task(digits, tmp_path / "parts", resume=True))
-    assert again.comparisons == report.comparisons
-    assert {**again.detail, "folder": ""} == {**report.detail, "folder": ""}
+    out, killed = tmp_path / "run", []
+    without = killed_before_every_step(digits, out, killed, search_images=0)
+    assert set(without.detail["row"]["median"]) == {"multi-point", "multi-point, float64"}
+    assert without.detail["row"]["search_images"] == 0
+    assert "| not run |" in (out / "results.md").read_text()
+    assert "published search" not in " ".join(without.summary)
+    assert {path.name for path in out.glob("*.svg")} == {"mnist-multi-point.svg", "mnist-images.svg"}
+    later = killed_before_every_step(digits, out, killed)
+    assert sorted(killed) == sorted(said[SETTINGS["mnist"].epochs :])
+    assert later.comparisons == report.comparisons
+    assert {**later.detail, "folder": ""} == {**report.detail, "folder": ""}
     for path in whole.glob("*.npy"):
-        assert path.read_bytes() == (tmp_path / "parts" / path.name).read_bytes()
+        assert path.read_bytes() == (out / path.name).read_bytes()
 
 
 def never(*_, **__):
@@ -218,7 +261,7 @@ def unloaded(_):
     ],
 )
 def test_the_networks_of_imagenet_release_what_the_paper_says(make, features):
-    pytest.importorskip("torchvision", reason="needs torchvision: pip install '.[vision]'")
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit-privacy[vision]'")
     torch.manual_seed(0)
     network = make(unloaded).eval()
     image, change = torch.randn(2, 1, 3, 91, 91)
@@ -239,7 +282,7 @@ def test_the_networks_of_the_small_sets_release_what_the_paper_says():
 
 
 def test_the_multipoint_bound_beats_the_search_on_a_small_image_of_squeezenet():
-    pytest.importorskip("torchvision", reason="needs torchvision: pip install '.[vision]'")
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit-privacy[vision]'")
     torch.manual_seed(0)
     features = networks.squeezenet(unloaded).eval().features
     images = np.random.default_rng(0).normal(size=(1, 3, 2, 2))
@@ -257,7 +300,7 @@ def test_keras_sees_pixels_as_it_was_trained_to():
 
 
 def test_resnet50_is_the_one_of_keras():
-    pytest.importorskip("torchvision", reason="needs torchvision: pip install '.[vision]'")
+    pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit-privacy[vision]'")
     network = networks.resnet50(unloaded)
     blocks = [part for part in network.modules() if type(part).__name__ == "Bottleneck"]
     assert [part.conv1.stride[0] for part in blocks if part.downsample is not None] == [1, 2, 2, 2]
@@ -291,22 +334,22 @@ def test_cifar_images_lie_between_minus_one_and_one(tmp_path):
     ("arguments", "match"),
     [
         (("mnist",), "TACIT_DATA"),
-        (("mnist", "--data", "nowhere"), "--data must be a folder"),
-        (("mnist", "--data", "."), "must be MNIST's gzipped IDX file"),
+        (("mnist", "--data", "nowhere"), "--data must name a folder that exists"),
+        (("mnist", "--data", "."), "the data must name a file that exists, got 'mnist/train-images-idx3-ubyte.gz'"),
         (("cifar10", "--data", "."), "must hold CIFAR-10"),
         (("cifar10", "--data", "evil"), "must hold CIFAR-10"),
         (("resnet18", "--data", "."), "must hold two images or more"),
         (("resnet18", "--data", "unnamed"), "must have a name that begins with the class index"),
         (("resnet18", "--data", "pictures"), "--weights must be a file of torchvision's weights for ResNet-18"),
         (("squeezenet", "--data", "pictures"), "squeezenet1_1.safetensors"),
-        (("swin-t", "--data", "pictures", "--weights", "nowhere.pth"), "--weights must be a file"),
+        (("swin-t", "--data", "pictures", "--weights", "nowhere.pth"), "--weights must name a file that exists"),
         (("vgg",), "NET must be one of"),
         (("mnist", "--data", "digits", "--images", "41"), "--images must be at most 40"),
         (("mnist", "--data", "digits", "--images", "1"), "--images must be a whole number"),
         (("mnist", "--data", "digits", "--images", "4", "--search-images", "-1"), "--search-images must be"),
         (("mnist", "--data", "digits", "--images", "4", "--restarts", "0"), "--restarts must be"),
         (("mnist", "--data", "digits", "--images", "4", "--seed", "-1"), "--seed must be"),
-        (("mnist", "--data", "digits", "--images", "4", "--device", "tpu"), "--device must be one of"),
+        (("mnist", "--data", "digits", "--images", "4", "--device", "tpu"), "--device must be cpu, cuda or auto"),
         (("mnist", "--data", "digits", "--images", "4", "--weights", "x.pth"), "--weights must not be given"),
     ],
 )

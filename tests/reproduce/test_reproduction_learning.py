@@ -30,7 +30,7 @@ def test_a_small_run_reports_every_mechanism_on_both_splits(finished):
     task, report, said = finished
     rows = report.detail["rows"]
     assert {(row["split"], row["mechanism"]) for row in rows} == {(s, m) for s in SPLITS for m in MECHANISMS}
-    assert len(said) == steps(task)
+    assert len(said) == len(steps(task))
     by_name = {row["mechanism"]: row for row in report.detail["means"]}
     assert by_name["gnmax"]["answered"] == by_name["gnmax"]["asked"] > 0
     assert by_name["confident-gnmax"]["answered"] <= by_name["confident-gnmax"]["asked"]
@@ -49,7 +49,7 @@ def test_results_are_files_that_a_page_can_be_made_of(finished, tmp_path):
     page = gather([task.out], tmp_path / "docs" / "learning.md", title="Learning").read_text()
     assert page.startswith("# Learning\n")
     assert "| GNMax | 20 |" in page
-    assert (tmp_path / "docs" / "learning-adult-errors.svg").read_text() == report.figures[0].svg
+    assert (tmp_path / "docs" / "learning-adult-errors.svg").read_text() == report.opening[0].svg
 
 
 def test_a_finished_release_is_never_drawn_again(finished, adult):
@@ -79,8 +79,8 @@ def test_digits_by_kernels_gradients_and_a_network(tmp_path, capsys):
     ("arguments", "said"),
     [
         (("iris",), "DATA must be"),
-        (("adult", "--data", "."), "the data must be an archive"),
-        (("mnist", "--data", "."), "the data must be"),
+        (("adult", "--data", "."), "the data must name a file that exists, got 'adult.tar.xz'"),
+        (("mnist", "--data", "."), "the data must name a file that exists, got 'mnist/train-images-idx3-ubyte.gz'"),
         (("adult", "--seeds", "0"), "--seeds must be"),
         (("adult", "--epsilon", "0"), "--epsilon must be"),
         (("adult", "--mechanism", "magic"), "--mechanism must be"),

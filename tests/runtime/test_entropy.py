@@ -90,4 +90,4 @@ def test_without_opendp_the_error_says_what_to_install():
         "except MissingExtraError as error:\n    print(error)\n"
     )
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert "pip install '.[learning]'" in output
+    assert "pip install 'tacit-privacy[learning]'" in output

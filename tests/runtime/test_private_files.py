@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import private_fit
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -19,8 +20,6 @@ from tacit.learning import PrivateClassifier, Teachers
 from tacit.runtime import private_files
 from tacit.runtime.files import write_whole
 
-MARK = 4711.08154711
-"""A number of private records that is nowhere else."""
 NOBODY = 65534
 ANOTHER = pytest.mark.skipif(
     os.name != "posix" or os.geteuid() != 0 or shutil.which("setpriv") is None,
@@ -29,7 +28,7 @@ ANOTHER = pytest.mark.skipif(
 
 SPY = f"""
 import os, struct, sys, time
-mark, seen, places = struct.pack("d", {MARK}), set(), sys.argv[1:]
+mark, seen, places = struct.pack("d", {private_fit.MARK}), set(), sys.argv[1:]
 print("looking", flush=True)
 while os.getppid() != 1 and not os.path.exists(sys.argv[1] + "/done"):
     for place in places:
@@ -47,28 +46,6 @@ while os.getppid() != 1 and not os.path.exists(sys.argv[1] + "/done"):
 print(*sorted(seen), sep="\\n", flush=True)
 """
 
-FIT = f"""
-import os, sys, time
-import numpy as np
-from sklearn.naive_bayes import GaussianNB
-from tacit.learning import PrivateClassifier
-
-class Slow(GaussianNB):
-    def fit(self, X, y):
-        time.sleep(float(os.environ["PAUSE"]))
-        return super().fit(X, y)
-
-if __name__ == "__main__":
-    rng = np.random.default_rng(0)
-    X, public = rng.normal(size=(8000, 200)), rng.normal(size=(50, 200))  # joblib writes what exceeds 1 MB
-    X[:, 0] = {MARK}
-    y = (X[:, 1] > 0).astype(int)
-    model = PrivateClassifier(
-        Slow(), student=GaussianNB(), epsilon=50.0, n_teachers=8, mechanism="gnmax", classes=[0, 1]
-    )
-    model.fit(X, y, public, folder=sys.argv[1] or None, trusted=["__main__.Slow"])
-"""
-
 
 @pytest.fixture
 def open_place(tmp_path):
@@ -79,44 +56,47 @@ def open_place(tmp_path):
     shutil.rmtree(place)
 
 
-def fitting(place, folder, *, seconds, **variables):
-    script = place / "fit.py"
-    script.write_text(FIT)
-    environment = os.environ | variables | {"PAUSE": str(seconds)}
-    return subprocess.Popen([sys.executable, str(script), folder], env=environment, start_new_session=True)
+def fitting(*folders, seconds, **variables):
+    """A process that fits in one folder after another, with processes of its own."""
+    code = "import sys, private_fit\nfor folder in sys.argv[1:]: private_fit.fit(folder)"
+    path = os.pathsep.join([str(Path(private_fit.__file__).parent), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | variables | {"PAUSE": str(seconds), "PYTHONPATH": path}
+    return subprocess.Popen([sys.executable, "-c", code, *folders], env=environment, start_new_session=True)
 
 
 @ANOTHER
-@pytest.mark.parametrize("folder", ["", "kept"])
 @pytest.mark.usefixtures("all_cores")
-def test_another_user_reads_no_record_while_a_fit_runs(open_place, folder):
+def test_another_user_reads_no_record_while_a_fit_runs(open_place):
+    """Neither of one that keeps nothing, nor of one that keeps its teachers in a folder."""
     nobody = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
     looking = [*nobody, "/usr/bin/env", "python3", "-c", SPY, str(open_place), "/dev/shm"]  # noqa: S108
     with subprocess.Popen(looking, stdout=subprocess.PIPE, text=True) as spy:
         assert spy.stdout.readline() == "looking\n"
         readable = open_place / "readable"  # that he would find what he can read
-        readable.write_bytes(np.array([MARK]).tobytes())
-        with fitting(open_place, folder and str(open_place / folder), seconds=0.2, TMPDIR=str(open_place)) as process:
+        readable.write_bytes(np.array([private_fit.MARK]).tobytes())
+        with fitting("", str(open_place / "kept"), seconds=0.2, TMPDIR=str(open_place)) as process:
             failed = process.wait(timeout=600)
         (open_place / "done").touch()
         found, _ = spy.communicate(timeout=60)
     assert not failed
     assert found.split() == [str(readable)]
+    assert list((open_place / "kept").rglob("teacher-*.skops"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills and locks of Unix")
 @pytest.mark.parametrize("folder", ["", "kept"])
 @pytest.mark.usefixtures("all_cores")
-def test_what_a_killed_fit_left_is_removed_by_the_next(open_place, folder):
+def test_what_a_killed_fit_left_is_removed_by_the_next(open_place, folder, monkeypatch):
+    """The next one in this process: it is the killed one that needs processes of its own."""
     where = open_place / (folder or "shared")
     where.mkdir()
     variables = {"JOBLIB_TEMP_FOLDER": str(open_place / "shared")}
 
     def left():
-        return [path for path in where.rglob("*.pkl") if np.array([MARK]).tobytes() in path.read_bytes()]
+        return [path for path in where.rglob("*.pkl") if np.array([private_fit.MARK]).tobytes() in path.read_bytes()]
 
     deadline = time.monotonic() + 600
-    with fitting(open_place, folder and str(where), seconds=60, **variables) as process:
+    with fitting(folder and str(where), seconds=60, **variables) as process:
         try:
             while not left() and time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.05)
@@ -124,8 +104,9 @@ def test_what_a_killed_fit_left_is_removed_by_the_next(open_place, folder):
             process.wait()
             assert left()
             assert stat.S_IMODE(next(where.glob("tacit-private-*")).stat().st_mode) == 0o700
-            with fitting(open_place, folder and str(where), seconds=0, **variables) as again:
-                assert again.wait(timeout=600) == 0
+            for name, value in {**variables, "PAUSE": "0", "LOKY_MAX_CPU_COUNT": "1"}.items():
+                monkeypatch.setenv(name, value)
+            private_fit.fit(folder and str(where))
             assert not left()
             assert not list(where.glob("tacit-private-*"))
         finally:

@@ -95,7 +95,7 @@ def test_a_refusal_quotes_no_record(tmp_path):
 
 
 def test_unusable_arrays_are_refused(tmp_path):
-    with pytest.raises(InputError, match="must be a readable file"):
+    with pytest.raises(InputError, match="must name a file that exists"):
         tables.read(tmp_path / "nowhere.npz", name="PRIVATE")
     np.savez(tmp_path / "pickled.npz", a=np.array([{}], dtype=object))
     with pytest.raises(InputError, match="must be a readable file"):

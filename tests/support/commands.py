@@ -4,7 +4,8 @@ import re
 import subprocess
 import sys
 
-PROGRESS = re.compile(r"\d+ of \d+ |(reading|counting|certifying|attacking|drawing|training|trying|writing) ?[\w' -]*$")
+DOING = "reading|counting|certifying|attacking|drawing|training|trying|writing|searching|proving|naming|rebuilding"
+PROGRESS = re.compile(rf"this takes about |\d+ % |\d+ of \d+ |({DOING}) ?[\w':, -]*$")
 """What a run that takes long says now and then where there is no terminal."""
 
 
