@@ -2,11 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PURPOSES := demo test check docs supply
+PURPOSES := demo test check dist docs supply
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soundness docs notebooks bench lock sbom advisories clean
+.PHONY: help demo test check soundness docs dist notebooks examples gallery bench lock sbom advisories clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -17,6 +17,8 @@ demo: $(VENV)/demo ## prove, attack and report on bundled digits; writes build/d
 
 # One process per core; threads beside them would only wait for one another.
 test soundness: export OMP_NUM_THREADS = 1
+# Commands that tests start load what an earlier one has compiled, wherever the environment says otherwise.
+test soundness: export PYTHONDONTWRITEBYTECODE =
 
 # Files in their order: the short ones of theory/ come last, so that no process has a long one to itself at the end.
 test: $(VENV)/test ## run the tests
@@ -32,11 +34,22 @@ soundness: $(VENV)/test ## make every theorem 1 % too optimistic: the tests must
 	$(BIN)/python tests/soundness.py
 
 docs: $(VENV)/docs ## build the documentation into site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@$(BIN)/zensical build --clean --strict
 	@echo "written: $(CURDIR)/site/index.html"
+
+dist: $(VENV)/dist ## build wheel and sdist into dist/, and try both in an empty environment
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation
+	@$(BIN)/python requirements/try_dist.py dist/*.whl dist/*.tar.gz
 
 notebooks: $(VENV)/test ## write the notebooks of examples/ from its scripts
 	$(BIN)/jupytext --quiet --update --to ipynb examples/*.py
+
+examples: $(VENV)/test ## run the examples, and write a page of the documentation for each
+	$(BIN)/python docs/run_examples.py
+
+gallery: $(VENV)/test ## run the commands of the gallery, and write their pages and pictures (needs chromium)
+	$(BIN)/python docs/run_gallery.py
 
 bench: $(VENV)/test ## measure speed as ratios against named baselines
 	$(BIN)/python benchmarks/foundation.py
@@ -77,7 +90,7 @@ $(VENV)/demo $(VENV)/test $(VENV)/check: $(VENV)/%: requirements/%.txt constrain
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/docs $(VENV)/supply: $(VENV)/%: requirements/%.txt | $(VENV)/venv
+$(VENV)/dist $(VENV)/docs $(VENV)/supply: $(VENV)/%: requirements/%.txt | $(VENV)/venv
 	@echo "installing what make $* needs into $(VENV) …"
 	@$(PIP) --no-deps --require-hashes --requirement $<
 	@touch $@

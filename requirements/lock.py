@@ -15,9 +15,10 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 AGE = timedelta(weeks=4)
 PURPOSES = {
-    "demo": ["--extra", "demo", "--group", "build"],
-    "test": ["--extra", "all", "--group", "build", "--group", "test"],
-    "check": ["--extra", "all", "--group", "build", "--group", "check"],
+    "demo": ["pyproject.toml", "--extra", "demo", "--group", "build"],
+    "test": ["pyproject.toml", "--extra", "all", "--group", "build", "--group", "test"],
+    "check": ["pyproject.toml", "--extra", "all", "--group", "build", "--group", "check"],
+    "dist": ["pyproject.toml", "--group", "build", "--group", "dist"],
     "docs": ["--group", "docs"],
     "supply": ["--group", "supply"],
 }
@@ -30,9 +31,8 @@ def compiled(arguments: list[str], before: str) -> str:
     """What uv resolves, for every platform and Python from 3.11 on."""
     command = ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--universal"]
     command += ["--no-python-downloads", "--python-version", "3.11"]
-    project = [] if arguments[0] == "--group" else ["pyproject.toml"]
     found = subprocess.run(  # noqa: S603 — the words above
-        [sys.executable, "-m", *command, "--exclude-newer", before, "--generate-hashes", *project, *arguments],
+        [sys.executable, "-m", *command, "--exclude-newer", before, "--generate-hashes", *arguments],
         cwd=PROJECT,
         stdout=subprocess.PIPE,
         text=True,
@@ -44,10 +44,12 @@ def compiled(arguments: list[str], before: str) -> str:
 
 def main() -> None:
     before = (datetime.now(UTC) - AGE).strftime("%Y-%m-%dT00:00:00Z")
-    groups = [word for name in ("build", "test", "check", "docs", "supply") for word in ("--group", name)]
+    groups = [word for name in ("build", "test", "check", "dist", "docs", "supply") for word in ("--group", name)]
     with tempfile.TemporaryDirectory() as folder:
         together = Path(folder, "together.txt")
-        together.write_text(compiled(["--constraint", "constraints.txt", "--all-extras", *groups], before))
+        together.write_text(
+            compiled(["pyproject.toml", "--constraint", "constraints.txt", "--all-extras", *groups], before)
+        )
         apart = ["--constraint", str(together), "--no-emit-package", "torch", "--no-emit-package", "torchvision"]
         pins = {purpose: compiled([*chosen, *apart], before) for purpose, chosen in PURPOSES.items()}
     for purpose, text in pins.items():
