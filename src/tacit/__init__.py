@@ -1,9 +1,10 @@
 """Tacit proves what nobody can learn from a machine-learning model, and attacks it to show how tight the proof is.
 
-- `bound` and `bound_files`: how well can anyone rebuild an input from its noisy features?
+- `bound` and `bound_files`: how well can anyone rebuild an input from its noisy features? `bound_texts_files`: which
+  words can anyone restore from a noisy embedding?
 - `PrivateClassifier`, `learn_files` and `plan`: learn from private records with (ε, δ)-differential privacy, and what a
   budget buys.
-- `Ledger`: the durable record of how much of a budget was spent.
+- `Ledger`: how much of a budget was spent, kept in SQLite or PostgreSQL.
 - `audit.audit` and `audit_file`: what can nobody who sees an output learn about a secret?
 
 The subpackages `reconstruction`, `learning` and `audit` hold the rest; they are imported on first use.
@@ -12,10 +13,17 @@ The subpackages `reconstruction`, `learning` and `audit` hold the rest; they are
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from .core.errors import BudgetSpentError, IncomparableError, InputError, MissingExtraError, NoTheoremError, TacitError
+from .core.errors import (
+    BudgetSpentError,
+    IncomparableError,
+    InputError,
+    MissingExtraError,
+    NoTheoremError,
+    PrivacyWarning,
+    TacitError,
+)
 from .core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
 from .core.wording import safe_text
 
@@ -24,9 +32,9 @@ if TYPE_CHECKING:
     from .audit import audit_file, certify
     from .learning import PrivateClassifier, learn_files, plan
     from .ledger import Ledger
-    from .reconstruction import bound, bound_files
+    from .reconstruction import bound, bound_files, bound_texts_files
 
-__version__ = version("tacit")
+__version__ = "0.2.0"
 
 __all__ = [
     "Adversary",
@@ -40,6 +48,7 @@ __all__ = [
     "Ledger",
     "MissingExtraError",
     "NoTheoremError",
+    "PrivacyWarning",
     "PrivateClassifier",
     "TacitError",
     "__version__",
@@ -47,6 +56,7 @@ __all__ = [
     "audit_file",
     "bound",
     "bound_files",
+    "bound_texts_files",
     "certify",
     "learn_files",
     "learning",
@@ -60,6 +70,7 @@ _PARTS = {
     "certify": "audit",
     "bound": "reconstruction",
     "bound_files": "reconstruction",
+    "bound_texts_files": "reconstruction",
     "PrivateClassifier": "learning",
     "learn_files": "learning",
     "plan": "learning",

@@ -6,23 +6,39 @@ import contextlib
 import io
 import os
 import platform
+import re
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
-from ..core.errors import TacitError, shown
-from .commands import audit, bound, demo, learn, ledger, plan, proof
+from ..core.errors import InputError, TacitError, shown
+from .certificates import certificate
+from .commands import audit, bound, demo, learn, ledger, plan, proof, verify
 from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
+from .manual import Command, Group, described
+from .options import NOTHING
 from .printing import say
 from .reproductions import reproduce
 
+_ORDER = ("demo", "plan", "bound", "learn", "audit", "verify", "certificate", "ledger", "reproduce", "proof")
+
+
+class _Commands(Group):
+    """The commands, in the order in which people need them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands."""
+        return sorted(super().list_commands(ctx), key=_ORDER.index)
+
+
 app = typer.Typer(
     name="tacit",
+    cls=_Commands,
     help="Prove what nobody can learn from a machine-learning model, and attack it to show how tight the proof is.",
     epilog="Exit codes: 0 success; 1 a guarantee was contradicted, or a requirement was not met; 2 bad usage or input; "
     "70 an error inside Tacit; 130 interrupted.",
@@ -30,12 +46,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMPLETING = "_TACIT_COMPLETE"
-for command in (demo, bound, learn, ledger, plan, audit, proof):
-    app.command()(command)
+for command in (demo, plan, bound, learn, audit, verify, ledger, proof):
+    app.command(cls=Command)(command)
 app.add_typer(reproduce, name="reproduce")
+app.add_typer(certificate, name="certificate")
 
 
 @app.callback(invoke_without_command=True)
+@described("tacit demo --open", "tacit audit scores.csv --secret member --output predicted")
 def _tacit(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
@@ -69,7 +87,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except TacitError as error:
         message = str(error)
     except typer.TyperException as error:
-        message = f"{error.format_message().rstrip('.')}; see tacit --help"
+        message = _misuse(error)
     except BrokenPipeError:  # the reader closed the pipe, which does not change the verdict
         _discard_output()
         return code
@@ -85,6 +103,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as error:
         if _COMPLETING in os.environ:  # the shell asks for completions
             raise
+        if isinstance(error.__context__, BrokenPipeError):  # from rich, which prints the help
+            return code
         said, message = BROKEN, _failure(error)  # code that we call must not choose our exit code
     except MemoryError:
         said, message = BROKEN, "the run must fit into memory, got too little; use fewer rows, or a larger machine"
@@ -93,6 +113,27 @@ def _run(arguments: Sequence[str] | None) -> int:
     with contextlib.suppress(OSError):  # stderr is closed
         say(f"tacit: error: {' '.join(message.split())}", err=True)
     return said
+
+
+_KINDS = {"float_parsing": "a number", "int_parsing": "a whole number", "float": "a number", "int": "a whole number"}
+"""What an option's value must be, in the words of newer and of older versions of typer."""
+
+
+def _misuse(error: typer.TyperException) -> str:
+    """What typer complains about, in the form of our own errors where that is known."""
+    context, option = getattr(error, "ctx", None), getattr(error, "param", None)
+    remedy = f"see {'tacit' if context is None else context.command_path} --help"
+    name = "" if option is None else option.opts[0] if option.opts[0].startswith("-") else str(option.metavar)
+    if type(error).__name__ == "MissingParameter" and name:
+        return str(InputError(name, NOTHING, requirement="must be given", remedy=remedy))
+    complaints: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    older = re.fullmatch(r"'(.*)' is not a valid (int|float)[a-z ]*\.?", getattr(error, "message", ""), re.DOTALL)
+    kind, value = (older[2], older[1]) if older else ("", None)
+    if complaints:
+        kind, value = str(complaints[0].get("type")), complaints[0].get("input")
+    if kind in _KINDS and name:
+        return str(InputError(name, value, requirement=f"must be {_KINDS[kind]}", remedy=remedy))
+    return f"{error.format_message().rstrip('.')}; {remedy}"
 
 
 def _failure(error: BaseException) -> str:

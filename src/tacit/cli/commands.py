@@ -2,225 +2,645 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.errors import MissingExtraError
-from .delivery import delivery
+from ..core.errors import InputError, MissingExtraError
+from ..core.guarantee import Guarantee
+from .delivery import Wanted, delivery, opened
+from .manual import BUDGET, INPUTS, LEARN, NOISE, PROVE, REPLAY, TIME, described
 from .options import (
+    NOTHING,
     Anchor,
+    CertificatePath,
+    Device,
     Insecure,
     JsonPath,
     LedgerUrlFile,
     NewAnchor,
+    OpenPage,
     Quiet,
     ReportPath,
     Resume,
+    Seed,
+    Subjects,
     engine_of,
+    given_or_refused,
     options_named,
-    renamed_option,
+    refused_options,
 )
 from .printing import say
 from .progress import progress
 
+if TYPE_CHECKING:
+    from ..report import Report
 
-def demo(json: JsonPath = None, report: ReportPath = None, quiet: Quiet = False) -> None:
+
+@described("tacit demo --open", "tacit demo --report demo.html --json demo.json")
+def demo(
+    json: JsonPath = None,
+    report: ReportPath = None,
+    certificate: CertificatePath = None,
+    open_page: OpenPage = False,
+    quiet: Quiet = False,
+) -> None:
     """Release digits in three ways, prove what nobody can learn from each release, and attack it."""
-    with delivery(json, report, quiet=quiet) as deliver:
+    if open_page and report is None:
+        report = Path("tacit-demo.html")
+    wanted = Wanted(path=certificate, reveal=True, seed=0)  # its digits are public
+    with delivery(json, report, quiet=quiet, certificate=wanted) as deliver:
         from .. import demo as demonstration
 
-        with progress(demonstration.STEPS, quiet=quiet) as advance:
+        with progress(demonstration.STEPS, quiet=quiet, expected=demonstration.SECONDS) as advance:
             result = demonstration.demo(advance=advance)
+        deliver(result)
+    if open_page and report is not None:
+        opened(report)
+
+
+@described(
+    "tacit plan --records 60000 --queries 1000 --error 0.05 \\\n--epsilon 2 --delta 1e-10",
+    "tacit plan --records 20000 --queries 500 --vc-dimension 11 \\\n--epsilon 1 --delta 1e-9 --report plan.html",
+    renamed={"--beta": "--failure-probability", "--proposer-error": "--public-model-error"},
+)
+def plan(
+    records: Annotated[
+        int, typer.Option("--records", help="The number of private labelled records.", rich_help_panel=INPUTS)
+    ],
+    queries: Annotated[
+        int, typer.Option("--queries", help="The number of public queries to answer.", rich_help_panel=INPUTS)
+    ],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss ε allowed.", rich_help_panel=BUDGET)],
+    delta: Annotated[
+        float,
+        typer.Option("--delta", help="The δ that belongs to it, about 1/records².", rich_help_panel=BUDGET),
+    ],
+    failure_probability: Annotated[
+        float,
+        typer.Option(
+            "--failure-probability", help="The probability with which a promise may fail.", rich_help_panel=PROVE
+        ),
+    ] = 0.05,
+    teachers: Annotated[
+        int | None,
+        typer.Option(
+            "--teachers",
+            help="The number of teachers; by default the smallest for which something is proven.",
+            rich_help_panel=LEARN,
+        ),
+    ] = None,
+    error: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--error",
+            metavar="[RECORDS:]ERROR",
+            help="A teacher's error, trained on RECORDS records; repeat it for a learning curve.",
+            rich_help_panel=LEARN,
+        ),
+    ] = None,
+    vc_dimension: Annotated[
+        int | None,
+        typer.Option(
+            "--vc-dimension", help="The VC dimension of the teachers' class, instead of --error.", rich_help_panel=LEARN
+        ),
+    ] = None,
+    best_error: Annotated[
+        float,
+        typer.Option("--best-error", help="The error of the best classifier of that class.", rich_help_panel=LEARN),
+    ] = 0.0,
+    classes: Annotated[int, typer.Option("--classes", help="The number of classes.", rich_help_panel=INPUTS)] = 2,
+    public_model_error: Annotated[
+        float | None,
+        typer.Option(
+            "--public-model-error",
+            help="The error of a model of labelled public records; plans the mechanism confirm, too.",
+            rich_help_panel=LEARN,
+        ),
+    ] = None,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    certificate: CertificatePath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what a privacy budget buys before any private record is touched, or that it buys too little."""
+    with delivery(json, report, quiet=quiet, certificate=Wanted(path=certificate, reveal=True)) as deliver:
+        from ..learning.study.plan import report as planned
+
+        with options_named(plan):
+            result = planned(
+                records,
+                queries,
+                epsilon=epsilon,
+                delta=delta,
+                failure_probability=failure_probability,
+                error=error or (),
+                vc_dimension=vc_dimension,
+                best_error=best_error,
+                classes=classes,
+                teachers=teachers,
+                public_model_error=public_model_error,
+            )
         deliver(result)
 
 
+_FOR_INPUTS = (
+    *("data", "out", "weights", "steps", "seconds", "method", "basis", "releases", "engine", "device"),
+    *("resume", "labels", "head", "head_weights"),
+)
+"""Options of `bound` that texts do not take."""
+
+
+@described(
+    "tacit bound model.py:features --data images.npz --noise gaussian:1.7 \\\n--out bounds --report bounds.html",
+    "tacit bound encoder.py:embed --text letters.txt --public other.txt \\\n--noise gaussian:0.1",
+)
 def bound(
+    context: typer.Context,
     model: Annotated[
-        str, typer.Argument(metavar="MODEL.py:FUNCTION", help="A function that returns the torch module.")
-    ],
-    data: Annotated[
-        Path, typer.Option("--data", metavar="FILE_OR_FOLDER", help="The inputs: .npy, .npz, or a folder of images.")
+        str,
+        typer.Argument(
+            metavar="MODEL.py:FUNCTION",
+            help="A function that returns the torch module or, for texts, what encodes a list of them.",
+        ),
     ],
     noise: Annotated[
         str,
         typer.Option(
-            "--noise", metavar="KIND:SIZE", help="gaussian:σ, laplace:b, uniform:w or quantized:s:gaussian:σ."
+            "--noise",
+            metavar="KIND:SIZE",
+            help="gaussian:σ, laplace:b, uniform:w or quantized:s:gaussian:σ.",
+            rich_help_panel=NOISE,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for finished batches.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="The inputs: .npy, .npz, or a folder of images.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
     weights: Annotated[
         Path | None,
-        typer.Option("--weights", metavar="FILE", help="A .safetensors or .pt file; else as the function builds it."),
+        typer.Option(
+            "--weights",
+            metavar="FILE",
+            help="A .safetensors or .pt file; by default the weights that the function sets.",
+            rich_help_panel=INPUTS,
+        ),
     ] = None,
     public: Annotated[
         Path | None,
         typer.Option(
             "--public",
-            metavar="FILE_OR_FOLDER",
-            help="Public inputs: bayes is then about draws from a Gaussian with their mean and covariance.",
+            metavar="PATH",
+            help="Public inputs: the prior is fitted to them, and attackers learn from them.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="The class number of each input, .npy or .npz; with --head.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            "--head",
+            metavar="FILE.py:FUNCTION",
+            help="A function that returns the rest of the network, which reads classes from features.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    head_weights: Annotated[
+        Path | None,
+        typer.Option("--head-weights", metavar="FILE", help="The weights of --head.", rich_help_panel=INPUTS),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(
+            "--text",
+            metavar="FILE",
+            help="Instead of --data: texts, one a line (.txt) or a column of a table (.csv, .tsv, .parquet).",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="COLUMN",
+            help="The column of --text and --public that holds the texts.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    attribute: Annotated[
+        str | None,
+        typer.Option(
+            "--attribute",
+            metavar="FILE.py:FUNCTION",
+            help="With --text: a function that returns what finds an attribute, such as a name, in each of a list.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    prior: Annotated[
+        str,
+        typer.Option(
+            "--prior",
+            metavar="PRIOR",
+            help="What an attacker knows, for bayes: gaussian, spectrum, jittered:SIZE, generator:FILE or auto; with "
+            "--text, language-model:FOLDER or auto (trigrams of --public).",
+            rich_help_panel=NOISE,
+        ),
+    ] = "auto",
+    releases: Annotated[
+        int,
+        typer.Option(
+            "--releases",
+            help="How often the same input is released, each time with fresh noise.",
+            rich_help_panel=NOISE,
+        ),
+    ] = 1,
+    feature_error: Annotated[
+        float | None,
+        typer.Option(
+            "--feature-error",
+            help="Relative error of released features; by default that of their type, 1e-6 for float32.",
+            rich_help_panel=NOISE,
         ),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            "--method", help="identify, bayes, two-point, multi-point or hcr; several separated by commas; or all."
+            "--method",
+            metavar="METHOD,…",
+            help="identify, bayes, two-point, multi-point or hcr; several with commas; or all.",
+            rich_help_panel=PROVE,
         ),
     ] = "all",
     basis: Annotated[
         str,
-        typer.Option("--basis", help="The coordinates: dct (cosine modes of images), pixel (single entries) or auto."),
+        typer.Option(
+            "--basis",
+            metavar="BASIS",
+            help="The coordinates: dct (cosine modes of images), pixel (single entries) or auto.",
+            rich_help_panel=PROVE,
+        ),
     ] = "auto",
-    limit: Annotated[int | None, typer.Option("--limit", help="Bound only this many inputs one by one.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For searches, Monte Carlo and attacks.")] = 0,
-    feature_error: Annotated[
-        float | None,
-        typer.Option("--feature-error", help="Relative error of released features; else by type, 1e-6 for float32."),
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", help="Bound this many inputs one by one, however long it takes.", rich_help_panel=PROVE
+        ),
     ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            "--steps", help="Steps of the chains of bayes; by default as many as time allows.", rich_help_panel=TIME
+        ),
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            "--seconds", help="How long to compute; methods about real attackers come first.", rich_help_panel=TIME
+        ),
+    ] = 120,
+    device: Device = "auto",
     engine: Annotated[
-        str, typer.Option("--engine", help="Where batches run: local, or a Dask cluster at tls://HOST:PORT.")
+        str,
+        typer.Option(
+            "--engine",
+            metavar="WHERE",
+            help="Where batches run: local, or a Dask cluster at tls://HOST:PORT.",
+            rich_help_panel=TIME,
+        ),
     ] = "local",
     insecure: Insecure = False,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="A folder for finished batches; needed with --data."),
+    ] = None,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
+    certificate: CertificatePath = None,
+    reveal_draws: Annotated[
+        bool,
+        typer.Option(
+            "--reveal-draws",
+            help="With --certificate: put the sampled values into it, which give the inputs away. By default it holds "
+            "commitments, and PATH.json.opening, which is yours to keep, what opens them.",
+        ),
+    ] = False,
+    subject: Subjects = None,
     quiet: Quiet = False,
 ) -> None:
     """Bound how well anyone can rebuild the inputs of a model from its noisy features."""
-    read = (model.rpartition(":")[0] or None, data, weights, public)
-    left = f"finished batches are kept in {out}; the same command with --resume goes on"
-    with delivery(json, report, quiet=quiet, inputs=read, interrupted=left) as deliver:
+    generator = prior.removeprefix("generator:") if prior.startswith("generator:") else None
+    function = None if attribute is None else attribute.rpartition(":")[0]
+    read = (model.rpartition(":")[0] or None, data, text, weights, public, generator, function)
+    left = "" if out is None else f"finished batches are kept in {out}; the same command with --resume goes on"
+    files = [*(subject or ()), *([] if weights is None else [weights])]
+    only = ["--reveal-draws"] * reveal_draws + ["--subject"] * bool(subject)
+    chosen: dict[str, Any] = {"noise": noise, "seed": seed, "feature_error": feature_error}
+
+    def repeated(result: Report) -> dict[str, Any]:
+        from ..certificate.replaying import versions
+        from ..reconstruction.study import again, inputs
+
+        code = {"model": model, "attribute": attribute}
+        functions = {name: one.rpartition(":")[2] for name, one in code.items() if one is not None}
+        options = {**chosen, "functions": functions}
+        if text is not None:
+            options |= {"column": column, "limit": limit}
+        else:
+            options |= {"prior": "generator" if generator else prior, "basis": basis, "releases": releases}
+            options |= {"done": again.done_by(result), "device": inputs.device_of(device, engine)}
+        told = prior == "auto" if text is not None else options["done"] is not None  # a model's folder is no file
+        stated = options if told else None
+        command = "bound" if text is None else "bound texts"
+        return {"command": command, "options": stated, "versions": versions("torch", "numpy", "scipy")}
+
+    roles = {"replay": data or text, "model": model.rpartition(":")[0] or None, "weights": weights, "public": public}
+    roles |= {"generator": generator, "attribute": function}
+    wanted = Wanted(
+        path=certificate,
+        reveal=reveal_draws,
+        subjects=files,
+        seed=seed,
+        replay=repeated,
+        files={name: Path(path) for name, path in roles.items() if path is not None},
+        private=["replay"],
+        only_with=only,
+    )
+    with delivery(json, report, quiet=quiet, inputs=(*read, *files), interrupted=left, certificate=wanted) as deliver:
         try:
-            from ..reconstruction import bound_files
+            from ..reconstruction import bound_files, bound_texts_files
         except ImportError:
             raise MissingExtraError(
-                "tacit bound must have torch, got no such package; pip install '.[torch]' in Tacit's checkout"
+                "tacit bound must have torch, got no such package; pip install 'tacit-privacy[torch]'"
             ) from None
 
-        with options_named(bound, model="MODEL"), progress(None, quiet=quiet) as advance:
-            result = bound_files(
-                model,
-                data=data,
-                noise=noise,
-                out=out,
-                weights=weights,
-                public=public,
-                method=method,
-                basis=basis,
-                limit=limit,
-                seed=seed,
-                feature_error=feature_error,
-                engine=engine_of(engine, insecure=insecure),
-                resume=resume,
-                advance=advance,
-            )
+        if text is None:
+            needed: dict[str, Any] = given_or_refused("without --text", {"--data": data, "--out": out})
+            refused_options(context, ("column", "attribute"), "without --text")
+        else:
+            needed = given_or_refused("with --text", {"--public": public})
+            refused_options(context, _FOR_INPUTS, "with --text")
+        planned = seconds if text is None and steps is None and limit is None else None
+        with options_named(bound, model="MODEL"), progress(None, quiet=quiet, expected=planned) as advance:
+            if text is not None:
+                some: dict[str, Any] = {} if limit is None else {"limit": limit}
+                result = bound_texts_files(
+                    model,
+                    text=text,
+                    public=needed["--public"],
+                    noise=noise,
+                    prior="trigrams" if prior == "auto" else prior,
+                    column=column,
+                    attribute=attribute,
+                    seed=seed,
+                    feature_error=feature_error,
+                    advance=advance,
+                    **some,
+                )
+            else:
+                result = bound_files(
+                    model,
+                    data=needed["--data"],
+                    noise=noise,
+                    out=needed["--out"],
+                    weights=weights,
+                    public=public,
+                    prior=prior,
+                    steps=steps,
+                    seconds=seconds,
+                    labels=labels,
+                    head=head,
+                    head_weights=head_weights,
+                    method=method,
+                    basis=basis,
+                    limit=limit,
+                    seed=seed,
+                    feature_error=feature_error,
+                    releases=releases,
+                    engine=engine_of(engine, insecure=insecure),
+                    device=device,
+                    resume=resume,
+                    pictures=report is not None,
+                    advance=advance,
+                )
         deliver(result)
 
 
+@described(
+    "tacit learn private.csv --label bought --public public.csv \\\n--epsilon 2 --delta 1e-5 --out bought",
+    "tacit learn private.csv --label bought --labels-only --epsilon 1 \\\n--delta 1e-5 --out bought "
+    "--learner sklearn.naive_bayes:GaussianNB",
+    renamed={"--proposer": "--labelled-public", "--expected": "--teacher-accuracy"},
+)
 def learn(
     private: Annotated[Path, typer.Argument(metavar="PRIVATE", help="Private records: .csv, .parquet or .npz.")],
-    label: Annotated[str, typer.Option("--label", metavar="COLUMN", help="The column to learn.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
-    delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
+    label: Annotated[
+        str, typer.Option("--label", metavar="COLUMN", help="The column to learn.", rich_help_panel=INPUTS)
+    ],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss ε allowed.", rich_help_panel=BUDGET)],
+    delta: Annotated[
+        float,
+        typer.Option("--delta", help="The δ that belongs to it, about 1/records².", rich_help_panel=BUDGET),
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
     public: Annotated[
         Path | None,
-        typer.Option("--public", metavar="FILE", help="Public records without labels, which teachers are asked about."),
+        typer.Option(
+            "--public",
+            metavar="FILE",
+            help="Public records without labels, which teachers are asked about.",
+            rich_help_panel=INPUTS,
+        ),
     ] = None,
     labels_only: Annotated[
         bool,
         typer.Option(
             "--labels-only",
             help="Instead of --public: protect only labels, and publish half of the private records without theirs.",
+            rich_help_panel=INPUTS,
         ),
     ] = False,
     test: Annotated[
-        Path | None, typer.Option("--test", metavar="FILE", help="Other labelled records, to test the student on.")
+        Path | None,
+        typer.Option(
+            "--test", metavar="FILE", help="Other labelled records, to test the student on.", rich_help_panel=INPUTS
+        ),
     ] = None,
+    labelled_public: Annotated[
+        Path | None,
+        typer.Option(
+            "--labelled-public",
+            metavar="FILE",
+            help="Labelled records that are not private: a model of them proposes labels, teachers confirm.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--classes",
+            metavar="A,B,…",
+            help="All labels that may occur; by default they are found with noise.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            "--ids",
+            metavar="COLUMN",
+            help="The person of each record, to protect all records of a person together.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    allow_overlap: Annotated[
+        bool,
+        typer.Option(
+            "--allow-overlap",
+            help="Accept files that contain private records, which are then not protected.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = False,
     learner: Annotated[
         str,
-        typer.Option("--learner", metavar="MODULE:CLASS", help="The class of the teachers, of an installed package."),
+        typer.Option(
+            "--learner",
+            metavar="MODULE:CLASS",
+            help="The class of the teachers, of an installed package.",
+            show_default="logistic regression",
+            rich_help_panel=LEARN,
+        ),
     ] = "sklearn.linear_model:LogisticRegression",
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the learner; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A parameter of the learner; repeatable.", rich_help_panel=LEARN
+        ),
     ] = None,
     student: Annotated[
         str | None,
         typer.Option(
             "--student",
             metavar="MODULE:CLASS",
-            help="The class of the student, which is published; else the learner's.",
+            help="The class of the student, which is published; by default the learner's.",
+            rich_help_panel=LEARN,
         ),
     ] = None,
     student_settings: Annotated[
-        list[str] | None, typer.Option("--student-set", metavar="NAME=VALUE", help="A parameter of the student.")
+        list[str] | None,
+        typer.Option(
+            "--student-set",
+            metavar="NAME=VALUE",
+            help="A parameter of the student; repeatable.",
+            rich_help_panel=LEARN,
+        ),
     ] = None,
     teachers: Annotated[
         int | None,
-        typer.Option("--teachers", help="Number of teachers; else about the square root of the number of records."),
+        typer.Option(
+            "--teachers",
+            help="The number of teachers; by default about the square root of the number of records.",
+            rich_help_panel=LEARN,
+        ),
     ] = None,
     mechanism: Annotated[
         str,
-        typer.Option("--mechanism", help="auto, svt, svt-faithful, gnmax, confident-gnmax, stable, gate or confirm."),
-    ] = "auto",
-    proposer: Annotated[
-        Path | None,
         typer.Option(
-            "--proposer", metavar="FILE", help="Labelled records that are not private, from which labels are proposed."
+            "--mechanism",
+            metavar="MECHANISM",
+            help="auto, svt, svt-faithful, gnmax, confident-gnmax, stable, gate or confirm.",
+            rich_help_panel=LEARN,
         ),
-    ] = None,
+    ] = "auto",
     queries: Annotated[
-        str | None, typer.Option("--queries", help="Number of public records to ask about, or all.")
+        str | None,
+        typer.Option(
+            "--queries",
+            metavar="N",
+            help="The number of public records to ask about, or all.",
+            rich_help_panel=LEARN,
+        ),
     ] = None,
     refusals: Annotated[
         int | None,
-        typer.Option("--refusals", help="Number of refusals after which svt, svt-faithful, gate or confirm stops."),
-    ] = None,
-    expected: Annotated[
-        float, typer.Option("--expected", help="The share of teachers expected to be right; auto chooses by it.")
-    ] = 0.8,
-    classes: Annotated[
-        str | None,
-        typer.Option("--classes", metavar="A,B,…", help="All labels that may occur; else they are found with noise."),
-    ] = None,
-    ids: Annotated[
-        str | None,
         typer.Option(
-            "--ids", metavar="COLUMN", help="Whose each record is, to protect all records of a person together."
+            "--refusals",
+            help="Stop after this many refusals (svt, svt-faithful, gate, confirm).",
+            rich_help_panel=LEARN,
         ),
     ] = None,
+    teacher_accuracy: Annotated[
+        float,
+        typer.Option(
+            "--teacher-accuracy",
+            help="The share of teachers expected to be right; auto chooses the mechanism by it.",
+            rich_help_panel=LEARN,
+        ),
+    ] = 0.8,
     ledger: Annotated[
         str | None,
-        typer.Option("--ledger", metavar="WHERE", help="The ledger, a path or an address; else one in FOLDER."),
+        typer.Option(
+            "--ledger",
+            metavar="WHERE",
+            help="The ledger, a path or an address; by default one in FOLDER.",
+            rich_help_panel=BUDGET,
+        ),
     ] = None,
     ledger_url_file: LedgerUrlFile = None,
     new_ledger: Annotated[
-        bool, typer.Option("--new-ledger", help="Create the ledger named, with the budget of this run.")
+        bool,
+        typer.Option(
+            "--new-ledger",
+            help="Create the ledger named, with the budget of this run.",
+            rich_help_panel=BUDGET,
+        ),
     ] = False,
     anchor: Anchor = None,
     new_anchor: NewAnchor = False,
+    device: Device = "auto",
     engine: Annotated[
-        str, typer.Option("--engine", help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.")
+        str,
+        typer.Option(
+            "--engine",
+            metavar="WHERE",
+            help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.",
+            rich_help_panel=TIME,
+        ),
     ] = "local",
     insecure: Insecure = False,
-    allow_overlap: Annotated[
-        bool,
-        typer.Option(
-            "--allow-overlap", help="Accept files that contain private records, which are then not protected."
-        ),
-    ] = False,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
+    certificate: CertificatePath = None,
     quiet: Quiet = False,
 ) -> None:
     """Learn a classifier that may be published from private records, with (ε, δ)-differential privacy."""
     kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
-    with delivery(json, report, quiet=quiet, inputs=(private, public, test, proposer, *kept)) as deliver:
+    read = (private, public, test, labelled_public, *kept)
+    suffix = (private if public is None else public).suffix.lower()
+    published = [out / "publish" / "student.skops", out / "publish" / f"labelled{suffix}"]
+    wanted = Wanted(path=certificate, reveal=True, published=published)  # the constants of a mechanism are public
+    with delivery(json, report, quiet=quiet, inputs=read, certificate=wanted) as deliver:
         from ..learning import learn_files
 
-        with progress(None, quiet=quiet) as advance:
+        named = options_named(learn, private="PRIVATE", settings="--set", student_settings="--student-set")
+        with named, progress(None, quiet=quiet) as advance:
             result = learn_files(
                 private,
                 label=label,
@@ -236,10 +656,10 @@ def learn(
                 student_settings=student_settings or (),
                 teachers=teachers,
                 mechanism=mechanism,
-                proposer=proposer,
+                labelled_public=labelled_public,
                 queries=queries,
                 refusals=refusals,
-                expected=expected,
+                teacher_accuracy=teacher_accuracy,
                 classes=classes,
                 ids=ids,
                 ledger=ledger,
@@ -247,6 +667,7 @@ def learn(
                 new_ledger=new_ledger,
                 anchor=anchor,
                 new_anchor=new_anchor,
+                device=device,
                 engine=engine_of(engine, insecure=insecure),
                 allow_overlap=allow_overlap,
                 resume=resume,
@@ -258,6 +679,258 @@ def learn(
             say(f"never to publish: {(out / 'private').absolute()}", err=True)
 
 
+@described(
+    "tacit audit scores.csv --secret member --output predicted",
+    "tacit audit scores.csv --secret member --output score --noise 0.1 \\\n--require-advantage 0.1 --report audit.html",
+    renamed={
+        "--delta": "--failure-probability",
+        "--monotone": "--assume-one-direction",
+        "--lipschitz": "--assume-max-slope",
+    },
+)
+def audit(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
+    secret: Annotated[
+        str,
+        typer.Option(
+            "--secret", metavar="COLUMN", help="The secret: a column with two values.", rich_help_panel=INPUTS
+        ),
+    ],
+    output: Annotated[
+        list[str],
+        typer.Option(
+            "--output",
+            metavar="COLUMN",
+            help="What the adversary sees; repeat it for several columns.",
+            rich_help_panel=INPUTS,
+        ),
+    ],
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            "--positive",
+            metavar="VALUE",
+            help="The value of the secret that attacks look for; by default the value that sorts last.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    slices: Annotated[
+        str | None,
+        typer.Option(
+            "--slice",
+            metavar="COLUMN",
+            help="A column, each value of which is certified separately, too.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(
+            "--noise",
+            help="Standard deviation of Gaussian noise that is added to the output at release.",
+            rich_help_panel=NOISE,
+        ),
+    ] = None,
+    noise_added: Annotated[
+        float | None,
+        typer.Option(
+            "--noise-added",
+            help="Standard deviation of Gaussian noise that the column holds already.",
+            rich_help_panel=NOISE,
+        ),
+    ] = None,
+    assume_one_direction: Annotated[
+        bool,
+        typer.Option(
+            "--assume-one-direction",
+            help="Assume that the secret's probability only rises, or only falls, as the output grows.",
+            rich_help_panel=PROVE,
+        ),
+    ] = False,
+    assume_max_slope: Annotated[
+        float | None,
+        typer.Option(
+            "--assume-max-slope",
+            metavar="SLOPE",
+            help="Assume that the secret's mean, coded ±1 with both values equally likely, changes by at most SLOPE "
+            "per unit of the output.",
+            rich_help_panel=PROVE,
+        ),
+    ] = None,
+    failure_probability: Annotated[
+        float,
+        typer.Option("--failure-probability", help="The chance that a certificate is false.", rich_help_panel=PROVE),
+    ] = 0.05,
+    require_advantage: Annotated[
+        float | None,
+        typer.Option(
+            "--require-advantage",
+            help="A ceiling for the advantage: exit with 1 unless it is proven.",
+            rich_help_panel=PROVE,
+        ),
+    ] = None,
+    attack_rows: Annotated[
+        int,
+        typer.Option(
+            "--attack-rows",
+            help="How many rows to attack at most, drawn at random; 0 for no attacks.",
+            rich_help_panel=TIME,
+        ),
+    ] = 100_000,
+    seed: Seed = 0,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    certificate: CertificatePath = None,
+    commit_counts: Annotated[
+        bool,
+        typer.Option(
+            "--commit-counts",
+            help="With --certificate: leave the counts of the table out, and put a commitment in their place; "
+            "PATH.json.opening, which is yours to keep, opens it.",
+        ),
+    ] = False,
+    subject: Subjects = None,
+    quiet: Quiet = False,
+) -> None:
+    """Certify from a table what nobody can learn about a secret from an output, and attack it."""
+    options: dict[str, Any] = {
+        "secret": secret,
+        "output": output,
+        "positive": positive,
+        "slices": slices,
+        "noise": noise,
+        "noise_added": noise_added,
+        "assume_one_direction": assume_one_direction,
+        "assume_max_slope": assume_max_slope,
+        "failure_probability": failure_probability,
+        "seed": seed,
+    }
+    wanted = Wanted(
+        path=certificate,
+        reveal=not commit_counts,
+        subjects=subject or (),
+        seed=seed,
+        replay=lambda _: {"command": "audit", "options": options},
+        only_with=["--commit-counts"] * commit_counts + ["--subject"] * bool(subject),
+    )
+    with delivery(json, report, quiet=quiet, inputs=(table, *(subject or ())), certificate=wanted) as deliver:
+        from ..audit import audit_file
+
+        named = options_named(audit, table="TABLE", slices="--slice")
+        with named, progress(None, quiet=quiet) as advance:
+            result = audit_file(
+                table,
+                require_advantage=require_advantage,
+                attack_rows=attack_rows,
+                pictures=report is not None,
+                advance=advance,
+                **options,
+            )
+        deliver(result)
+
+
+@described(
+    "tacit verify certificate.json --subject student.skops",
+    "tacit verify certificate.json --opening certificate.json.opening \\\n--replay scores.csv",
+)
+def verify(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="A file that --certificate wrote, signed or not.")
+    ],
+    opening: Annotated[
+        Path | None,
+        typer.Option(
+            "--opening", metavar="FILE", help="What opens the certificate's commitments.", rich_help_panel=INPUTS
+        ),
+    ] = None,
+    subject: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--subject",
+            metavar="FILE",
+            help="A file that the certificate should be about, by its SHA-256; repeatable.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay",
+            metavar="PATH",
+            help="The table of an audit, or the inputs or texts of bound: run it again.",
+            rich_help_panel=REPLAY,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="FILE.py:FUNCTION",
+            help="With --replay: the model of bound. The file is run.",
+            rich_help_panel=REPLAY,
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", metavar="FILE", help="The model's weights.", rich_help_panel=REPLAY)
+    ] = None,
+    public: Annotated[
+        Path | None, typer.Option("--public", metavar="PATH", help="The public inputs.", rich_help_panel=REPLAY)
+    ] = None,
+    generator: Annotated[
+        Path | None,
+        typer.Option("--generator", metavar="FILE", help="The prior, of generator:FILE.", rich_help_panel=REPLAY),
+    ] = None,
+    attribute: Annotated[
+        str | None,
+        typer.Option(
+            "--attribute",
+            metavar="FILE.py:FUNCTION",
+            help="What finds the attribute in texts. The file is run.",
+            rich_help_panel=REPLAY,
+        ),
+    ] = None,
+    all_claims: Annotated[
+        bool,
+        typer.Option("--all", help="Fail if a claim cannot be checked, too.", rich_help_panel=PROVE),
+    ] = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check a certificate from somebody else: does each number follow, and is it about these files?"""
+    given = {"replay": replay, "model": model, "weights": weights, "public": public}
+    given |= {"generator": generator, "attribute": attribute}
+    files = {name: path for name, path in given.items() if path is not None}
+    if files and replay is None:
+        raise InputError(
+            f"--{next(iter(files))}", NOTHING, requirement="must come with --replay", remedy="give the inputs, too"
+        )
+    code = [each.rpartition(":")[0] or None for each in (model, attribute) if each is not None]
+    read = (certificate, opening, replay, weights, public, generator, *code, *(subject or ()))
+    with delivery(json, report, quiet=quiet, inputs=read) as deliver:
+        from ..certificate import verify as verified
+
+        def again(command: str, files: Mapping[str, str], options: Mapping[str, Any]) -> Sequence[Guarantee]:
+            if command == "audit":
+                from ..audit import audit_file
+
+                found = audit_file(Path(files["replay"]), attack_rows=0, pictures=False, **options)
+                return [comparison.guarantee for comparison in found.comparisons]
+            from ..reconstruction.study.again import bound_again, bound_texts_again
+
+            return (bound_again if command == "bound" else bound_texts_again)(files, **options)
+
+        with options_named(verify, certificate="CERTIFICATE"):
+            found = verified(
+                certificate, opening=opening, subjects=subject or (), replay=files, rerun=again, whole=all_claims
+            )
+        deliver(found)
+
+
+@described(
+    "tacit ledger bought/ledger.sqlite",
+    "tacit ledger bought/ledger.sqlite --anchor elsewhere/anchor.json \\\n--json ledger.json",
+)
 def ledger(
     where: Annotated[
         str | None, typer.Argument(metavar="WHERE", help="An SQLite file, or postgresql://USER@HOST/DATABASE.")
@@ -266,13 +939,25 @@ def ledger(
     anchor: Anchor = None,
     new_anchor: NewAnchor = False,
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="The owner's key, which checks the owner's seals.")
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="The owner's key, which checks the owner's seals.",
+            rich_help_panel=BUDGET,
+        ),
     ] = None,
     sign: Annotated[
-        bool, typer.Option("--sign", help="Seal all present entries with the key, after its earlier seals.")
+        bool,
+        typer.Option(
+            "--sign", help="Seal all present entries with the key, after its earlier seals.", rich_help_panel=BUDGET
+        ),
     ] = False,
     sign_first: Annotated[
-        bool, typer.Option("--sign-first", help="Seal a ledger that has no seal yet. Inspect it first.")
+        bool,
+        typer.Option(
+            "--sign-first", help="Seal a ledger that has no seal yet. Inspect it first.", rich_help_panel=BUDGET
+        ),
     ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -282,158 +967,22 @@ def ledger(
     with delivery(json, report, quiet=quiet, inputs=(where, ledger_url_file, anchor, key)) as deliver:
         from ..ledger import named_place, statement
 
-        place = named_place("WHERE", where, ledger_url_file)
-        deliver(statement(place or "", anchor=anchor, new_anchor=new_anchor, key=key, sign=sign, sign_first=sign_first))
-
-
-def plan(
-    context: typer.Context,
-    records: Annotated[int, typer.Option("--records", help="The number of private labelled records.")],
-    queries: Annotated[int, typer.Option("--queries", help="The number of public queries to answer.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss allowed.")],
-    delta: Annotated[float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².")],
-    failure_probability: Annotated[
-        float, typer.Option("--failure-probability", help="The probability with which a promise may fail.")
-    ] = 0.05,
-    beta: Annotated[float | None, typer.Option("--beta", hidden=True)] = None,
-    teachers: Annotated[
-        int | None, typer.Option("--teachers", help="The number of teachers; by default the smallest that works.")
-    ] = None,
-    error: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--error",
-            metavar="[RECORDS:]ERROR",
-            help="A teacher's error, trained on RECORDS records; give several for a learning curve.",
-        ),
-    ] = None,
-    vc_dimension: Annotated[
-        int | None, typer.Option("--vc-dimension", help="The VC dimension of the teachers' class, instead of --error.")
-    ] = None,
-    best_error: Annotated[
-        float, typer.Option("--best-error", help="The error of the best classifier of that class.")
-    ] = 0.0,
-    classes: Annotated[int, typer.Option("--classes", help="The number of classes.")] = 2,
-    proposer_error: Annotated[
-        float | None,
-        typer.Option("--proposer-error", help="The share of wrong proposals; plans for the mechanism confirm as well."),
-    ] = None,
-    json: JsonPath = None,
-    report: ReportPath = None,
-    quiet: Quiet = False,
-) -> None:
-    """Show what a privacy budget buys before any private record is touched, or that it buys too little."""
-    failure_probability = renamed_option(context, "--beta", beta, "--failure-probability", failure_probability)
-    with delivery(json, report, quiet=quiet) as deliver:
-        from ..learning.study.plan import report as planned
-
-        deliver(
-            planned(
-                records,
-                queries,
-                epsilon=epsilon,
-                delta=delta,
-                failure_probability=failure_probability,
-                error=error or (),
-                vc_dimension=vc_dimension,
-                best_error=best_error,
-                classes=classes,
-                teachers=teachers,
-                proposer_error=proposer_error,
-            )
-        )
-
-
-def audit(
-    context: typer.Context,
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
-    secret: Annotated[str, typer.Option("--secret", metavar="COLUMN", help="The secret: a column with two values.")],
-    output: Annotated[
-        list[str],
-        typer.Option("--output", metavar="COLUMN", help="What the adversary sees; repeat it for several columns."),
-    ],
-    noise: Annotated[
-        float | None,
-        typer.Option("--noise", help="Standard deviation of Gaussian noise that is added to the output at release."),
-    ] = None,
-    noise_added: Annotated[
-        float | None,
-        typer.Option("--noise-added", help="Standard deviation of Gaussian noise that the column holds already."),
-    ] = None,
-    monotone: Annotated[
-        bool,
-        typer.Option(
-            "--monotone", help="State that the secret's probability only grows, or only falls, with the output."
-        ),
-    ] = False,
-    lipschitz: Annotated[
-        float | None,
-        typer.Option(
-            "--lipschitz",
-            metavar="L",
-            help="State that the secret's mean, coded ±1 with both values equally likely, changes by at most L per "
-            "unit of the output.",
-        ),
-    ] = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            "--positive",
-            metavar="VALUE",
-            help="The value of the secret that attacks look for; by default the value that sorts last.",
-        ),
-    ] = None,
-    slices: Annotated[
-        str | None,
-        typer.Option("--slice", metavar="COLUMN", help="A column, each value of which is certified separately, too."),
-    ] = None,
-    failure_probability: Annotated[
-        float, typer.Option("--failure-probability", help="The chance that a certificate is false.")
-    ] = 0.05,
-    delta: Annotated[float | None, typer.Option("--delta", hidden=True)] = None,
-    require_advantage: Annotated[
-        float | None,
-        typer.Option("--require-advantage", help="A ceiling for the advantage: exit with 1 unless it is proven."),
-    ] = None,
-    attack_rows: Annotated[
-        int, typer.Option("--attack-rows", help="How many rows to attack at most, drawn at random; 0 for no attacks.")
-    ] = 100_000,
-    seed: Annotated[int, typer.Option("--seed", help="For random draws and attacks.")] = 0,
-    json: JsonPath = None,
-    report: ReportPath = None,
-    quiet: Quiet = False,
-) -> None:
-    """Certify from a table what nobody can learn about a secret from an output, and attack it."""
-    failure_probability = renamed_option(context, "--delta", delta, "--failure-probability", failure_probability)
-    with delivery(json, report, quiet=quiet, inputs=(table,)) as deliver:
-        from ..audit import audit_file
-
-        with progress(None, quiet=quiet) as advance:
-            result = audit_file(
-                table,
-                secret=secret,
-                output=output,
-                noise=noise,
-                noise_added=noise_added,
-                monotone=monotone,
-                lipschitz=lipschitz,
-                positive=positive,
-                slices=slices,
-                failure_probability=failure_probability,
-                require_advantage=require_advantage,
-                attack_rows=attack_rows,
-                seed=seed,
-                pictures=report is not None,
-                advance=advance,
-            )
+        with options_named(ledger, where="WHERE", first="--sign-first"):
+            place = named_place("where", where, ledger_url_file)
+            if place is None:
+                raise InputError(
+                    "where", None, requirement="must be given", remedy="name the ledger, or use `ledger_url_file`"
+                )
+            result = statement(place, anchor=anchor, new_anchor=new_anchor, key=key, sign=sign, sign_first=sign_first)
         deliver(result)
 
 
+@described("tacit proof", "tacit proof advantage_upper")
 def proof(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...",
+            metavar="NAME",
             help="A function or module of tacit.theory, or a theorem's name in a report; by default list all.",
         ),
     ] = None,

@@ -6,17 +6,23 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..core.errors import InputError
-from ..runtime.files import one_file, write_whole
+from ..runtime import private_files
+from ..runtime.files import existing, one_file, write_whole
+from .options import NOTHING
 from .printing import say
 
 if TYPE_CHECKING:
+    from ..certificate import Verified
+    from ..certificate.showing import Told
     from ..report import Proofs, Report
 
 FINE, UNMET, BAD_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 70, 130
@@ -24,8 +30,67 @@ FINE, UNMET, BAD_INPUT, BROKEN, INTERRUPTED = 0, 1, 2, 70, 130
 _OURS = {
     "--json": (rb'\s*\{\s*"schema"\s*:\s*\d+\s*,\s*"command"\s*:', "results that were written by --json"),
     "--report": (rb"\s*<!doctype html", "a page"),
+    "--certificate": (rb'\s*\{\s*"_type"\s*:', "a certificate"),
 }
 """How a file must begin to be replaced, and what such a file is: anything else was not written by a command."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The certificate that a command is asked for.
+
+    `reveal` puts private inputs of theorems into it; otherwise they go, with what opens their commitments, into a file
+    beside it that only its owner can read. `subjects` are released files that exist, `published` those that the
+    command writes. `replay` tells from the report how the run can be repeated, and `files` are those that it read, of
+    which nobody may guess the `private` ones by their hash. Of `only_with`, options that mean nothing without a
+    certificate, none may be given without one.
+    """
+
+    path: Path | None
+    reveal: bool
+    subjects: Sequence[Path] = ()
+    published: Sequence[Path] = ()
+    seed: int | None = None
+    replay: Callable[[Report], dict[str, Any]] | None = None
+    files: Mapping[str, Path] | None = None
+    private: Sequence[str] = ()
+    only_with: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for option in self.only_with if self.path is None else ():
+            raise InputError(option, NOTHING, requirement="must come with --certificate", remedy="name its file")
+        for path in self.subjects if self.path is not None else ():
+            existing(path, "--subject")
+
+    @property
+    def opening(self) -> Path | None:
+        """Where the opening of a certificate with commitments is written."""
+        return None if self.path is None or self.reveal else self.path.with_name(f"{self.path.name}.opening")
+
+    def write(self, report: Report) -> list[Path]:
+        """Write the certificate of a report, and return the paths of the files written."""
+        from ..certificate import certified
+
+        if self.path is None:
+            return []
+        made = certified(
+            [comparison.guarantee for comparison in report.comparisons],
+            command=report.command,
+            title=report.title,
+            subjects=(*self.subjects, *self.published),
+            reveal=self.reveal,
+            seed=self.seed,
+            replay=None if self.replay is None else self.replay(report),
+            files=self.files,
+            private=self.private,
+        )
+        _write(self.path, made.to_json())
+        if made.opening is None or self.opening is None:
+            return [self.path]
+        with private_files.enclosed():
+            self.opening.unlink(missing_ok=True)  # so that the new file has a mode of its own
+            _write(self.opening, made.opening_json())
+        return [self.path, self.opening]
 
 
 @contextlib.contextmanager
@@ -36,7 +101,8 @@ def delivery(
     quiet: bool,
     inputs: Iterable[Path | str | None] = (),
     interrupted: str = "",
-) -> Iterator[Callable[[Report | Proofs], None]]:
+    certificate: Wanted | None = None,
+) -> Iterator[Callable[[Report | Proofs | Told | Verified], None]]:
     """Write and print results, and set the exit code; files that cannot be written are refused before any work.
 
     The function yielded takes the result. A file is not replaced if it is one of the command's `inputs`, or if it is
@@ -45,9 +111,15 @@ def delivery(
     """
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise InputError("--report", str(page), requirement="must end in .html", remedy="rename it, or use --json")
-    if json is not None and page is not None and one_file(json, page):
-        raise InputError("--json", str(json), requirement="must differ from --report", remedy="choose another name")
-    targets = [(option, path) for option, path in (("--json", json), ("--report", page)) if path is not None]
+    proof = None if certificate is None else certificate.path
+    wanted = (("--json", json), ("--report", page), ("--certificate", proof))
+    targets = [(option, path) for option, path in wanted if path is not None]
+    for place, (option, path) in enumerate(targets):
+        for other, same in targets[place + 1 :]:
+            if one_file(path, same):
+                raise InputError(
+                    option, str(path), requirement=f"must differ from {other}", remedy="choose another name"
+                )
     named = [Path(found) for found in inputs if found is not None and "://" not in str(found)]
     for option, path in targets:
         for found in named:
@@ -60,7 +132,7 @@ def delivery(
                 )
         _check_writable(option, path)
         _check_replaceable(option, path)
-    results: list[Report | Proofs] = []
+    results: list[Report | Proofs | Told | Verified] = []
     try:
         yield results.append
     except KeyboardInterrupt as stop:  # in here, as typer tells the caller nothing but its exit code
@@ -75,13 +147,22 @@ def delivery(
             _write(json, result.to_json())
         if page is not None:
             _write(page, result.to_html())
+        written = [path for option, path in targets if option != "--certificate"]
+        if certificate is not None:
+            written += certificate.write(result)  # type: ignore[arg-type]  # proofs are asked for no certificate
         if not quiet:
             with contextlib.suppress(BrokenPipeError):  # the reader closed the pipe; the files are written
                 say(result.to_text())
-            for _, path in targets:
+            for path in written:
                 say(f"written: {path.absolute()}", err=True)
         if result.contradicted or not result.met:
             raise typer.Exit(UNMET)
+
+
+def opened(page: Path) -> None:
+    """Open a page in the browser, or say where it is."""
+    if not webbrowser.open(page.absolute().as_uri()):
+        say(f"tacit: no browser could be started; open {page.absolute()} yourself", err=True)
 
 
 def _resolved(path: Path) -> Path:

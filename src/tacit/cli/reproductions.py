@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..core import validate
 from ..core.errors import InputError, MissingExtraError
+from ..report.timing import Paced
 from .delivery import delivery
-from .options import Insecure, JsonPath, Quiet, ReportPath, Resume, engine_of
+from .manual import INPUTS, LEARN, PROVE, TIME, Command, Group, described
+from .options import Device, Insecure, JsonPath, Quiet, ReportPath, Resume, Seed, engine_of, options_named
 from .progress import progress
 
 if TYPE_CHECKING:
     from ..report import Report
 
 reproduce = typer.Typer(
-    help="Repeat a published experiment, and show Tacit's own results beside it.", no_args_is_help=True
+    cls=Group,
+    help="Repeat a published experiment, and show Tacit's own results beside it.",
+    no_args_is_help=True,
 )
+
+
+@reproduce.callback()
+@described("tacit reproduce hcr mnist --out hcr", "tacit reproduce audit figure1 --out figure1")
+def _reproduce() -> None:
+    """Let the group have examples."""
+
 
 _AUDITS = {
     "figure1": ("rows", "neurons", "restarts", "tables"),
@@ -29,18 +42,35 @@ _AUDITS = {
 
 DataFolder = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", help="Where the data are; by default the folder in TACIT_DATA."),
+    typer.Option(
+        "--data",
+        metavar="FOLDER",
+        help="Where the data are; by default the folder in TACIT_DATA.",
+        rich_help_panel=INPUTS,
+    ),
 ]
 # For studies of private learning.
 DataSet = Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")]
 VotesFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")]
-Budgets = Annotated[list[float] | None, typer.Option("--epsilon", help="A budget ε; repeatable.")]
+Budgets = Annotated[
+    list[float] | None, typer.Option("--epsilon", help="A budget ε; repeatable.", rich_help_panel=PROVE)
+]
 TeachersEngine = Annotated[
-    str, typer.Option("--engine", help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.")
+    str,
+    typer.Option(
+        "--engine",
+        metavar="WHERE",
+        help="Where teachers are trained: local, tls://HOST:PORT or ray://HOST:PORT.",
+        rich_help_panel=TIME,
+    ),
 ]
 
 
-@reproduce.command()
+@reproduce.command(cls=Command)
+@described(
+    "tacit reproduce hcr mnist --out hcr",
+    "tacit reproduce hcr cifar10 --out hcr --images 20 --device cuda \\\n--report hcr.html",
+)
 def hcr(
     net: Annotated[
         str, typer.Argument(metavar="NET", help="mnist, cifar10, resnet18, swin-t, squeezenet or resnet50.")
@@ -48,21 +78,37 @@ def hcr(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for weights, batches and results.")],
     data: DataFolder = None,
     weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="FILE", help="torchvision's weights: .pth or .safetensors.")
+        Path | None,
+        typer.Option(
+            "--weights", metavar="FILE", help="torchvision's weights: .pth or .safetensors.", rich_help_panel=INPUTS
+        ),
     ] = None,
     images: Annotated[
-        int | None, typer.Option("--images", help="The number of images to evaluate, drawn at random.")
+        int | None,
+        typer.Option("--images", help="The number of images to evaluate, drawn at random.", rich_help_panel=INPUTS),
     ] = None,
     search_images: Annotated[
         int | None,
-        typer.Option("--search-images", help="How many of them the published search runs on; 0 skips it."),
+        typer.Option(
+            "--search-images", help="How many of them the published search runs on; 0 skips it.", rich_help_panel=PROVE
+        ),
     ] = None,
-    restarts: Annotated[int, typer.Option("--restarts", help="Random starts of the published search.")] = 25,
-    repetitions: Annotated[int, typer.Option("--repetitions", help="Repetitions of its least-squares step.")] = 10,
-    device: Annotated[
-        str | None, typer.Option("--device", help="cuda or cpu; by default a GPU if there is one.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of training, draws, searches and attacks.")] = 0,
+    restarts: Annotated[
+        int, typer.Option("--restarts", help="Random starts of the published search.", rich_help_panel=PROVE)
+    ] = 25,
+    repetitions: Annotated[
+        int, typer.Option("--repetitions", help="Repetitions of its least-squares step.", rich_help_panel=PROVE)
+    ] = 10,
+    chain_steps: Annotated[
+        int,
+        typer.Option(
+            "--chain-steps",
+            help="Steps of the chains that bound rebuilding an image drawn from a prior; 0 leaves them out.",
+            rich_help_panel=PROVE,
+        ),
+    ] = 100,
+    device: Device = "auto",
+    seed: Seed = 0,
     resume: Resume = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -80,24 +126,33 @@ def hcr(
             search_images=search_images,
             restarts=restarts,
             repetitions=repetitions,
+            chain_steps=chain_steps,
             device=device,
             resume=resume,
             seed=seed,
         )
-        deliver(_reproduced(study, task, quiet=quiet))
+        deliver(_reproduced(hcr, study, task, quiet=quiet))
 
 
-@reproduce.command()
+@reproduce.command(cls=Command)
+@described(
+    "tacit reproduce mapl mnist --out mapl --report mapl.html",
+    "tacit reproduce mapl adult --out mapl --epsilon 2 --mechanism gate",
+)
 def mapl(
     data_set: DataSet,
     out: VotesFolder,
     data: DataFolder = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", help="The number of groups of teachers, each trained on both splits.")
+        int,
+        typer.Option(
+            "--seeds", help="The number of groups of teachers, each trained on both splits.", rich_help_panel=LEARN
+        ),
     ] = 5,
     epsilon: Budgets = None,
     mechanism: Annotated[
-        list[str] | None, typer.Option("--mechanism", help="A mechanism to compare; repeatable; by default all.")
+        list[str] | None,
+        typer.Option("--mechanism", help="A mechanism to compare; repeatable; by default all.", rich_help_panel=LEARN),
     ] = None,
     engine: TeachersEngine = "local",
     insecure: Insecure = False,
@@ -119,17 +174,24 @@ def mapl(
             engine=engine_of(engine, insecure=insecure),
             resume=resume,
         )
-        deliver(_reproduced(study, task, quiet=quiet))
+        deliver(_reproduced(mapl, study, task, quiet=quiet))
 
 
-@reproduce.command()
+@reproduce.command(cls=Command)
+@described(
+    "tacit reproduce mechanisms mnist --out mechanisms",
+    "tacit reproduce mechanisms adult --out mechanisms --teachers 300 \\\n--epsilon 1 --report mechanisms.html",
+)
 def mechanisms(
     data_set: DataSet,
     out: VotesFolder,
     data: DataFolder = None,
-    councils: Annotated[int, typer.Option("--councils", help="The number of groups of teachers of each size.")] = 3,
+    councils: Annotated[
+        int, typer.Option("--councils", help="The number of groups of teachers of each size.", rich_help_panel=LEARN)
+    ] = 3,
     teachers: Annotated[
-        list[int] | None, typer.Option("--teachers", help="The size of a group of teachers; repeatable.")
+        list[int] | None,
+        typer.Option("--teachers", help="The size of a group of teachers; repeatable.", rich_help_panel=LEARN),
     ] = None,
     epsilon: Budgets = None,
     engine: TeachersEngine = "local",
@@ -152,32 +214,52 @@ def mechanisms(
             engine=engine_of(engine, insecure=insecure),
             resume=resume,
         )
-        deliver(_reproduced(study, task, quiet=quiet))
+        deliver(_reproduced(mechanisms, study, task, quiet=quiet))
 
 
-@reproduce.command("audit")
+@reproduce.command("audit", cls=Command)
+@described(
+    "tacit reproduce audit figure1 --out figure1",
+    "tacit reproduce audit adult --out adult --records 5000 \\\n--report adult.html",
+)
 def reproduce_audit(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="figure1, adult or mnist.")],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A folder for results and figures.")],
     data: DataFolder = None,
     rows: Annotated[
         int | None,
-        typer.Option("--rows", help="figure1: rows of each simulated table; mnist: rows drawn for each audit."),
+        typer.Option(
+            "--rows",
+            help="figure1: rows of each simulated table; mnist: rows drawn for each audit.",
+            rich_help_panel=INPUTS,
+        ),
     ] = None,
-    neurons: Annotated[int | None, typer.Option("--neurons", help="figure1: neurons of the paper's network.")] = None,
+    neurons: Annotated[
+        int | None, typer.Option("--neurons", help="figure1: neurons of the paper's network.", rich_help_panel=PROVE)
+    ] = None,
     restarts: Annotated[
-        int | None, typer.Option("--restarts", help="figure1: networks to train, of which the best counts.")
+        int | None,
+        typer.Option("--restarts", help="figure1: networks to train, of which the best counts.", rich_help_panel=PROVE),
     ] = None,
     tables: Annotated[
-        int | None, typer.Option("--tables", help="figure1: tables to certify; medians are reported.")
+        int | None,
+        typer.Option("--tables", help="figure1: tables to certify; medians are reported.", rich_help_panel=PROVE),
     ] = None,
     records: Annotated[
-        int | None, typer.Option("--records", help="adult: people audited; mnist: members, and as many others.")
+        int | None,
+        typer.Option(
+            "--records", help="adult: people audited; mnist: members, and as many others.", rich_help_panel=INPUTS
+        ),
     ] = None,
-    shadows: Annotated[int | None, typer.Option("--shadows", help="mnist: shadow models for each model.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of draws, training and attacks.")] = 0,
+    shadows: Annotated[
+        int | None, typer.Option("--shadows", help="mnist: shadow models for each model.", rich_help_panel=PROVE)
+    ] = None,
+    seed: Seed = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="adult, mnist: continue an earlier run in the same folder.")
+        bool,
+        typer.Option(
+            "--resume", help="adult, mnist: continue an earlier run in the same folder.", rich_help_panel=TIME
+        ),
     ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -196,10 +278,7 @@ def reproduce_audit(
             "resume": resume or None,
         }
         given = {name: value for name, value in options.items() if value is not None}
-        if experiment not in _AUDITS:
-            raise InputError(
-                "EXPERIMENT", experiment, requirement=f"must be one of {', '.join(_AUDITS)}", remedy="choose one"
-            )
+        validate.choice("EXPERIMENT", experiment, tuple(_AUDITS), remedy="choose one")
         for name, value in given.items():
             if name not in _AUDITS[experiment]:
                 raise InputError(
@@ -210,12 +289,13 @@ def reproduce_audit(
                 )
         study = _study("finite" if experiment == "figure1" else "audits")
         task = study.Task(experiment=experiment, out=out, seed=seed, **given)
-        deliver(_reproduced(study, task, quiet=quiet))
+        deliver(_reproduced(reproduce_audit, study, task, quiet=quiet))
 
 
-def _reproduced(study: ModuleType, task: Any, *, quiet: bool) -> Report:
-    with progress(study.steps(task), quiet=quiet) as advance:
-        report: Report = study.reproduce(task, advance=advance)
+def _reproduced(command: Callable[..., None], study: ModuleType, task: Any, *, quiet: bool) -> Report:
+    with options_named(command), progress(None, quiet=quiet) as advance:
+        paced = Paced(advance, study.steps(task), resumed=getattr(task, "resume", False))
+        report: Report = study.reproduce(task, advance=paced)
     return report
 
 
@@ -224,6 +304,6 @@ def _study(name: str) -> ModuleType:
         from ..reproduce import audits, finite, hcr, mapl, mechanisms
     except ModuleNotFoundError:
         raise MissingExtraError(
-            "tacit reproduce must have torch, got no such package; pip install '.[learning,torch]' in Tacit's checkout"
+            "tacit reproduce must have torch, got no such package; pip install 'tacit-privacy[learning,torch]'"
         ) from None
     return {"audits": audits, "finite": finite, "hcr": hcr, "mapl": mapl, "mechanisms": mechanisms}[name]

@@ -3,6 +3,6 @@
 It uses scikit-learn's bundled digits and the library's public functions. The rest of the library does not use it.
 """
 
-from .story import STEPS, demo
+from .story import SECONDS, STEPS, demo
 
-__all__ = ["STEPS", "demo"]
+__all__ = ["SECONDS", "STEPS", "demo"]

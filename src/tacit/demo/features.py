@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.guarantee import Comparison
+from ..core.guarantee import Attack, Comparison
 from ..core.wording import safe_text
 from ..reconstruction import median_bounds
-from ..report import Chapter, Figure, Slider, Step, figures
+from ..reconstruction.realism import NOT_REFUTED, attack_draws, attack_real, best_of, verdict_of
+from ..reconstruction.study.report import between, sandwich
+from ..reconstruction.study.slider import Position, noise_slider
+from ..reconstruction.study.verdicts import naming_verdict
+from ..report import Chapter, Figure, Slider, figures
+from ..report.wording import percent, percent_down, percent_up
 from .digits import Digits
-from .wording import percent, percent_down, percent_up
+
+if TYPE_CHECKING:
+    from ..reconstruction import Gaussian, PosteriorBounds
 
 _Array = NDArray[np.float64]
 
@@ -22,6 +30,8 @@ SHOWN = 6
 BOUNDED = 24  # images whose modes are bounded one by one
 SIZES = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0, 2.83, 4.0)  # of the noise, relative to the features
 ACCURACY = 0.8  # the noise must leave at least this
+JITTER = 0.1  # of the entries of public digits, which makes the prior
+STEPS = 20  # of the chains
 
 
 def trained_network(digits: Digits, seed: int) -> tuple[Any, Any]:
@@ -72,6 +82,8 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
         decoders.append(decoder)
     prior = recon.Gallery(candidates)
     rebuilding = recon.evaluate_decoder(decoders[here], layer, public, prior, chosen.noise, tries=4096, seed=seed + 1)
+    advance("part 1, features: what stays hidden from those who hold no private image")
+    unseen = _Unseen.found(layer, public, images, chosen.noise, seed)
     advance("part 1, features: bounds for every mode, and twins")
     squares = candidates[:BOUNDED].reshape(-1, 1, 8, 8)
     network = torch.nn.Sequential(torch.nn.Flatten(), layer)
@@ -84,45 +96,45 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
     medians = [
         Comparison(
             guarantee=median_bounds.median_guarantee(
-                method, values, spread=spread, noise=chosen.noise, feature_error=unbiased.feature_error
+                method,
+                values,
+                spread=spread,
+                noise=chosen.noise,
+                feature_error=unbiased.feature_error,
+                evidence=evidence,
             )
         )
-        for method, values in (("two-point", anyone.rmse), ("multi-point", unbiased.std))
+        for method, values, evidence in (
+            ("two-point", anyone.rmse, anyone.evidence()),
+            ("multi-point", unbiased.std, None),
+        )
     ]
     naming = Comparison(guarantee=chosen.identification, attacks=(named[here],))
     remaining = Comparison(guarantee=chosen.remaining, attacks=(rebuilding,))
     limits, reads = chosen.identification_upper.tolist(), chosen.accuracies.tolist()
     chapter = Chapter(
         title="Noisy features of an image",
+        verdict=replace(naming_verdict(naming), about="Noisy features of an image: naming the image"),
         released=f"{clean.shape[1]} numbers that a small network computes from each image, with fresh Gaussian noise "
-        f"of standard deviation {chosen.noise.sigma:.3g}, {SIZES[here]:g} times their size. The rest of the "
-        f"network still reads {percent(reads[here])} of the digits ({percent(unnoisy)} without noise).",
-        nobody=f"Nobody who holds {CANDIDATES} candidates names the right image more often than "
-        f"{percent_up(limits[here])} of the time, and nobody rebuilds the images with a mean squared error below "
-        f"{percent_down(chosen.remaining.value)} of their variance.",
-        attacker=f"The nearest candidate is the right one {percent(named[here].value)} of the time, almost as often "
-        "as the proof allows. A network trained on public digits rebuilds images with an error of "
-        f"{percent(rebuilding.value)} of the variance; move the slider to see them.",
+        f"{SIZES[here]:g} times their size. The rest of the network still reads {percent(reads[here])} of the digits "
+        f"({percent(unnoisy)} without noise).",
+        nobody=f"Who holds {CANDIDATES} candidates names at most {percent_up(limits[here])} of the images, and leaves "
+        f"at least {percent_down(chosen.remaining.value)} of their variance. {unseen.sentence}",
+        attacker=f"The nearest candidate is the right one {percent(named[here].value)} of the time. A network trained "
+        f"on public digits leaves {percent(rebuilding.value)} of the variance: move the slider to see it.",
         change=_more_noise(reads, limits),
-        comparisons=(naming, remaining, *medians),
-        sliders=(_noise_slider(images[:SHOWN], reads, limits, chosen.remaining_lower.tolist(), named, rebuilt, here),),
+        comparisons=(naming, remaining, unseen.comparison, *medians),
+        sliders=(_slider(images[:SHOWN], reads, limits, chosen.remaining_lower.tolist(), named, rebuilt, here),),
         figures=(
+            *unseen.figures,
             Figure(
-                title="An image, what the bound allows, and a twin",
-                caption="Second row: every mode moved up or down at random by the least standard deviation of an "
-                "unbiased estimate. Nothing is left of the digit, but this says little, since attackers are biased. "
-                "Third row: other valid images with almost the same features. Nobody tells an image from its twin in "
-                f"more than {percent_up(told)} of the cases.",
-                alternative="Three rows of small images: digits, pure noise, and speckled images that hardly look "
-                "like digits.",
+                title="An image and a twin",
+                caption="Second row: other valid images with almost the same features. Nobody tells an image from its "
+                f"twin in more than {percent_up(told)} of the cases.",
+                alternative="Two rows of small images: digits, and speckled images that hardly look like digits.",
                 svg=figures.image_rows(
                     {
                         "original": list(images[:SHOWN].reshape(-1, 8, 8)),
-                        "moved by the bound for unbiased estimates": _squares(
-                            median_bounds.moved_by(
-                                unbiased.std[:SHOWN], np.asarray(squares[:SHOWN]), basis="dct", seed=seed
-                            )
-                        ),
                         "twin: its release differs by less than the noise": _squares(twins.inputs),
                     }
                 ),
@@ -150,23 +162,91 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
         "identification_upper": limits,
         "identification_by_attack": [attack.value for attack in named],
         "remaining_lower": chosen.remaining_lower.tolist(),
+        "unseen": unseen.detail,
         "prior_std": spread,
         "bounds": {"multi-point": unbiased.std.tolist(), "two-point": anyone.rmse.tolist()},
         "twins": {"telling_apart_upper": told, "root_mean_square_difference": twins.difference.tolist()},
     }
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Unseen:
+    """What stays hidden from somebody who holds no private image, but public ones that look alike."""
+
+    bound: PosteriorBounds
+    on_prior: Attack
+    on_data: Attack
+
+    @classmethod
+    def found(cls, layer: Any, public: Any, images: _Array, noise: Gaussian, seed: int) -> _Unseen:
+        from .. import reconstruction as recon
+
+        prior = recon.Jittered(public, jitter=JITTER)
+        bound = recon.posterior_bound(layer, prior, noise, steps=STEPS, seed=seed)
+        options: dict[str, Any] = {"public": np.asarray(public), "steps": STEPS, "seed": seed + 1}
+        options["feature_error"] = None
+        on_prior = attack_draws(layer, prior, noise, **options)
+        on_data = attack_real(layer, prior, images, noise, bound.guarantee, **options)
+        assert on_data is not None  # noqa: S101 — there are images enough
+        return cls(bound=bound, on_prior=best_of(on_prior), on_data=on_data)
+
+    @property
+    def comparison(self) -> Comparison:
+        return Comparison(guarantee=self.bound.guarantee, attacks=(self.on_prior, self.on_data))
+
+    @property
+    def sentence(self) -> str:
+        """What stays hidden, and whether private images refute the prior."""
+        low, high = between(self.bound.remaining, self.on_prior)
+        return (
+            "From those who hold none, but know that they look like public digits with pixels moved by about "
+            f"{JITTER:g}, {low} to {high} stays hidden; the private images do not refute this prior: an attack left "
+            f"{percent(self.on_data.value)}."
+            if verdict_of(self.bound.guarantee, self.on_data) == NOT_REFUTED
+            else f"From those who know that they look like public digits, {low} to {high} would stay hidden, but this "
+            f"prior is {verdict_of(self.bound.guarantee, self.on_data)}: an attack left {percent(self.on_data.value)}."
+        )
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        names = ("released: drawn from the prior", "as likely", "as likely, too")
+        attacks = {
+            "the best attack on draws from the prior": self.on_prior,
+            "the best attack on the private images": self.on_data,
+        }
+        rivals = Figure(
+            title="Given the release, these images are all equally likely",
+            caption="Each column is one release. The top image was released; chains that know the release alone found "
+            "those below, which are as likely. What differs within a column is what nobody can know.",
+            alternative=f"{SHOWN} small images in a row, and below each of them two others.",
+            svg=figures.image_rows(
+                {name: _squares(self.bound.examples[:SHOWN, place]) for place, name in enumerate(names)}
+            ),
+        )
+        return sandwich(self.bound.remaining, attacks), rivals
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {
+            "bound": self.bound.remaining,
+            "curve": self.bound.curve,
+            "best_attack": self.on_prior.value,
+            "on_data": self.on_data.value,
+            "verdict": verdict_of(self.bound.guarantee, self.on_data),
+        }
+
+
 def _more_noise(reads: list[float], limits: list[float]) -> str:
     """Say which noise makes naming rare, and what accuracy is left then."""
     rare = next((place for place, limit in enumerate(limits) if limit <= 0.1), len(limits) - 1)
     return (
-        f"Noise of {SIZES[rare]:g} times the features keeps everyone below {percent_up(limits[rare])}, but then only "
-        f"{percent(reads[rare])} of the digits are read. This network cannot have both: release fewer numbers, or "
-        "only the digit that was read."
+        f"Noise of {SIZES[rare]:g} times the features: nobody names more than {percent_up(limits[rare])}. Its price: "
+        f"only {percent(reads[rare])} of the digits are read. To keep both, release fewer numbers, or the digit "
+        "itself."
     )
 
 
-def _noise_slider(
+def _slider(
     images: _Array,
     reads: list[float],
     limits: list[float],
@@ -175,48 +255,25 @@ def _noise_slider(
     rebuilt: list[_Array],
     here: int,
 ) -> Slider:
-    lines = {
-        "digits still read correctly": (reads, figures.USEFUL),
-        "image named by anyone, at most": (limits, figures.PROVEN),
-        "image named by the nearest-candidate attack": ([attack.value for attack in named], figures.ACHIEVED),
-    }
-    steps = []
-    for place, size in enumerate(SIZES):
-        reading = (
-            f"With noise of {size:g} times the features, {percent(reads[place])} of the digits are read. Nobody names "
-            f"the image more often than {percent_up(limits[place])} of the time; the attack did "
-            f"{percent(named[place].value)} of the time. At least {percent_down(remaining[place])} of the images' "
-            "variance stays hidden from everyone."
+    positions = [
+        Position(
+            size=size,
+            named_upper=limits[place],
+            named=named[place].value,
+            accuracy=reads[place],
+            hidden_lower=remaining[place],
+            images={"original": _squares(images), "rebuilt by an attacker, from one release": _squares(rebuilt[place])},
         )
-        curve = figures.curves(
-            SIZES, lines, x_label="noise ÷ size of the features", y_label="share of releases", marked=(size, "here")
-        )
-        pictures = figures.image_rows(
-            {"original": _squares(images), "rebuilt by an attacker, from one release": _squares(rebuilt[place])}
-        )
-        steps.append(
-            Step(
-                name=f"{size:g}",
-                values=(
-                    percent(reads[place]),
-                    percent_up(limits[place]),
-                    percent(named[place].value),
-                    percent_down(remaining[place]),
-                ),
-                reading=reading,
-                pictures=(
-                    (f"Accuracy, proven limit and attack all fall as the noise grows; {size:g} is marked.", curve),
-                    (f"{SHOWN} digits, and what an attacker makes of them with noise of {size:g}.", pictures),
-                ),
-            )
-        )
-    return Slider(
-        title="What more noise buys and costs",
-        caption="Noise relative to the root mean square of the features. Read: digits that the network still reads. "
-        "Nobody names, hidden: proven for all rows together, except with probability 0.001. Attack names: measured.",
-        columns=("noise", "read", "nobody names", "attack names", "hidden"),
-        steps=tuple(steps),
+        for place, size in enumerate(SIZES)
+    ]
+    return noise_slider(
+        positions,
         chosen=here,
+        axis="noise ÷ size of the features",
+        unit="the features",
+        things="digits",
+        note="Noise relative to the root mean square of the features. What nobody exceeds, and what stays hidden, is "
+        "proven for all rows together, except with probability 0.001. The attack and the accuracy are measured.",
     )
 
 

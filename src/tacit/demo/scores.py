@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import audit
-from ..core.guarantee import Comparison
-from ..core.wording import chance_text, safe_text
+from ..audit.study.report import advantage_verdict
+from ..core.wording import safe_text
 from ..report import Chapter, Figure, Table, figures
+from ..report.wording import percent
 from .digits import PRIVATE, Digits
-from .wording import percent, up
+from .wording import up
 
 _Array = NDArray[np.float64]
 
@@ -32,8 +33,8 @@ class _Audited:
     tried: tuple[audit.Attempt, ...]
 
     @property
-    def comparison(self) -> Comparison:
-        return Comparison(guarantee=self.certificate.guarantee, attacks=self.tried)
+    def audit(self) -> audit.Audit:
+        return audit.Audit(certificate=self.certificate, attacks=self.tried)
 
 
 def _audited(model: Any, name: str, digits: Digits, seed: int) -> _Audited:
@@ -63,21 +64,21 @@ def part(digits: Digits, student: Any, seed: int, advance: Callable[[str], None]
     low = safe_text(leaky.tried[0].low, toward="down")
     chapter = Chapter(
         title="The confidence scores of an over-fitted model",
-        released=f"The confidence of a random forest in its answer, to one digit, for any image sent to it. The "
-        f"forest learned the {PRIVATE} private digits by heart, and reads {percent(accuracy)} of the others.",
-        nobody=f"Nobody who sees the score tells the training digits from others with an advantage (true minus false "
-        f"positive rate) above {up(leaky.certificate.advantage)}, where 0 is guessing and 1 is certainty. "
-        "This is a weak limit.",
-        attacker=f"A {leaky.tried[0].learner} on the score reached {leaky.tried[0].value:.2f}, and "
-        f"at least {low} {chance_text(leaky.tried[0].failure_probability)}. The forest gives away its "
-        "records, and no attack on this score can do much better.",
-        change=f"Publish the classifier of part 2 instead: nobody's advantage by its score exceeds "
-        f"{up(tight.certificate.advantage)}, and the best attack reached {tight.tried[0].value:.2f}. It reads "
-        f"{percent(float(student.score(*digits.test)))} of the test digits. To keep a forest, require "
-        "a few dozen records in every leaf, and audit it again.",
-        comparisons=(leaky.comparison, tight.comparison),
+        verdict=replace(
+            advantage_verdict(leaky.audit), about="The scores of an over-fitted model: telling its training digits"
+        ),
+        released=f"The confidence of a random forest in its answer, to one digit. The forest knows the {PRIVATE} "
+        f"private digits by heart, and reads {percent(accuracy)} of the others.",
+        nobody="Nobody who sees the score tells training digits from others with an advantage (true minus false "
+        f"positive rate) above {up(leaky.certificate.advantage)}, where 0 is guessing and 1 is certainty.",
+        attacker=f"A {leaky.tried[0].learner} reached {leaky.tried[0].value:.3f} ({low} or more): the forest gives its "
+        "records away.",
+        change="Publish the classifier of part 2 instead: nobody's advantage exceeds "
+        f"{up(tight.certificate.advantage)}. Its price: it reads {percent(float(student.score(*digits.test)))} of the "
+        "test digits. Or require larger leaves in the forest, and audit again.",
+        comparisons=(leaky.audit.comparison, tight.audit.comparison),
+        opening=(_roc(leaky, "What attacks on the forest can reach"),),
         figures=(
-            _roc(leaky, "What attacks on the forest can reach"),
             _roc(tight, "The same for the private classifier"),
             Figure(
                 title="The certificate against the number of rows",
@@ -125,8 +126,7 @@ def _growth(found: _Audited, seed: int) -> tuple[list[tuple[int, float]], list[t
 def _roc(found: _Audited, title: str) -> Figure:
     return Figure(
         title=title,
-        caption="Nobody who sees only this score leaves the shaded region, whatever the method. Lines: the attacks, "
-        "on separate rows, so that they may leave it by chance. The diagonal is guessing.",
+        caption="Nobody leaves the shaded region. Lines: attacks, which may leave it by chance.",
         alternative=f"True against false positive rate: the region reaches {up(found.certificate.advantage)} above "
         f"the diagonal, the best attack {found.tried[0].value:.2f}.",
         svg=found.certificate.plot(found.tried).svg,

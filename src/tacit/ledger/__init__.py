@@ -20,7 +20,7 @@ rounded up by more than this changes. `Fraction(x)` counts as the very value of 
 """
 
 from .amounts import PLACES, Amount, Number
-from .database import TIMEOUT, exists, named_place
+from .database import TIMEOUT, exists, named_place, require_ledger
 from .entries import SCHEMA, Entry, Note
 from .ledger import Ledger
 from .page import statement
@@ -36,5 +36,6 @@ __all__ = [
     "Number",
     "exists",
     "named_place",
+    "require_ledger",
     "statement",
 ]

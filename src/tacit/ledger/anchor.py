@@ -39,13 +39,13 @@ def remembered(path: str) -> Mark | None:
         pass
     if Path(path).is_dir():
         raise InputError(
-            "the anchor",
+            "anchor",
             path,
             requirement="must be a file, not a folder",
             remedy=f"name a file, e.g. {path}/anchor.json",
         )
     raise InputError(
-        "the anchor",
+        "anchor",
         path,
         requirement="must be a file that holds the id and the digest of a ledger's link",
         remedy="name the right file, or delete it if you know that the ledger is the latest",
@@ -68,7 +68,7 @@ def check(path: str, before: Mark | None, *, new_ledger: bool, new_anchor: bool)
     """
     if before is not None and new_ledger:
         raise InputError(
-            "the anchor",
+            "anchor",
             path,
             requirement="must not remember another ledger than the one that is to be created",
             remedy="name another file for the anchor, or bring back the ledger that it remembers",
@@ -79,7 +79,7 @@ def check(path: str, before: Mark | None, *, new_ledger: bool, new_anchor: bool)
         folder = Path(os.path.realpath(path)).parent
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             raise InputError(
-                "the anchor",
+                "anchor",
                 path,
                 requirement="must be a file in a folder that exists and can be written",
                 remedy="check its name, or make the folder",
@@ -91,10 +91,10 @@ def required(path: str) -> Mark:
     mark = remembered(path)
     if mark is None:
         raise InputError(
-            "the anchor",
+            "anchor",
             path,
-            requirement="must be a file that exists, unless it is to be new",
-            remedy="check its name, or bring it back; --new-anchor (in Python, new_anchor=True) makes a new one",
+            requirement="must name a file that exists, unless it is to be new",
+            remedy="no such file: check its name, or bring it back; `new_anchor=True` makes a new one",
         )
     return mark
 
@@ -112,7 +112,7 @@ def advance(path: str, mark: Mark) -> None:
                 write_whole(target, (json.dumps(mark._asdict()) + "\n").encode())
     except OSError as failure:
         raise InputError(
-            "the anchor",
+            "anchor",
             f"{path}: {failure.strerror or failure}",
             requirement="must be a file that can be written",
             remedy="choose a folder that exists and is yours to write to; release nothing",

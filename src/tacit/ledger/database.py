@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError, MissingExtraError
-from ..runtime.files import sync_folder
+from ..runtime.files import existing, sync_folder
 from ..runtime.private_files import own_bytes
 from . import postgresql
 from .amounts import NOTHING, STORED, Amount
@@ -40,7 +40,10 @@ def place_of(where: object) -> str:
         found = re.fullmatch(r"postgres(?:ql(?:\+psycopg)?)?://(.*)", where, flags=re.DOTALL)
         if found is None:
             raise InputError(
-                "the ledger", name_of(where), requirement="must be a path or PostgreSQL's address", remedy=remedy
+                "the ledger",
+                name_of(where),
+                requirement="must be a path or an address that begins with postgresql://",
+                remedy=remedy,
             )
         return f"postgresql+psycopg://{found[1]}"
     try:
@@ -50,7 +53,9 @@ def place_of(where: object) -> str:
         usable = False
     if not usable:
         name = name_of(str(where))
-        raise InputError("the ledger", name, requirement="must be a file in a folder that exists", remedy=remedy)
+        raise InputError(
+            "the ledger", name, requirement="must be a file in a folder that exists", remedy="check the path"
+        )
     return str(path)
 
 
@@ -88,8 +93,8 @@ def named_place(option: str, where: str | None, url_file: Path | None) -> str | 
         raise InputError(
             option,
             name_of(where),
-            requirement="must hold no password, and not stand next to --ledger-url-file",
-            remedy="put the address into a file for --ledger-url-file, or the password into PGPASSFILE",
+            requirement="must hold no password, and not stand next to `ledger_url_file`",
+            remedy="put the address into a file for `ledger_url_file`, or the password into PGPASSFILE",
         )
     return where if url_file is None else _address_in(url_file)
 
@@ -98,12 +103,12 @@ def _address_in(path: Path) -> str:
     """The one line of a file that only its owner can read: there an address may hold a password."""
     remedy = "write postgresql://USER:PASSWORD@HOST/DATABASE into it, then chmod 600"
     try:
-        (line,) = own_bytes(path, "--ledger-url-file", remedy=remedy).decode().split()
+        (line,) = own_bytes(path, "ledger_url_file", remedy=remedy).decode().split()
     except ValueError as failure:
         if isinstance(failure, InputError):
             raise
         raise InputError(
-            "--ledger-url-file",
+            "ledger_url_file",
             f"{path}: not one word",
             requirement="must be a file with the address alone",
             remedy=remedy,
@@ -116,7 +121,7 @@ def _sqlalchemy() -> Any:
         import sqlalchemy
     except ImportError:
         raise MissingExtraError(
-            "the ledger must have SQLAlchemy, got no such package; pip install '.[ledger]' in Tacit's checkout"
+            "the ledger must have SQLAlchemy, got no such package; pip install 'tacit-privacy[ledger]'"
         ) from None
     return sqlalchemy
 
@@ -183,7 +188,7 @@ def _engine(where: str) -> Any:
         ) from None
     except ImportError:
         raise MissingExtraError(
-            "PostgreSQL ledgers must have psycopg, got no such package; pip install '.[ledger]' in Tacit's checkout"
+            "PostgreSQL ledgers must have psycopg, got no such package; pip install 'tacit-privacy[ledger]'"
         ) from None
 
 
@@ -320,6 +325,27 @@ def exists(where: str | Path) -> bool:
         return Path(place).exists()
     with transaction(place, write=False) as connection:
         return bool(_sqlalchemy().inspect(connection).has_table(_tables()[0].name))
+
+
+def require_ledger(where: str | Path, name: str, *, remedy: str | None = None) -> None:
+    """Raise if there is no such ledger.
+
+    Parameters
+    ----------
+    where
+        The path of an SQLite file, or the address of a PostgreSQL database.
+    name
+        The parameter that names it.
+    remedy
+        What else to do about it.
+    """
+    place = str(where)
+    if place.strip() and "://" not in place:
+        existing(Path(place), name, shown=name_of(place), remedy=remedy)
+    if not exists(where):
+        raise InputError(
+            name, name_of(place), requirement="must name a ledger that exists", remedy=remedy or "check its name"
+        )
 
 
 def create(where: str, budget: Amount) -> None:

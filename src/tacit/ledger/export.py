@@ -28,7 +28,7 @@ def write_export(read: Callable[[], dict[str, Any]], path: str | Path, *, kept: 
             remedy="choose another name",
         )
     content = read()
-    text = _table(content["records"]) if target.suffix == ".csv" else json.dumps(content, indent=2) + "\n"
+    text = _table(content["links"]) if target.suffix == ".csv" else json.dumps(content, indent=2) + "\n"
     try:
         write_whole(target, text.encode())
     except OSError as failure:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core import validate
 from ..core.errors import BudgetSpentError, InputError
+from ..core.evidence import Evidence
 from ..core.guarantee import Adversary, Assumption, Guarantee
 from . import amounts, database, entries
 from . import anchor as anchors
@@ -102,7 +103,7 @@ class Ledger:
                 "the ledger",
                 database.name_of(place),
                 requirement="must exist unless it is opened with a budget",
-                remedy="check its name; to make a new one, pass epsilon and delta (tacit learn: --new-ledger)",
+                remedy="check its name; to make a new one, pass `epsilon` and `delta`",
             )
         if file:
             anchors.check(file, before, new_ledger=new, new_anchor=new_anchor)
@@ -271,7 +272,7 @@ class Ledger:
                     f"the ledger {self._name}",
                     f"seals up to link {last}",
                     requirement="must hold none to be sealed for the first time",
-                    remedy="seal it as any other: first=False; in commands, --sign",
+                    remedy="seal it as any other, without `first=True`",
                 )
             if state["last"] not in seals:
                 database.add_seal(connection, state["last"], entries.seal_of(state["digest"], key))
@@ -304,7 +305,7 @@ class Ledger:
             "no seal",
             requirement="must have been sealed before it can be checked, or sealed again, with a key",
             remedy="if you sealed it before, somebody made it anew: spend nothing; if you never did, look at it, then "
-            "seal it with --sign-first (in Python, first=True)",
+            "seal it with `first=True`",
         )
 
     def _last_sealed(self, key: bytes, seals: Mapping[int, str], found: list[dict[str, Any]]) -> int | None:
@@ -336,7 +337,7 @@ class Ledger:
             "remaining": entries.as_columns(self.budget - spent),
             "digest": state["digest"],
             "clock_went_back": entries.went_back([entries.opening(state), *found]),
-            "records": [entries.opening(state), *found],
+            "links": [entries.opening(state), *found],
         }
 
     def export(self, path: str | Path) -> None:
@@ -353,13 +354,13 @@ class Ledger:
         kinds = sorted({entry.neighbours for entry in self.entries()}) or [entries.NEIGHBOURS]
         mixed, about = len(kinds) > 1, " or ".join(kinds)
         return Guarantee(
-            quantity=f"privacy loss ε of all recorded releases together, at δ = {self.budget.delta:f}, {about}",
+            quantity=f"privacy loss ε of all releases with an entry, together, at δ = {self.budget.delta:f}, {about}",
             side="at_most",
             value=math.inf if mixed else amounts.float_above(self.budget.epsilon),
             adversary=Adversary.ANY,
             theorem="none: entries are about different neighbours, and do not add up"
             if mixed
-            else "basic composition as a privacy filter (tacit proof ledger; Rogers et al. 2016, arXiv:1605.08294)",
+            else ("basic composition", "theory.accounting.basic_composition"),
             assumptions=(
                 Assumption(
                     text="each release is (ε, δ)-differentially private at the cost of its entry, for the neighbours "
@@ -374,7 +375,17 @@ class Ledger:
                 Assumption(text="the costs together never exceed the budget", checked_by="code"),
             ),
             detail={"ledger": self._name, "neighbours": kinds},
+            evidence=None if mixed else Evidence(rule="ledger", inputs=self._costs),
         )
+
+    def _costs(self) -> dict[str, Any]:
+        """What a certificate states: the cost of each entry, for the same neighbours."""
+        found = list(self.entries())
+        return {
+            "delta": self.budget.delta,
+            "about": found[0].neighbours if found else entries.NEIGHBOURS,
+            "entries": [{"epsilon": one.epsilon, "delta": one.delta, "about": one.neighbours} for one in found],
+        }
 
     def _covered(self, spent: Amount, cost: Amount) -> Amount:
         """What is spent once this cost is added; raises `BudgetSpentError` if that exceeds the budget."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.encoding import decoded
 from ..core.errors import InputError
 from ..core.guarantee import Comparison
+from ..core.wording import counted
 from ..runtime.private_files import own_bytes
-from .amounts import NOTHING
+from .amounts import NOTHING, Amount
 from .anchor import remembered
-from .database import exists, name_of
+from .database import name_of, require_ledger
 from .entries import by_neighbours, neighbours_in, spent_in
 from .ledger import Ledger
 
 if TYPE_CHECKING:
-    from ..report import Report
+    from ..report import Report, Verdict
 
 _RECENT = 20
 _KEY = "name that of the owner's key, and chmod 600; make one with: (umask 077; openssl rand -hex 32 > owner.key)"
@@ -31,7 +33,7 @@ def statement(
     sign: bool = False,
     sign_first: bool = False,
 ) -> Report:
-    """The report of `tacit ledger`: what was spent, what remains, and whether the chain is as it was written.
+    """The report of `tacit ledger`: what was spent, what remains, and whether the chain is intact.
 
     Parameters
     ----------
@@ -56,42 +58,40 @@ def statement(
 
     if (sign or sign_first) and key is None:
         raise InputError(
-            "--sign" if sign else "--sign-first",
+            "sign" if sign else "sign_first",
             None,
-            requirement="must come with --key",
+            requirement="must come with `key`",
             remedy="name the file of the owner's key",
         )
-    secret = None if key is None else own_bytes(key, "--key", remedy=_KEY)
-    if not exists(where):
-        raise InputError(
-            "WHERE",
-            name_of(str(where)),
-            requirement="must be a ledger that exists",
-            remedy="check its name; tacit learn makes a ledger, and so does Ledger.open in Python",
-        )
+    secret = None if key is None else own_bytes(key, "key", remedy=_KEY)
+    require_ledger(where, "where")
     before = None if anchor is None else remembered(str(anchor))
     ledger = Ledger.open(where, anchor=anchor, new_anchor=new_anchor)
     sealed = None if secret is None or sign_first else ledger.sealed(secret)  # by then, before anything is sealed now
     now = ledger.seal(secret, first=sign_first) if secret is not None and (sign or sign_first) else sealed
     content = ledger.to_dict()
-    links = content["records"]
+    links = content["links"]
     entries = [link for link in links if link.get("number") == 0]
     spent = spent_in(entries[-1]) if entries else NOTHING
     kinds = by_neighbours(entries)
     summary = [f"Entries: {len(entries)}. Spent: {spent}. Remaining: {ledger.budget - spent}."]
     if len(kinds) == 1:
-        summary.append(f"All entries compare data that differ in the same way, {next(iter(kinds))}: costs add up.")
+        summary.append(
+            f"All entries are about the same change of the data, {next(iter(kinds))}, so their costs add up "
+            "(tacit proof basic_composition)."
+        )
     elif kinds:
         sums = "; ".join(f"about {kind}: {total}" for kind, (_, total) in kinds.items())
         summary.append(
-            f"The entries compare data that differ in different ways, so what was spent promises nothing: {sums}. An "
-            "entry about labels allows features to be published in full; an entry about records counts for one changed "
-            "label as one record replaced, which may cost twice its ε. Keep a ledger for each kind."
+            f"Entries are about different changes of the data, so their sum promises nothing: {sums}. An entry about "
+            "labels allows features to be published in full. For an entry about records, a changed label is a record "
+            "replaced, which may cost twice its ε. Keep a ledger for each kind of change."
         )
     last = len(links) - 1
     summary.append(
-        f"The chain is as it was written: links 0 (the budget) to {last}, which are {len(entries)} entries and "
-        f"{last - len(entries)} notes. The last digest is {content['digest']}."
+        f"The chain is intact. Link 0 is the budget; {counted(len(entries), 'entry')} and "
+        f"{counted(last - len(entries), 'note')} follow. "
+        f"The last digest is {content['digest']}."
     )
     if now is not None:
         summary += _seals(sealed, now, last)
@@ -122,9 +122,29 @@ def statement(
         command="ledger",
         title=f"The ledger {name_of(ledger.where)}",
         summary=tuple(summary),
+        verdicts=(_left(ledger.budget - spent, spent, kinds=len(kinds)), _chain(unknown)),
         comparisons=(Comparison(guarantee=ledger.guarantee),),
         detail={"ledger": decoded(content), **({} if now is None else {"sealed": {"before": sealed, "now": now}})},
     )
+
+
+def _left(left: Amount, spent: Amount, *, kinds: int) -> Verdict:
+    """What the next release may cost."""
+    from ..report import FINE, WEAK, Verdict
+
+    level, reason = FINE, f"Spent: {spent}. A release that costs more than is left is refused."
+    if kinds > 1:
+        level, reason = WEAK, "Entries are about different changes of the data, so their sum promises nothing."
+    return Verdict(level=level, about="What is left of the budget", proven=str(left), reason=reason, scope="")
+
+
+def _chain(unknown: Sequence[str]) -> Verdict:
+    """Whether entries were changed, and what the check could not see."""
+    from ..report import FINE, WEAK, Verdict
+
+    reason = f"Not shown: {'; '.join(unknown)}." if unknown else "The seal and the anchor agree with it."
+    about = "Whether entries were changed or removed"
+    return Verdict(level=WEAK if unknown else FINE, about=about, proven="the chain is intact", reason=reason, scope="")
 
 
 def _seals(before: int | None, now: int, last: int) -> list[str]:

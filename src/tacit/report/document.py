@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any
 
@@ -16,182 +17,25 @@ from ..core.encoding import SCHEMA, encoded, frozen
 from ..core.errors import InputError
 from ..core.guarantee import Comparison, Guarantee
 from ..core.wording import safe_text
-from .figures import light
-from .proving import theorems
+from .checks import plain
+from .parts import Change, Figure, Slider, Table, Verdict
+from .proving import Theorem, theorems
 from .rendering import template
+from .wording import attack_words, bound_words, ends_at_one, is_share, percent
 
+_COMMAND = re.compile(r"tacit proof (\w+(?: \w+)*)")
 FAILED_ATTACKS = "An attack that fails shows only that this attack failed."
-
-
-def picture_address(svg: str) -> str:
-    """The data address of a picture."""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A picture with its caption and alternative text.
-
-    Attributes
-    ----------
-    title
-        The heading above the picture.
-    caption
-        The sentence that explains it.
-    alternative
-        What the picture shows, for readers who cannot see it.
-    svg
-        The picture itself.
-    """
-
-    title: str
-    caption: str
-    alternative: str
-    svg: str
-
-    def __post_init__(self) -> None:
-        for name in ("title", "caption", "alternative", "svg"):
-            validate.text(f"the {name} of a figure", getattr(self, name), remedy="fill it in")
-
-    @property
-    def address(self) -> str:
-        """The data address of the picture, so that the page needs no second file."""
-        return picture_address(self.svg)
-
-    def _repr_html_(self) -> str:
-        title, caption, words = (escape(text) for text in (self.title, self.caption, self.alternative))
-        style = "background:#fff;max-width:32em;width:100%"
-        picture = f'<img src="{picture_address(light(self.svg))}" alt="{words}" style="{style}">'
-        return f"<figure>{picture}<figcaption><strong>{title}.</strong> {caption}</figcaption></figure>"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """Rows of short texts under column headings.
-
-    Attributes
-    ----------
-    title
-        The heading above the table.
-    columns
-        The headings of the columns; the first column names the row.
-    rows
-        The cells, one tuple per row.
-    note
-        The sentence below the table.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str
-
-    def __post_init__(self) -> None:
-        for name in ("title", "note"):
-            validate.text(f"the {name} of a table", getattr(self, name), remedy="fill it in")
-        if not isinstance(self.rows, list | tuple) or not self.rows:
-            raise InputError("rows", self.rows, requirement="must be a non-empty list", remedy="give at least one")
-        for row in (self.columns, *self.rows):
-            if not isinstance(row, list | tuple) or not row or not all(isinstance(cell, str) for cell in row):
-                raise InputError("a row of a table", row, requirement="must be a list of texts", remedy="write it out")
-            if len(row) != len(self.columns):
-                raise InputError(
-                    "a row of a table",
-                    row,
-                    requirement=f"must have {len(self.columns)} cells",
-                    remedy="fill empty ones with a dash",
-                )
-        object.__setattr__(self, "columns", tuple(self.columns))
-        object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
-
-    def to_lines(self) -> list[str]:
-        """Return lines for a terminal; a table that is too wide is transposed and split into parts."""
-        cells = [self.columns, *self.rows]
-        if sum(_widths(cells)) + 2 * len(self.columns) > 82:
-            cells = list(zip(*cells, strict=True))
-        widths = _widths(cells)
-        parts: list[list[int]] = [[]]
-        for place in range(1, len(widths)):
-            if parts[-1] and widths[0] + sum(2 + widths[other] for other in (*parts[-1], place)) > 80:
-                parts.append([])
-            parts[-1].append(place)
-        lines = [self.title]
-        for part in parts:
-            shown = ["  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in part)]) for row in cells]
-            lines += [*[""] * (part is not parts[0]), shown[0], "-" * len(shown[0]), *shown[1:]]
-        return [*lines, *textwrap.wrap(self.note, 80)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One position of a slider.
-
-    Attributes
-    ----------
-    name
-        The name of the position.
-    values
-        Its row in the slider's table, after the name.
-    reading
-        One sentence that says what the position means.
-    pictures
-        Pairs of alternative text and SVG.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    reading: str
-    pictures: tuple[tuple[str, str], ...]
-
-    @property
-    def addresses(self) -> tuple[tuple[str, str], ...]:
-        """The alternative text and the data address of each picture."""
-        return tuple((text, picture_address(svg)) for text, svg in self.pictures)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Slider:
-    """A choice that the reader can move, and what it changes.
-
-    Without JavaScript the page shows the chosen step alone. A table of all steps always follows.
-
-    Attributes
-    ----------
-    title
-        The heading above the slider.
-    caption
-        The sentence below its table.
-    columns
-        The headings of the table: one for the names of the steps, one for each of their values.
-    steps
-        The positions of the slider.
-    chosen
-        The index of the step shown first.
-    """
-
-    title: str
-    caption: str
-    columns: tuple[str, ...]
-    steps: tuple[Step, ...]
-    chosen: int
-
-    def __post_init__(self) -> None:
-        validate.whole("chosen", self.chosen, at_least=0, remedy="give the place of a step")
-        if self.chosen >= len(self.steps):
-            raise InputError(
-                "chosen", self.chosen, requirement=f"must be below {len(self.steps)}, the steps", remedy="use 0"
-            )
-
-    @property
-    def table(self) -> Table:
-        """A table of all steps."""
-        rows = tuple((step.name, *step.values) for step in self.steps)
-        return Table(title=self.title, columns=self.columns, rows=rows, note=self.caption)
+CROSSING = (
+    "An interval that reaches into what is ruled out is no contradiction: it shows where the attack's true value may "
+    "lie by chance, and the proof leaves it only the other part."
+)
+_MARKS = {"fine": "✓", "weak": "!", "broken": "✕"}
+"""What stands beside the word, so that nobody has to tell colours apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chapter:
-    """One part of a longer report: four answers, then the comparisons behind them.
+    """One part of a longer report: a verdict, four answers, one picture, and the comparisons behind them.
 
     Attributes
     ----------
@@ -207,8 +51,12 @@ class Chapter:
         The answer to "What to change".
     comparisons
         The comparisons; the first one is the headline.
-    sliders, figures, tables
-        What follows the answers.
+    verdict
+        The card of this part at the top of the page.
+    sliders, opening
+        What carries the result, and follows the answers at once.
+    figures, tables
+        What is folded away below them.
     """
 
     title: str
@@ -217,7 +65,9 @@ class Chapter:
     attacker: str
     change: str
     comparisons: tuple[Comparison, ...]
+    verdict: Verdict
     sliders: tuple[Slider, ...] = ()
+    opening: tuple[Figure, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
 
@@ -252,10 +102,17 @@ class Report:
         The result in plain language, one sentence per string.
     comparisons
         Guarantees with the attacks on them. A report with chapters takes its comparisons from them.
+    verdicts
+        The cards at the top. With them, the page shows the first sentence of the summary and folds the others away. A
+        report with chapters takes its verdicts from them.
     chapters
         The parts of a longer report.
+    sliders, opening
+        What carries the result, and follows the cards at once.
+    changes
+        What the reader can change, each with its price.
     figures, tables
-        What follows the summary.
+        What is folded away on a page with verdicts.
     detail
         More data for the JSON.
     met
@@ -266,7 +123,11 @@ class Report:
     title: str
     summary: tuple[str, ...]
     comparisons: tuple[Comparison, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     chapters: tuple[Chapter, ...] = ()
+    sliders: tuple[Slider, ...] = ()
+    opening: tuple[Figure, ...] = ()
+    changes: tuple[Change, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -278,7 +139,11 @@ class Report:
         for name, kind in (
             ("summary", str),
             ("comparisons", Comparison),
+            ("verdicts", Verdict),
             ("chapters", Chapter),
+            ("sliders", Slider),
+            ("opening", Figure),
+            ("changes", Change),
             ("figures", Figure),
             ("tables", Table),
         ):
@@ -291,6 +156,7 @@ class Report:
         if self.chapters:
             found = tuple(comparison for chapter in self.chapters for comparison in chapter.comparisons)
             object.__setattr__(self, "comparisons", found)
+            object.__setattr__(self, "verdicts", tuple(chapter.verdict for chapter in self.chapters))
         if not self.comparisons:
             raise InputError("comparisons", (), requirement="must not be empty", remedy="report one at least")
         if not isinstance(self.detail, Mapping):
@@ -303,6 +169,32 @@ class Report:
         return any(comparison.contradicted for comparison in self.comparisons)
 
     @property
+    def pictures(self) -> tuple[Figure, ...]:
+        """All figures, the one that carries the result first."""
+        return (*self.opening, *self.figures)
+
+    @property
+    def attacked(self) -> bool:
+        """Whether any guarantee was attacked."""
+        return any(comparison.attacks for comparison in self.comparisons)
+
+    @property
+    def theorems(self) -> tuple[Theorem, ...]:
+        """The theorems that guarantees name, and those that sentences and tables name after "tacit proof"."""
+        known = theorems()
+        named = [name for one in self.comparisons for name in one.guarantee.references if name in known]
+        named += [name for text in self._texts for name in _named(text).values()]
+        return tuple(known[name] for name in dict.fromkeys(named))
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        """The sentences and table cells in which a theorem may be named."""
+        tables = [*self.tables, *(table for chapter in self.chapters for table in chapter.tables)]
+        answers = [text for chapter in self.chapters for _, text in chapter.answers]
+        answers += [text for change in self.changes for text in (change.what, change.price)]
+        return (*self.summary, *answers, *(text for table in tables for text in (table.note, *sum(table.rows, ()))))
+
+    @property
     def to_check(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The caller's assumptions, each once, with the numbers of the guarantees that rest on it."""
         found: dict[str, list[int]] = {}
@@ -311,13 +203,26 @@ class Report:
                 found.setdefault(text, []).append(index)
         return tuple((text, tuple(numbers)) for text, numbers in found.items())
 
+    @property
+    def checks(self) -> tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...]], ...]:
+        """What the caller has to check in plain words, each once, with the assumptions that it stands for."""
+        found: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
+        for text, numbers in self.to_check:
+            found.setdefault(plain(text), []).append((text, numbers))
+        return tuple((words, tuple(texts)) for words, texts in found.items())
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of schema 2: {"schema", "command", "comparisons": […], "detail"}."""
+        """Return the JSON object of schema 2: {"schema", "command", "comparisons": […], "detail"}.
+
+        A report with verdicts or changes has them, too, under these names.
+        """
+        told: dict[str, tuple[Any, ...]] = {"verdicts": self.verdicts, "changes": self.changes}
         return {
             "schema": SCHEMA,
             "command": self.command,
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],
             "detail": encoded(self.detail),
+            **{name: [asdict(item) for item in items] for name, items in told.items() if items},
         }
 
     def to_json(self) -> str:
@@ -327,9 +232,17 @@ class Report:
     def to_text(self) -> str:
         """Return text for a terminal, 80 columns wide."""
         lines = [self.title, "=" * len(self.title), ""]
+        for verdict_of in self.verdicts:
+            lines += _hanging(_verdict_line(verdict_of), f"{verdict_of.level.upper():<8}")
+        lines += [""] * bool(self.verdicts)
         lines += [line for sentence in self.summary for line in textwrap.wrap(sentence, 80)]
-        for table in self.tables:
+        for table in (*(slider.table for slider in self.sliders), *self.tables):
             lines += ["", *table.to_lines()]
+        if self.changes:
+            lines += ["", "What to change, and what it costs"]
+            for change in self.changes:
+                lines += _hanging(f"{change.what} Price: {change.price}", "  - ")
+                lines += [f"    {change.command}"] * bool(change.command)
         for number, chapter in enumerate(self.chapters, start=1):
             title = f"Part {number}: {chapter.title}"
             lines += ["", title, "-" * len(title)]
@@ -340,21 +253,21 @@ class Report:
         if self.to_check:
             lines += ["", "Only you can check that"]
             for text, numbers in self.to_check:
-                lines += _hanging(f"{text} (for {_listed(numbers)})", "  - ")
+                lines += _hanging(text + (f" (for {_listed(numbers)})" if len(self.comparisons) > 1 else ""), "  - ")
         for index, comparison in enumerate(self.comparisons, start=1):
             guarantee = comparison.guarantee
             lines += ["", *_hanging(f"{_capital(guarantee.quantity)}", f"{index}. ")]
-            proven = ", ".join(filter(None, (guarantee.bound_text, guarantee.chance_text)))
+            proven = ", ".join(filter(None, (bound_words(guarantee), guarantee.chance_text)))
             lines += _hanging(proven, "   proven     ")
             lines += _hanging(guarantee.adversary.in_words, "   against    ")
             for attack in comparison.attacks:
-                lines += _hanging(f"{attack.value_text}: {attack.method}", "   attack     ")
+                lines += _hanging(f"{attack_words(attack)}: {attack.method}", "   attack     ")
             lines += _hanging(verdict(comparison), "   verdict    ")
-            for place, entry in enumerate(_theorem_lines(guarantee)):
-                lines += _hanging(entry, " " * 14 if place else "   theorem    ")
+            for label, entry in _theorem_lines(guarantee):
+                lines += _hanging(entry, f"   {label:<11}")
             if guarantee.proof_text:
                 lines += _hanging(guarantee.proof_text, "   proof      ")
-        if self.comparisons and not self.contradicted:
+        if self.attacked and not self.contradicted:
             lines += ["", FAILED_ATTACKS]
         return "\n".join(lines) + "\n"
 
@@ -365,7 +278,7 @@ class Report:
         return f'<iframe srcdoc="{page}" title="{title}" style="{style}" sandbox="{allowed}"></iframe>'
 
     def to_html(self) -> str:
-        """Return one self-contained HTML page; its only script moves the sliders."""
+        """Return one self-contained HTML page, with the proofs; its only script moves the sliders."""
         from .. import __version__
 
         return template("report.html.j2").render(
@@ -375,8 +288,12 @@ class Report:
             number_line=number_line,
             listed=_listed,
             theorems=theorems(),
+            linked=_linked,
             capital=_capital,
-            short=lambda value: safe_text(value, toward="nearest"),
+            bound_words=bound_words,
+            attack_words=attack_words,
+            marks=_MARKS,
+            crossing=crossing,
             json_address="data:application/json;base64," + base64.b64encode(self.to_json().encode()).decode(),
         )
 
@@ -394,6 +311,8 @@ def verdict(comparison: Comparison) -> str:
         )
     gap = comparison.gap or 0.0
     distance = safe_text(abs(gap), toward="nearest", digits=2)
+    if is_share(comparison.guarantee.quantity):
+        distance = f"{percent(abs(gap))[:-2]} percentage points"
     place = (
         f"stayed {distance} from the bound" if gap >= 0 else f"passed the bound by {distance}, within its uncertainty"
     )
@@ -401,26 +320,42 @@ def verdict(comparison: Comparison) -> str:
     return f"Not contradicted; {who} {place}."
 
 
+def crossing(comparison: Comparison) -> str:
+    """Explain intervals that reach into what is ruled out; empty if none does."""
+    if comparison.contradicted:
+        return ""
+    guarantee = comparison.guarantee
+    if guarantee.side == "at_least":
+        across = [attack for attack in comparison.attacks if attack.low < guarantee.value]
+    else:
+        across = [attack for attack in comparison.attacks if attack.high > guarantee.value]
+    return CROSSING if across else ""
+
+
 def number_line(comparison: Comparison) -> dict[str, Any] | None:
-    """The positions of bound and attacks, in percent, on a line that includes 0 and ends at round numbers."""
+    """The positions of bound and attacks, in percent, on a line that includes 0 and ends at round numbers.
+
+    For what lies between 0 and 1 the line does, too.
+    """
     guarantee = comparison.guarantee
     values = [guarantee.value, *(end for attack in comparison.attacks for end in (attack.low, attack.high))]
     if not all(math.isfinite(value) for value in values):
         return None
     low, high = 0.0 - _round_number(-min(values)), _round_number(max(values))
+    if ends_at_one(guarantee.quantity) and 0 <= guarantee.value <= 1:
+        low, high = 0.0, 1.0
     width = (high - low) or 1.0
     if not math.isfinite(width):
         return None
 
-    def percent(value: float) -> float:
-        return round(100 * (value - low) / width, 3)
+    def place(value: float) -> float:
+        return round(min(max(100 * (value - low) / width, 0.0), 100.0), 3)
 
-    bound = percent(guarantee.value)
-    marks = [
-        {name: percent(getattr(attack, name)) for name in ("value", "low", "high")} for attack in comparison.attacks
-    ]
+    bound = place(guarantee.value)
+    marks = [{name: place(getattr(attack, name)) for name in ("value", "low", "high")} for attack in comparison.attacks]
     ruled_out = (0.0, bound) if guarantee.side == "at_least" else (bound, 100.0 - bound)
-    return {"bound": bound, "attacks": marks, "ruled_out": ruled_out, "ends": (f"{low:g}", f"{low + width:g}")}
+    ends = ("0 %", "100 %") if is_share(guarantee.quantity) else (f"{low:g}", f"{low + width:g}")
+    return {"bound": bound, "attacks": marks, "ruled_out": ruled_out, "ends": ends}
 
 
 def _round_number(value: float) -> float:
@@ -431,19 +366,44 @@ def _round_number(value: float) -> float:
     return next((step * power for step in (1, 2, 3, 5, 10) if step * power > value), 20 * power)
 
 
+def _verdict_line(verdict: Verdict) -> str:
+    reached = f"; an attack reached {verdict.reached}" if verdict.reached else ""
+    return f"{verdict.about}: {verdict.proven}{reached}. {verdict.reason}"
+
+
 def _hanging(text: str, label: str) -> list[str]:
     return textwrap.wrap(text, 80, initial_indent=label, subsequent_indent=" " * len(label))
 
 
-def _theorem_lines(guarantee: Guarantee) -> list[str]:
-    """The theorem's words, then each function with what it computes: all of them enter the number."""
+def _theorem_lines(guarantee: Guarantee) -> list[tuple[str, str]]:
+    """The theorem's words, the function that gives the number, and those whose values enter it; each with a label."""
     known = theorems()
     words = [entry for entry in guarantee.theorem if entry not in guarantee.references]
-    return words + [f"{name}: {known[name].summary}" if name in known else name for name in guarantee.references]
+    first, *others = [f"{name}: {known[name].summary}" if name in known else name for name in guarantee.references] or [
+        ""
+    ]
+    lines = [*words, *[first] * bool(first)]
+    return [*zip(["theorem", *[""] * len(lines)], lines, strict=False), *(("with", line) for line in others)]
 
 
-def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
-    return [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+def _named(text: str) -> dict[str, str]:
+    """The theorems that a text names after "tacit proof", or by nothing else: full names by short ones."""
+    known = {theorem.short: name for name, theorem in theorems().items()}
+    words = text.split()
+    found = [word for command in _COMMAND.finditer(text) for word in command[1].split()]
+    found += words if words and all(word in known for word in words) else []
+    return {word: known[word] for word in found if word in known}
+
+
+def _linked(text: str) -> str:
+    """The text as HTML, in which the names of theorems are links to their proofs on the page."""
+    from markupsafe import Markup
+
+    found = _named(text)
+    if not found:
+        return Markup.escape(text)
+    names = re.compile(rf"\b({'|'.join(found)})\b")
+    return Markup(names.sub(r'<a href="#proof-\1">\1</a>', str(Markup.escape(text))))  # noqa: S704 — escaped
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

@@ -50,6 +50,8 @@ _RC: Any = {
     "lines.linewidth": 1.8,
     "lines.markersize": 4.5,
     "svg.hashsalt": "tacit",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
 }
 
 
@@ -182,6 +184,8 @@ def leads(found: Mapping[str, Any], noise: float) -> str:
             weights = np.full(len(shares), 1 / max(1, len(shares)))
             inside = np.clip(shares, 0, 1)
             axes.hist(inside, bins=edges, weights=weights, histtype="step", color=colour, label=name, linewidth=1.6)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(_percent)
         axes.xaxis.set_major_formatter(_percent)
         axes.locator_params(axis="x", nbins=5)
@@ -244,20 +248,18 @@ def growth(
     levels: Mapping[str, float],
     marked: Mapping[str, float],
 ) -> str:
-    """Advantages against numbers of rows, both logarithmic, with some heights and places marked."""
+    """Advantages, from 0 to 1, against numbers of rows, on a logarithmic axis; some heights and places are marked."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
         axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set_ylim(0, 1)
         axes.plot(*zip(*least, strict=True), color=MUTED, linewidth=1.2, label="where nothing leaks")
         axes.plot(*zip(*points, strict=True), color=PROVEN, marker="o", linestyle="", label="certificate")
         for (name, height), colour in zip(levels.items(), (ACHIEVED, USEFUL), strict=False):
             axes.axhline(height, color=colour, linewidth=1.2, linestyle=(0, (5, 2)), label=name)
         for name, place in marked.items():
             axes.axvline(place, color=MUTED, linewidth=1, linestyle=(0, (1, 2)), label=name)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.yaxis.set_minor_formatter("")
         axes.set_xlabel("rows")
         axes.set_ylabel("advantage")
         figure.legend(loc="outside upper left", ncols=1)
@@ -281,7 +283,7 @@ def lines(x: Sequence[float], found: Mapping[str, tuple[Sequence[float], str]], 
 
 
 def intervals(found: Mapping[str, tuple[float, float]], *, x_label: str, marked: tuple[float, str]) -> str:
-    """A line from low to high below each name, and one place marked; the axis begins at 0."""
+    """A line from low to high below each name, and one place marked, on an axis from 0 to 1."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -289,19 +291,66 @@ def intervals(found: Mapping[str, tuple[float, float]], *, x_label: str, marked:
         places = [-float(place) for place in range(len(found))]
         lows, highs = zip(*found.values(), strict=True)
         axes.hlines(places, lows, highs, color=PROVEN, linewidth=2.2)
-        axes.plot(highs, places, color=PROVEN, marker="|", markersize=9, linestyle="", label="nobody exceeds")
+        axes.plot(
+            highs, places, color=PROVEN, marker="|", markersize=9, linestyle="", clip_on=False, label="nobody exceeds"
+        )
         axes.plot(lows, places, color=ACHIEVED, marker="o", linestyle="", clip_on=False, label="an attack has shown")
         for name, place in zip(found, places, strict=True):
             axes.annotate(name, (0, place), xytext=(2, 5), textcoords="offset points", fontsize=7.5, va="bottom")
         axes.set_yticks([])
         axes.locator_params(axis="x", nbins=5)
         axes.grid(visible=False, axis="y")
-        axes.set_xlim(0, 1.05 * max(*highs, marked[0]))
+        axes.set_xlim(0, 1)
         axes.set_ylim(places[-1] - 0.5, 0.9)
         axes.set_xlabel(x_label)
         figure.legend(loc="outside upper left", ncols=1)
 
     return _svg(draw, width=4.4, height=1.4 + 0.42 * len(found))
+
+
+def sandwich(bound: float, attacks: Mapping[str, tuple[float, float, float]]) -> str:
+    """A line from 0 to 1 on which nobody gets below the bound; each attack is (low, value, high), a row below it."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.axvspan(0, bound, color=PROVEN, alpha=0.16, linewidth=0, label="ruled out by proof")
+        axes.axvline(bound, color=PROVEN, linewidth=2.2)
+        for place, (name, (low, value, high)) in enumerate(attacks.items()):
+            axes.hlines(-place, low, min(high, 1.0), color=ACHIEVED, linewidth=1.6)
+            axes.plot([min(value, 1.0)], [-place], color=ACHIEVED, marker="o", linestyle="", clip_on=False)
+            # On the wider side of the bound, so that no name crosses it.
+            side, edge = ("right", 0.99) if bound < 0.5 else ("left", 0.01)
+            axes.annotate(
+                name, (edge, -place), xytext=(0, 6), textcoords="offset points", fontsize=7.5, ha=side, va="bottom"
+            )
+        axes.set_yticks([])
+        axes.grid(visible=False, axis="y")
+        axes.set_xlim(0, 1)
+        axes.xaxis.set_major_formatter(_percent)
+        axes.set_ylim(0.4 - len(attacks), 0.75)
+        axes.set_xlabel("share of the variance that stays hidden")
+        figure.legend(loc="outside upper left", ncols=2)
+
+    return _svg(draw, width=4.4, height=1.15 + 0.45 * len(attacks))
+
+
+def rising(steps: Sequence[float], shares: Sequence[float], *, proven: float, achieved: float) -> str:
+    """Shares against numbers of steps, between what is proven and what an attack left."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        axes.axhline(achieved, color=ACHIEVED, linewidth=1.2, linestyle=(0, (5, 2)), label="the best attack left")
+        axes.plot(steps, shares, color=MUTED, marker="o", label="mean that chains show")
+        axes.axhline(proven, color=PROVEN, linewidth=1.8, label="proven")
+        _set_ticks(axes, steps)
+        axes.set_ylim(0, max(1.0, 1.02 * max(*shares, achieved)))
+        axes.yaxis.set_major_formatter(_percent)
+        axes.set_xlabel("steps of a chain")
+        axes.set_ylabel("share that stays hidden")
+        figure.legend(loc="outside upper left", ncols=2)
+
+    return _svg(draw, width=4.4, height=3.2)
 
 
 def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
@@ -349,13 +398,16 @@ def light(svg: str) -> str:
 
 def _svg(draw: Callable[[Any], None], *, width: float, height: float) -> str:
     import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_RC):
         figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure)
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        # `figure.savefig` would draw everything twice.
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     for placeholder, (name, _, _) in _PALETTE.items():

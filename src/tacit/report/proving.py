@@ -28,8 +28,6 @@ from .rendering import template
 
 _PACKAGE = "tacit"
 _SIDES = ("at_least", "at_most")
-_BESIDE = {"ledger": "docs/ledger.md"}
-"""Other pages with a proof, in their section "What holds", by the name that `tacit proof` takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +216,7 @@ def proofs(names: Sequence[str] = ()) -> Proofs:
         if len(found) == 1:
             chosen[found[0].name] = found[0]
         elif name in _pages():
-            pages[_BESIDE.get(name, f"docs/proofs/{name}.md")] = page_text(name)
+            pages[f"docs/proofs/{name}.md"] = page_text(name)
         else:
             found = _by_words(name)
             if not found:
@@ -261,11 +259,8 @@ def theorems() -> dict[str, Theorem]:
 
 
 def page_text(name: str) -> str:
-    """The text of a page of docs/proofs/, or the section of another page that has a proof."""
-    text = _pages()[name].read_text(encoding="utf-8")
-    if name not in _BESIDE:
-        return text
-    return next(part for part in re.split(r"^(?=## )", text, flags=re.MULTILINE) if part.startswith("## What holds"))
+    """The text of a page of docs/proofs/."""
+    return _pages()[name].read_text(encoding="utf-8")
 
 
 @cache
@@ -274,9 +269,7 @@ def _pages() -> dict[str, Traversable]:
     held = files(_PACKAGE).joinpath("proofs")
     if held.is_dir():
         return {file.name.removesuffix(".md"): file for file in held.iterdir() if file.name.endswith(".md")}
-    root = Path(__file__).resolve().parents[3]
-    found: dict[str, Traversable] = {file.stem: file for file in sorted((root / "docs" / "proofs").glob("*.md"))}
-    return found | {name: root / path for name, path in _BESIDE.items() if (root / path).is_file()}
+    return {file.stem: file for file in sorted((Path(__file__).resolve().parents[3] / "docs" / "proofs").glob("*.md"))}
 
 
 def _side(node: ast.stmt) -> str | None:
@@ -302,11 +295,13 @@ def _sections(module: str, function: str) -> tuple[str, ...]:
 
 
 def _by_words(words: str) -> list[Theorem]:
-    """The theorems whose statements contain the words, or at least the part before the first punctuation mark."""
-    for phrase in (words, re.split(r"[,;:(]", words)[0].strip()):
-        found = [theorem for theorem in theorems().values() if len(phrase) > 4 and theorem.mentions(phrase)]
+    """The theorems whose statements contain the words, or else the words before a punctuation mark, the last first."""
+    phrase = words.strip()
+    while len(phrase) > 4:
+        found = [theorem for theorem in theorems().values() if theorem.mentions(phrase)]
         if found:
             return found
+        phrase = re.sub(r"[^,;:(]*$", "", phrase).rstrip(" ,;:(")
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -21,4 +22,12 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = _breakable
     return environment.get_template(name)
+
+
+def _breakable(name: str) -> str:
+    """The name of a function, with places after its dots and underscores where a narrow page may break it."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?<=[._])", "<wbr>", str(escape(name))))  # noqa: S704 — escaped

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 from ..core.guarantee import Comparison
 from ..core.wording import safe_text
-from ..report import Figure, Report, Table, figures
+from ..report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from .audit_cases import CEILING, DELTA, RATES, Found, Task
 from .results import write_results
+
+_JUDGED = ("met", "not proven", "broken")
 
 
 def one_of(found: list[Found], model: str, secret: str, output: str) -> Found:
@@ -37,6 +39,33 @@ def counted(found: list[Found]) -> tuple[str, ...]:
             "adversary who sees only that output."
         ),
     )
+
+
+def verdicts(found: list[Found]) -> tuple[Verdict, ...]:
+    """Return a card for each model: what the output that tells most gives away."""
+    cards = []
+    for model in dict.fromkeys(one["model"] for one in found):
+        outputs = [one for one in found if one["model"] == model]
+        worst = max(outputs, key=lambda one: (_JUDGED.index(one["judged"]), one["high"]))
+        secrets = " or ".join(dict.fromkeys(one["secret"] for one in outputs))
+        level = (FINE, WEAK, BROKEN)[_JUDGED.index(worst["judged"])]
+        reason = {
+            FINE: f"The ceiling of {CEILING:g} is proven for every output.",
+            BROKEN: f"An attack exceeds the ceiling of {CEILING:g}.",
+            WEAK: f"The ceiling of {CEILING:g} is not proven, and no attack has broken it.",
+        }[level]
+        cards.append(
+            Verdict(
+                level=level,
+                about=f"Telling {secrets} ({model})",
+                proven=f"advantage at most {safe_text(worst['high'], toward='up')}",
+                reached=f"{safe_text(worst['low'], toward='down')} or more",
+                reason=f"{reason} The output that tells most: {worst['output']}"
+                + (f", about {worst['secret']}." if " or " in secrets else "."),
+                scope="for everyone who sees one of the outputs",
+            )
+        )
+    return tuple(cards)
 
 
 def tables(found: list[Found], labels: tuple[str, ...], note: str) -> tuple[Table, Table]:
@@ -105,6 +134,7 @@ def delivered(
     tables: tuple[Table, ...],
     found: list[Found],
     shown: Mapping[str, Figure],
+    changes: tuple[Change, ...] = (),
 ) -> Report:
     """Return the report, and write its files to the output folder."""
     report = Report(
@@ -112,7 +142,10 @@ def delivered(
         title=title,
         summary=summary,
         comparisons=tuple(Comparison.from_dict(one["comparison"]) for one in found),
-        figures=tuple(shown.values()),
+        verdicts=verdicts(found),
+        opening=tuple(shown.values())[:1],
+        changes=changes,
+        figures=tuple(shown.values())[1:],
         tables=tables,
         detail={
             "audits": [{key: value for key, value in one.items() if key != "comparison"} for one in found],

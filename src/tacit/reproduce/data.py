@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core import validate
 from ..core.errors import InputError
-from ..runtime.files import arrays, plain
+from ..runtime.files import arrays, existing, plain
 from .networks import IMAGENET_MEAN, IMAGENET_STD
 
 _Array = NDArray[np.float64]
@@ -65,6 +65,8 @@ class Data:
 def data_folder(given: Path | None) -> Path:
     """Return where the data are: as given, or from the environment variable TACIT_DATA."""
     named = given or (Path(os.environ["TACIT_DATA"]) if os.environ.get("TACIT_DATA") else None)
+    if given is not None:
+        existing(given, "--data", kind="folder")
     if named is None or not named.is_dir():
         raise InputError(
             "--data",

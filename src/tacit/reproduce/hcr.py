@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from ..core.guarantee import Attack, Comparison
 from ..reconstruction import (
     Gaussian,
     Mixture,
+    Spectrum,
     bayes_bound,
     evaluate_decoder,
     hcr_bounds,
@@ -32,11 +33,14 @@ from ..reconstruction import (
     linear_decoder,
     multipoint_bounds,
     nearest_candidate,
+    posterior_attack,
+    posterior_bound,
     trained_decoder,
 )
 from ..reconstruction.release import as_array, exact, open_release, type_error
 from ..report import Report
 from ..runtime import run_folder
+from ..runtime.files import existing
 from . import networks
 from .data import Data, data_folder, data_of, pictures_in
 from .hcr_page import report
@@ -52,10 +56,30 @@ GPU_SHARE = 0.6
 """The share of a GPU's memory that the multi-point bound may use."""
 LEAST_TRIED = 30
 """The fewest images on which a decoder's error is worth reporting."""
+_GPU_SPEED = 50.0
+"""About how many times as fast bounds are on a GPU."""
 WIDEST_DECODED = 4096
 """The most features that a decoder sees without projection."""
 MOST_FITTED = 8192
 """The most entries of an image for which a covariance is fitted."""
+SECONDS_CHAINED = 0.01
+"""About what a step of the chains takes for an input on two cores."""
+
+
+class _Sizes(NamedTuple):
+    """Stars of a bound by chains and their ends, draws that a linear decoder learns from and is tried on, and tries."""
+
+    inputs: int
+    ends: int
+    draws: int
+    tries: int
+    chains: int
+
+
+CHAINED = {
+    "small": _Sizes(inputs=1000, ends=2, draws=20_000, tries=2000, chains=300),
+    "large": _Sizes(inputs=256, ends=1, draws=8_000, tries=500, chains=32),
+}
 
 
 _NETWORKS: dict[str, Callable[..., networks.Network]] = {
@@ -68,12 +92,17 @@ _NETWORKS: dict[str, Callable[..., networks.Network]] = {
 }
 
 
-def steps(task: Task) -> int:
-    """Return how many steps of progress the task has."""
+def steps(task: Task) -> list[float]:
+    """Return about how many seconds each step takes, on two cores."""
     setting = _setting(task)
     count = _images(task, setting, data_folder(task.data))
     searched = count if task.search_images is None else min(count, task.search_images)
-    return setting.epochs + 2 * math.ceil(searched / setting.batch) + 2 * math.ceil(count / setting.batch) + 4
+    faster = _GPU_SPEED if device_of(task).type == "cuda" else 1.0
+    search, bound = setting.seconds_searched * task.restarts * task.repetitions / faster, setting.seconds / faster
+    batches = [(search, searched), (search, searched), (bound, count), (bound, count)]
+    bounds = [each * (rows.stop - rows.start) for each, images in batches for rows in _batches(images, setting.batch)]
+    chained = SECONDS_CHAINED * task.chain_steps * min(max(30, 10 * count), CHAINED["small"].inputs) / faster
+    return [*[30.0 / faster] * setting.epochs, 5.0, *bounds, 10.0, 30.0 + chained, 60.0]
 
 
 def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
@@ -86,6 +115,8 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     for name, value in (("--restarts", task.restarts), ("--repetitions", task.repetitions)):
         validate.whole(name, value, at_least=1, remedy="leave it out")
     validate.whole("--seed", task.seed, at_least=0, remedy="use 0")
+    if validate.whole("--chain-steps", task.chain_steps, at_least=0, remedy="use 100") % 2:
+        raise InputError("--chain-steps", task.chain_steps, requirement="must be even", remedy="add one")
     if task.search_images is not None:
         validate.whole("--search-images", task.search_images, at_least=0, remedy="leave it out to search on all images")
     folder = data_folder(task.data)
@@ -145,6 +176,8 @@ def _weights(task: Task, setting: Setting, folder: Path) -> Path | None:
             )
         return None
     found = task.weights or (folder / setting.weights if setting.weights else None)
+    if task.weights is not None:
+        existing(task.weights, "--weights")
     if found is None or not found.is_file():
         raise InputError(
             "--weights",
@@ -166,6 +199,7 @@ def _mark(task: Task, setting: Setting, data: Data, weights: Path | None) -> dic
         "weights": None if weights is None else run_folder.digest(weights.read_bytes()),
         "restarts": task.restarts,
         "repetitions": task.repetitions,
+        "chain_steps": task.chain_steps,
         "batch": setting.batch,
         "seed": task.seed,
         "released": ["float32", "float64"],
@@ -300,15 +334,30 @@ def _naming(run: Run) -> Comparison:
 
 
 def _remaining(run: Run) -> Comparison | None:
-    """Bound rebuilding an image drawn from a Gaussian fitted to the training set; None for large images."""
-    if run.data.images[0].size > MOST_FITTED:
+    """Bound rebuilding an image drawn from a prior fitted to others, by chains; None for large images without a GPU.
+
+    The prior is a Gaussian with the covariance of the training set or, for large images, with the power of natural
+    images per frequency and colour. Without chains, Ziv and Zakai's inequality bounds small images.
+    """
+    large, chained = run.data.images[0].size > MOST_FITTED, run.task.chain_steps
+    if large and (not chained or device_of(run.task).type == "cpu"):
         return None
 
     def compared() -> dict[str, Any]:
-        prior, seed = Mixture.fitted(run.data.known), run.task.seed
-        guarantee = bayes_bound(run.features, prior, run.noise, seed=seed, feature_error=run.feature_error).guarantee
-        attack = linear_decoder(run.features, prior.sample(20_000, seed=seed + 1), prior, run.noise, seed=seed)
-        return Comparison(guarantee=guarantee, attacks=(attack,)).to_dict()
+        prior = Spectrum.fitted(_split(run.data)[0]) if large else Mixture.fitted(run.data.known)
+        sizes = CHAINED["large" if large else "small"]
+        few, seed = max(30, 10 * len(run.data.images)), run.task.seed
+        model: tuple[Any, ...] = (run.features, prior, run.noise)
+        common: dict[str, Any] = {"steps": chained, "feature_error": run.feature_error}
+        drawn = prior.sample(sizes.draws, seed=seed + 1)
+        attacks = [linear_decoder(run.features, drawn, prior, run.noise, tries=sizes.tries, seed=seed)]
+        if chained:
+            bound = posterior_bound(*model, inputs=min(few, sizes.inputs), ends=sizes.ends, seed=seed, **common)
+            attacks += [posterior_attack(*model, tries=min(few, sizes.chains), seed=seed + 1, **common)]
+            return Comparison(guarantee=bound.guarantee, attacks=tuple(attacks)).to_dict()
+        return Comparison(
+            guarantee=bayes_bound(*model, seed=seed, **common).guarantee, attacks=tuple(attacks)
+        ).to_dict()
 
     return Comparison.from_dict(run_folder.record(run.task.out / "remaining.json", compared))
 

@@ -13,7 +13,10 @@ from ..core.guarantee import Comparison
 from ..core.wording import safe_text
 from ..reconstruction import median_bounds
 from ..reconstruction.release import type_error
-from ..report import Figure, Report, figures
+from ..reconstruction.study.report import useful_verdict
+from ..reconstruction.study.verdicts import LITTLE, naming_verdict
+from ..report import BROKEN, WEAK, Figure, Report, Verdict, figures
+from ..report.wording import percent, percent_down
 from .hcr_task import IN_FLOAT64, MULTI_POINT, SHOWN, Findings, Rebuilding, Run, device_of
 
 _Array = NDArray[np.float64]
@@ -75,7 +78,9 @@ def report(run: Run, found: Findings) -> Report:
             naming,
             *([] if remaining is None else [remaining]),
         ),
-        figures=tuple(shown.values()),
+        verdicts=_verdicts(row, found),
+        opening=tuple(shown.values())[:1],
+        figures=tuple(shown.values())[1:],
         detail={
             "row": row,
             "figures": list(shown),
@@ -86,6 +91,52 @@ def report(run: Run, found: Findings) -> Report:
             "device": device_of(task).type,
             "folder": str(task.out),
         },
+    )
+
+
+def _verdicts(row: dict[str, Any], found: Findings) -> tuple[Verdict, ...]:
+    """Return the cards: naming and rebuilding an image, the paper's own quantity, and what use is left."""
+    spread = safe_text(row["prior_std"], toward="nearest", digits=2)
+    reason = f"Do not decide by this: real attackers are biased. The images' own standard deviation is {spread}."
+    if row["least_gain"] is not None:
+        gain = safe_text(row["least_gain"], toward="down", digits=2)
+        reason += f" For every mode, this bound is at least {gain} times the published one."
+    unbiased = Verdict(
+        level=WEAK,
+        about="Estimating a mode without bias",
+        proven=f"at least {safe_text(row['median'][MULTI_POINT], toward='down')}",
+        reason=reason,
+        scope="for unbiased estimates of half of the modes",
+    )
+    rebuilt = _rebuilding_verdict(found)
+    return (
+        naming_verdict(found.naming),
+        *([] if rebuilt is None else [rebuilt]),
+        unbiased,
+        useful_verdict(row["dithered"], row["accuracy"]),
+    )
+
+
+def _rebuilding_verdict(found: Findings) -> Verdict | None:
+    """Return the card about rebuilding: never fine, since real images are no draws from the prior."""
+    remaining, rebuilding = found.remaining, found.rebuilding
+    if remaining is None and rebuilding is None:
+        return None
+    attacks = [*([] if remaining is None else remaining.attacks), *([] if rebuilding is None else [rebuilding.attack])]
+    level = BROKEN if any(attack.high < LITTLE for attack in attacks) else WEAK
+    about, measured = "Rebuilding an image: what stays hidden", ""
+    if rebuilding is not None:
+        measured = f"A decoder left {percent(min(1.0, rebuilding.attack.value))} of the variance of real images."
+    if remaining is None:
+        reason = f"{measured} Another one may do better: nothing is proven."
+        return Verdict(level=level, about=about, proven="nothing", reason=reason, scope="")
+    return Verdict(
+        level=level,
+        about=about,
+        proven=f"at least {percent_down(remaining.guarantee.value)}",
+        reached=f"{percent(min(1.0, *(attack.value for attack in remaining.attacks)))} left",
+        reason=f"Real images are no draws from this prior. {measured}".rstrip(),
+        scope="for draws from a Gaussian fitted to other images",
     )
 
 
@@ -137,9 +188,9 @@ def _summary(run: Run, row: dict[str, Any], naming: Comparison, rebuilding: Rebu
         )
     if row["remaining"] is not None:
         sentences.append(
-            "For images drawn from a Gaussian with the mean and covariance of the training set, which real images are "
+            "For images drawn from a Gaussian that was fitted to other images, which real images are "
             f"not, at least {safe_text(row['remaining'], toward='down', digits=2)} of their variance remains, whoever "
-            f"rebuilds them; the best linear decoder leaves {row['remaining_attack']:.2g}."
+            f"rebuilds them; the best attack leaves {row['remaining_attack']:.2g}."
         )
     if rebuilding is not None:
         share = safe_text(rebuilding.attack.value, toward="nearest", digits=2)
@@ -166,7 +217,7 @@ def _figures(run: Run, bounds: dict[str, _Array], spread: float, rebuilding: Reb
             "lowest": _histogram(f"The published search, {block}", lowest, spread),
             "multi-point": _histogram("The same next to the multi-point bound, all modes", beside, spread),
         }
-    return {**found, "images": _pictures(run, bounds, rebuilding)}
+    return {"images": _pictures(run, bounds, rebuilding), **found}
 
 
 def _histogram(title: str, bounds: dict[str, _Array], spread: float) -> Figure:

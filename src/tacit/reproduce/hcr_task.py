@@ -52,6 +52,9 @@ class Setting:
         How long the network is trained; 0 if its weights come from a file.
     weights
         The name of that file in the data folder, if it is looked for there.
+    seconds, seconds_searched
+        About how long the multi-point bound takes for an image on two cores, and a repetition of each start of the
+        published search.
     """
 
     title: str
@@ -63,15 +66,34 @@ class Setting:
     accuracies: tuple[float, float] | None = None
     epochs: int = 0
     weights: str = ""
+    seconds: float = 600.0
+    seconds_searched: float = 1.0
 
 
 _SMALL: dict[str, Any] = {"lowest": 8, "batch": 500}
 
 SETTINGS = {
     "mnist": Setting(
-        title="MNIST", scale=1, images=10_000, sizes=(200, 1000), accuracies=(0.979, 0.951), epochs=6, **_SMALL
+        title="MNIST",
+        scale=1,
+        images=10_000,
+        sizes=(200, 1000),
+        accuracies=(0.979, 0.951),
+        epochs=6,
+        seconds=2.0,
+        seconds_searched=0.015,
+        **_SMALL,
     ),
-    "cifar10": Setting(title="CIFAR-10", scale=5, images=2500, accuracies=(0.70, 0.50), epochs=7, **_SMALL),
+    "cifar10": Setting(
+        title="CIFAR-10",
+        scale=5,
+        images=2500,
+        accuracies=(0.70, 0.50),
+        epochs=7,
+        seconds=30.0,
+        seconds_searched=0.1,
+        **_SMALL,
+    ),
     "resnet18": Setting(title="ResNet-18", scale=2, accuracies=(0.57, 0.54)),
     "swin-t": Setting(title="Swin-T", scale=3, accuracies=(0.64, 0.54)),
     "squeezenet": Setting(title="SqueezeNet 1.1", scale=2, weights="squeezenet1_1.safetensors"),
@@ -97,8 +119,10 @@ class Task:
         The published search, which is slow, runs on the first this many images; 0 leaves it out.
     restarts, repetitions
         Of the published search.
+    chain_steps
+        Steps of the chains that bound rebuilding an image drawn from a prior; 0 leaves them out.
     device
-        "cpu" or "cuda"; by default a GPU if there is one.
+        "cpu", "cuda", or "auto", which takes a GPU if there is one.
     resume
         Continue in a folder that an earlier run left behind.
     seed
@@ -113,7 +137,8 @@ class Task:
     search_images: int | None = None
     restarts: int = 25
     repetitions: int = 10
-    device: str | None = None
+    chain_steps: int = 100
+    device: str = "auto"
     resume: bool = False
     seed: int = 0
 
@@ -144,9 +169,9 @@ class Run:
 
 def device_of(task: Task) -> torch.device:
     """Return where the task runs: as stated, or on a GPU if there is one."""
-    if task.device is None:
+    validate.device("--device", task.device)
+    if task.device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    validate.choice("--device", task.device, ("cpu", "cuda"), remedy="leave it out to use a GPU if there is one")
     if task.device == "cuda" and not torch.cuda.is_available():
         raise InputError(
             "--device", "cuda", requirement="must be available", remedy="use cpu, or install torch for CUDA"

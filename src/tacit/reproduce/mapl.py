@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 
 from .. import __version__
 from ..core import validate
-from ..core.guarantee import Comparison
+from ..core.guarantee import Comparison, Guarantee
 from ..learning import (
     KernelRidgeClassifier,
     MomentClassifier,
@@ -37,7 +37,8 @@ from ..learning.choice import choice, margins
 from ..learning.mechanisms import GNMax, Mechanism
 from ..learning.students.fitting import UNLABELLED, fitted
 from ..learning.students.images import distorted, small_convolutional
-from ..report import Figure, Report, Table, figures
+from ..learning.study.publication import promise_verdict
+from ..report import BROKEN, FINE, WEAK, Figure, Report, Table, Verdict, figures
 from ..runtime import run_folder
 from .councils import LOADERS, SPLITS, CouncilTask, Data, answers, mean_of, percent, vote_counts
 from .data import data_folder
@@ -49,7 +50,14 @@ _Row = dict[str, Any]
 
 DELTA = 1e-5
 EPSILONS = (0.5, 1.0, 1.9, 4.0, 8.0)
+GOOD = 0.9
+"""A student is fine if it is right at least this share of the times that one without privacy is."""
 RECIPE, MOMENTS, NOT_PRIVATE = "recipe", "moments", "not private"
+SECONDS = {
+    "mnist": {"votes": 120.0, "gate": 20.0, RECIPE: 60.0, NOT_PRIVATE: 60.0, "others": 30.0},
+    "adult": {"votes": 20.0, "gate": 8.0, "confident-gnmax": 6.0, RECIPE: 8.0, "others": 1.5},
+}
+"""About how long the votes of a council, and a release with its student take on two cores."""
 MECHANISMS = {
     "svt-faithful": "sparse vector, as printed",
     "svt": "sparse vector, tight",
@@ -173,9 +181,11 @@ class _Run:
     data: Mapping[str, Data]
 
 
-def steps(task: Task) -> int:
-    """Return how many steps of progress the task has."""
-    return len(SPLITS) * task.seeds * (1 + len(list(_releases(task)))) + 1
+def steps(task: Task) -> list[float]:
+    """Return about how many seconds each step takes, on two cores: reading, and each council's votes and releases."""
+    known = SECONDS.get(task.name, SECONDS["adult"])
+    council = [known["votes"], *(known.get(name, known["others"]) for name, _ in _releases(task))]
+    return [0.0, *council * (len(SPLITS) * task.seeds)]
 
 
 def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
@@ -312,7 +322,8 @@ def _report(run: _Run, rows: list[_Row]) -> Report:
         title=f"Private answers on {setting.title}",
         summary=_summary(run, means),
         comparisons=tuple(Comparison(guarantee=guarantee) for guarantee in guarantees),
-        figures=tuple(shown.values()),
+        verdicts=_verdicts(run, means, guarantees),
+        opening=tuple(shown.values()),
         tables=(_table(run, means),),
         detail={
             "means": means,
@@ -321,6 +332,37 @@ def _report(run: _Run, rows: list[_Row]) -> Report:
             "setting": {"teachers": setting.teachers, "queries": setting.queries, "delta": DELTA, "seeds": task.seeds},
         },
     )
+
+
+def usual(epsilons: Sequence[float]) -> float:
+    """Return the budget that cards are about: the largest up to 2, or the smallest."""
+    return max((epsilon for epsilon in epsilons if epsilon <= 2), default=min(epsilons))
+
+
+def _verdicts(run: _Run, means: list[_Row], guarantees: list[Guarantee]) -> tuple[Verdict, ...]:
+    """Return the cards: the promise at one budget, the best student there, and the paper's own mechanism."""
+    epsilon = usual(run.task.epsilons)
+    by_name = {row["mechanism"]: row for row in means if row["epsilon"] in (epsilon, 0.0)}
+    bare = by_name.pop(NOT_PRIVATE, {"accuracy": None})["accuracy"]
+    beside = "" if bare is None else f" Learned without privacy, a student is right on {percent(bare)}."
+    promise = promise_verdict(guarantees[run.task.epsilons.index(epsilon)], remark="All mechanisms have this budget.")
+    cards = [replace(promise, about="What the answers give away about one record")]
+    best = max(by_name.values(), key=lambda row: row["accuracy"] or 0.0, default=None)
+    paper = by_name.get("svt-faithful")
+    for row, about in ((best, "The best student"), (paper, "The paper's mechanism, as printed")):
+        if row is None or (row is paper and row is best and cards[1:]):
+            continue
+        accuracy, name = row["accuracy"], MECHANISMS[row["mechanism"]]
+        level = BROKEN if accuracy is None else FINE if bare is None or accuracy >= GOOD * bare else WEAK
+        reason = f"By {name}, at ε = {epsilon:g}: the share of tested records on which its student is right.{beside}"
+        if accuracy is None:
+            reason = f"At ε = {epsilon:g} it answers no query, so that there is nothing to learn from."
+        cards.append(
+            Verdict(level=level, about=about, proven=percent(accuracy), measured=True, reason=reason)
+            if accuracy is not None
+            else Verdict(level=level, about=about, proven="no answers", measured=True, reason=reason)
+        )
+    return tuple(cards)
 
 
 def _summary(run: _Run, means: list[_Row]) -> tuple[str, ...]:

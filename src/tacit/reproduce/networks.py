@@ -113,7 +113,7 @@ def _loaded(name: str, load: Callable[[nn.Module], None], **options: object) -> 
     except (ImportError, RuntimeError) as failure:  # a build for another torch raises RuntimeError
         raise MissingExtraError(
             f"this network must have a torchvision for torch {torch.__version__}, got {failure}; "
-            "pip install '.[vision]' in Tacit's checkout"
+            "pip install 'tacit-privacy[vision]'"
         ) from None
     network = getattr(models, name)(weights=None, **options)
     load(network)

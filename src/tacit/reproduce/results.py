@@ -27,7 +27,8 @@ _COLUMNS = {
     "prior": "standard deviation of the images themselves",
     "named": "upper bound on the probability of naming the released image; in brackets what an attack reached",
     "remains": "least share of the variance that remains, whoever rebuilds an image drawn from a Gaussian fitted to "
-    "the training set; in brackets what the best linear decoder leaves",
+    "other images (its covariance or, at ImageNet's size, its power per frequency and colour); in brackets what the "
+    "best attack leaves",
     "rebuilt": "mean squared error of a decoder on images it never saw, as a share of their variance",
 }
 
@@ -35,7 +36,7 @@ _COLUMNS = {
 def write_results(report: Report, folder: Path, *, name: str, heading: str, first: str = "") -> None:
     """Write results.json, the figures NAME-….svg, section.md, and results.md, which is `first` and the section."""
     write_whole(folder / "results.json", report.to_json().encode())
-    for suffix, figure in zip(report.detail["figures"], report.figures, strict=True):
+    for suffix, figure in zip(report.detail["figures"], report.pictures, strict=True):
         write_whole(folder / f"{name}-{suffix}.svg", figure.svg.encode())
     section = _section(report, name, heading)
     write_whole(folder / "results.md", f"{first}{section}".encode())
@@ -148,6 +149,6 @@ def _section(report: Report, name: str, heading: str) -> str:
         lines += [f"| {' | '.join(shown.columns)} |", f"|{'---|' * len(shown.columns)}"]
         lines += [f"| {' | '.join(row)} |" for row in shown.rows]
         lines += ["", shown.note, ""]
-    for suffix, figure in zip(report.detail["figures"], report.figures, strict=True):
+    for suffix, figure in zip(report.detail["figures"], report.pictures, strict=True):
         lines += [f"**{figure.title}.** {figure.caption}", "", f"![{figure.alternative}]({name}-{suffix}.svg)", ""]
     return "\n".join(lines)

@@ -50,7 +50,7 @@ def open_cluster(engine: str) -> Iterator[Outcomes]:
         yield lambda function, shared, jobs: _there(engine, connected, function, shared, jobs)
 
 
-def address(engine: str, *, kinds: Sequence[str], name: str = "--engine") -> tuple[str, str, int]:
+def address(engine: str, *, kinds: Sequence[str], name: str = "engine") -> tuple[str, str, int]:
     """Kind, host and port of KIND://HOST:PORT; refused if the kind is not allowed, or others could listen."""
     bare = engine.removeprefix(INSECURE)
     found = re.fullmatch(r"(\w+)://([^\s/:@\[\]]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", bare)
@@ -64,7 +64,7 @@ def address(engine: str, *, kinds: Sequence[str], name: str = "--engine") -> tup
             engine,
             requirement="must be encrypted if it leaves this machine",
             remedy="give a Dask cluster certificates and write tls://HOST:PORT, set RAY_USE_TLS=1 for Ray; or, if "
-            f"everyone on the network is trusted, add --insecure (in Python, write {INSECURE}{kind}://HOST:PORT)",
+            f"everyone on the network is trusted, write `{INSECURE}{kind}://HOST:PORT`",
         )
     return kind, host, port
 
@@ -82,20 +82,20 @@ def _loopback(host: str) -> bool:
 
 
 @contextlib.contextmanager
-def client(engine: str, *, name: str = "--engine") -> Iterator[Any]:
+def client(engine: str, *, name: str = "engine") -> Iterator[Any]:
     """Connect to the Dask scheduler at tls://HOST:PORT or dask://HOST:PORT, which must respond."""
     try:
         import dask
         import distributed
     except ImportError:
         raise MissingExtraError(
-            f"{name} {engine} must have Dask, got no such package; pip install '.[dask]' in Tacit's checkout"
+            f"`{name}` {engine} must have Dask, got no such package; pip install 'tacit-privacy[dask]'"
         ) from None
     where = engine.removeprefix(INSECURE).replace("dask://", "tcp://")
     missing = [key for key in _CERTIFICATES if not dask.config.get(f"distributed.comm.tls.{key}", None)]
     if where.startswith("tls://") and missing:
         raise InputError(
-            f"{name} {engine}",
+            f"`{name}` {engine}",
             f"none for {', '.join(missing)}",
             requirement="must have files for ca-file, client.cert and client.key of distributed.comm.tls",
             remedy="set them in Dask's configuration, or as DASK_DISTRIBUTED__COMM__TLS__CA_FILE and so on",
@@ -127,7 +127,7 @@ def _reach(engine: str, address: str, name: str) -> None:
             name,
             engine,
             requirement=f"must name a Dask scheduler that answers within {TIMEOUT:g} seconds",
-            remedy=f"start it with `dask scheduler`, check that certificates match, or use {name} local",
+            remedy=f"start it with `dask scheduler`, check that certificates match, or use `{name}='local'`",
         ) from None
 
 
@@ -182,15 +182,15 @@ def _there(
         raise
     except CancelledError:
         raise InputError(
-            "--engine",
+            "engine",
             engine,
             requirement="must stay up until all batches are done",
-            remedy="start it again and continue with --resume",
+            remedy="start it again and continue with `resume=True`",
         ) from None
     except Exception as failure:  # anything that went wrong in the workers
         raise InputError(
-            f"--engine {engine}",
+            f"`engine` {engine}",
             failure,
             requirement="must run the batches",
-            remedy="give its workers this tacit, torch and the model's packages, and continue with --resume",
+            remedy="give its workers this tacit, torch and the model's packages, and continue with `resume=True`",
         ) from None

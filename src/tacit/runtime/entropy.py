@@ -115,8 +115,7 @@ def _opendp() -> Any:
         import opendp.prelude as dp
     except ImportError:
         raise MissingExtraError(
-            "exact privacy noise must come from OpenDP, got no such package; "
-            "pip install '.[learning]' in Tacit's checkout"
+            "exact privacy noise must come from OpenDP, got no such package; pip install 'tacit-privacy[learning]'"
         ) from None
     dp.enable_features("contrib")  # OpenDP's name for all its samplers but the newest
     return dp

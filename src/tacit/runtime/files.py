@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..core.errors import InputError
+from ..core.near import did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,14 +96,41 @@ def one_file(path: Path, other: Path) -> bool:
         return False
 
 
-def plain(path: Path, name: str) -> Path:
-    """Return the path if it is a plain file; a pipe or a device might block, or never end.
+def existing(
+    path: Path,
+    name: str,
+    *,
+    kind: str = "file",
+    shown: str | None = None,
+    remedy: str | None = None,
+) -> Path:
+    """Return the path of a file or folder that exists; else say that there is none, and what is spelled like it."""
+    try:
+        path.stat()
+    except PermissionError:  # in a folder that is closed to us, it may be there
+        return path
+    except (OSError, ValueError):  # also names that are too long, or hold a zero byte
+        try:
+            beside = sorted(other.name for other in path.parent.iterdir())
+        except (OSError, ValueError):
+            beside = []
+        meant = did_you_mean(path.name, beside, "", likeness=0.75)
+        advice = f"{meant} If not, {remedy}" if meant and remedy else meant or remedy or "check the path"
+        raise InputError(
+            name,
+            str(path) if shown is None else shown,
+            requirement=f"must name a {kind} that exists",
+            remedy=f"no such {kind}: {advice}",
+        ) from None
+    return path
 
-    A path that does not exist is returned too: opening it will raise the right error.
-    """
+
+def plain(path: Path, name: str) -> Path:
+    """Return the path if it is a plain file; a pipe or a device might block, or never end."""
+    existing(path, name)
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
-    except (OSError, ValueError):
+    except OSError:  # in a folder that is closed to us: opening it will raise the right error
         return path
     if kind != stat.S_IFREG:
         raise InputError(

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..core.errors import InputError
+from .files import existing
 
 _PREFIX = "tacit-private-"
 _LOCK = "lock"
@@ -64,6 +65,7 @@ def _close(path: Path, held: os.stat_result) -> None:
 
 def own_bytes(path: Path, name: str, *, remedy: str) -> bytes:
     """Read a file that only its owner can read; other files are refused, since others may know the secret."""
+    existing(path, name)
     try:
         with path.open("rb") as file:
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:

@@ -29,7 +29,7 @@ _BATCHES = ("*.npy", "*.skops")
 _SEAL_LENGTH = len(b"\nsha256 \n") + 64
 
 
-def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str = "--out") -> None:
+def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str = "out") -> None:
     """Create the output folder, or check that it belongs to the task that `mark` describes."""
     path = folder / _TASK
     try:
@@ -50,7 +50,10 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
         raise
     except (OSError, ValueError) as failure:
         raise InputError(
-            name, f"{folder}: {failure}", requirement="must be a folder that can be written", remedy="choose another"
+            name,
+            f"{folder}: {getattr(failure, 'strerror', None) or failure}",
+            requirement="must be a folder that can be written",
+            remedy="choose another",
         ) from None
     _same(name, folder, before, mark)
     if not (resume or fresh):
@@ -58,7 +61,7 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
             name,
             str(folder),
             requirement="must be new unless a run is resumed there",
-            remedy="add --resume (in Python, resume=True)",
+            remedy="add `resume=True`",
         )
 
 
@@ -73,11 +76,12 @@ def _same(name: str, place: Path, before: object, mark: Mapping[str, object]) ->
         return
     known = before if isinstance(before, dict) else {}
     differing = sorted(key for key in mark if known.get(key) != mark[key]) or ["what it was"]
+    meant = " (inputs: the file, and how many of them)" * ("inputs" in differing)
     raise InputError(
         name,
         str(place),
-        requirement=f"must belong to the same task, which differs in {', '.join(differing)}",
-        remedy="choose another folder",
+        requirement=f"must belong to the same task, which differs in {', '.join(differing)}{meant}",
+        remedy="choose another folder, or give the options and files of the run there",
     )
 
 
@@ -111,7 +115,7 @@ def array(path: Path, shape: tuple[int, ...], make: Callable[[], _Array]) -> _Ar
     values: _Array = np.load(io.BytesIO(read(path)), allow_pickle=False)
     if values.shape != shape or np.isnan(values).any():
         raise InputError(
-            "a batch of --out", str(path), requirement=f"must hold bounds of shape {shape}", remedy="delete the file"
+            "a batch of `out`", str(path), requirement=f"must hold bounds of shape {shape}", remedy="delete the file"
         )
     return values
 
@@ -169,7 +173,7 @@ def _unsealed(path: Path, task: object) -> bytes:
     return content
 
 
-def load_weights(module: Any, path: Path, *, name: str = "--weights") -> None:
+def load_weights(module: Any, path: Path, *, name: str = "weights") -> None:
     """Load weights from a file that cannot run code: safetensors, or torch's format with weights_only."""
     import torch
     from safetensors import SafetensorError

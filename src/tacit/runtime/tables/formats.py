@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ...core.errors import InputError, MissingExtraError, TacitError
-from ..files import plain
+from ..files import existing, plain
 
 Table = dict[str, NDArray[Any]]
 """Columns of the same length. Numbers have nan for a missing entry. Text, and whole numbers of which some are missing,
@@ -22,6 +22,7 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 
 def suffix(path: Path, *, name: str, among: Sequence[str] = SUFFIXES) -> str:
     """The suffix of a plain file, which determines its format."""
+    existing(path, name)
     kind = path.suffix.lower()
     if kind not in among:
         raise InputError(
@@ -67,6 +68,6 @@ def loaded_arrow() -> Any:
         import pyarrow.parquet
     except ImportError:
         raise MissingExtraError(
-            "CSV and Parquet files must have pyarrow, got no such package; pip install '.[tables]' in Tacit's checkout"
+            "CSV and Parquet files must have pyarrow, got no such package; pip install 'tacit-privacy[tables]'"
         ) from None
     return pyarrow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...core import validate
 from ...core.errors import InputError
+from ...core.near import did_you_mean
 from .fields import fields, header, is_quoted, unquoted
 from .formats import SUFFIXES, Table, loaded_arrow, reading, suffix, unreadable
 
@@ -42,9 +42,9 @@ def batches(
     for part, share in parts:
         seen += part.num_rows
         for column in columns:
-            _check_complete(part[column], f"column {column!r} of {name}", rows=seen)
+            _check_complete(part[column], f"column {column!r} of `{name}`", rows=seen)
         different, counts = _different_rows(part)
-        yield {column: _plain(different[column], f"column {column!r} of {name}") for column in columns}, counts, share
+        yield {column: _plain(different[column], f"column {column!r} of `{name}`") for column in columns}, counts, share
     if not seen:
         raise unreadable(name, path, "no record")
 
@@ -84,7 +84,7 @@ def _csv_parts(
     for part, share in fields(path, held, name):
         part = part.select(held).rename_columns(different)
         for column in different:
-            label = f"column {column!r} of {name}"
+            label = f"column {column!r} of `{name}`"
             meant = arrow.compute.utf8_trim_whitespace(unquoted(part[column]))
             gaps = arrow.compute.is_in(meant, value_set=arrow.array(_MISSING))
             found = part[column] if column in bare else unquoted(part[column])
@@ -104,7 +104,8 @@ def _numbers(texts: Any, name: str) -> Any:
         raise InputError(
             name,
             "an entry that is not a number",
-            requirement="must hold numbers where --noise, --noise-added, --monotone or --lipschitz is given",
+            requirement="must hold numbers where `noise`, `noise_added`, `assume_one_direction` or "
+            "`assume_max_slope` is given",
             remedy="write all entries in decimal digits, or leave out the option for categories",
         ) from None
 
@@ -133,18 +134,16 @@ def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
     for column in dict.fromkeys(columns):
         matching = [one for one, said in zip(held, plain, strict=True) if column.strip() in (said, one.strip())]
         if len(matching) != 1:
-            # Not all names: where the first line is missing, they are a record.
-            near = difflib.get_close_matches(column.strip(), plain, n=3)
-            others = f"{len(held)} others" + f", such as {', '.join(near)}" * bool(near)
             raise InputError(
-                f"column {column!r} of {name}",
-                f"{len(matching)} of them" if matching else others,
-                requirement="must be there" if not matching else "must be there once",
-                remedy="check the spelling" if not matching else "rename one of them",
+                f"column {column!r} of `{name}`",
+                f"{len(matching)} columns of this name" if matching else f"{len(held)} other columns",
+                requirement="must be there once" if matching else "must be one of the file's columns",
+                # Not all names: in a file without a first line of names, they are a record.
+                remedy="rename all but one of them" if matching else did_you_mean(column, plain, "check its name"),
             )
         if matching[0] in found:
             raise InputError(
-                f"column {column!r} of {name}",
+                f"column {column!r} of `{name}`",
                 "the same column twice",
                 requirement="must be named once, in one spelling",
                 remedy="leave one of the two out",
@@ -164,7 +163,7 @@ def _simplified(part: Any, name: str) -> Any:
             continue
         if types.is_nested(kind):
             raise InputError(
-                f"column {column!r} of {name}",
+                f"column {column!r} of `{name}`",
                 str(kind),
                 requirement="must hold one value per row",
                 remedy="split it into several columns",
@@ -173,7 +172,7 @@ def _simplified(part: Any, name: str) -> Any:
             part = _with(part, column, _exact(part[column]))
         except (ValueError, NotImplementedError):
             raise InputError(
-                f"column {column!r} of {name}",
+                f"column {column!r} of `{name}`",
                 str(kind),
                 requirement="must hold numbers, booleans, times or text in UTF-8, without loss",
                 remedy="convert it",

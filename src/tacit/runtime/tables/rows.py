@@ -24,7 +24,7 @@ def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
         for column in sorted(without):
             if "X" in held and column not in held and re.fullmatch(r"x\d+", column):
                 raise InputError(
-                    f"column {column!r} of {name}",
+                    f"column {column!r} of `{name}`",
                     "a part of X, which is published",
                     requirement="must be an array of its own",
                     remedy="save it separately from X, e.g. as y",

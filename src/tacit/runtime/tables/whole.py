@@ -120,7 +120,7 @@ def _decoded(frame: Any) -> Any:
 
 
 def _columns(frame: Any, name: str) -> Table:
-    return {column: _column(frame[column], f"column {column!r} of {name}") for column in frame.column_names}
+    return {column: _column(frame[column], f"column {column!r} of `{name}`") for column in frame.column_names}
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
@@ -163,7 +163,7 @@ def _npz(arrays: Mapping[str, NDArray[Any]], name: str) -> Table:
             found[key] = array
         else:
             raise InputError(
-                f"array {key!r} of {name}",
+                f"array {key!r} of `{name}`",
                 array.shape,
                 requirement="must have one dimension, unless it is X",
                 remedy="save one array per column, or X and y",
@@ -175,7 +175,7 @@ def _npz(arrays: Mapping[str, NDArray[Any]], name: str) -> Table:
             found[key] = array.astype(object)
         elif array.dtype.kind not in "iuf":
             raise InputError(
-                f"array {key!r} of {name}",
+                f"array {key!r} of `{name}`",
                 str(array.dtype),
                 requirement="must hold numbers or text",
                 remedy="convert it first",
@@ -183,6 +183,6 @@ def _npz(arrays: Mapping[str, NDArray[Any]], name: str) -> Table:
     if len({len(array) for array in found.values()}) > 1:
         lengths = {key: len(array) for key, array in arrays.items()}
         raise InputError(
-            f"the arrays of {name}", lengths, requirement="must be of the same length", remedy="save them again"
+            f"the arrays of `{name}`", lengths, requirement="must be of the same length", remedy="save them again"
         )
     return found
