@@ -114,6 +114,31 @@ def new_key(key: Path, *, passphrase_file: Path | None = None) -> str:
     return _identifier(made.public_key())
 
 
+class Signer:
+    """Signs in-toto statements with an Ed25519 key.
+
+    Parameters
+    ----------
+    key
+        The private key, a file that only its owner can read.
+    passphrase_file
+        The file with the passphrase of the key.
+    """
+
+    def __init__(self, key: Path, *, passphrase_file: Path | None = None) -> None:
+        self._key = _private_key(key, _passphrase(passphrase_file))
+
+    def envelope(self, statement: bytes) -> dict[str, Any]:
+        """A DSSE envelope around a statement's bytes."""
+        signed = self._key.sign(pae(PAYLOAD_TYPE, statement))
+        key_id = _identifier(self._key.public_key())
+        return {
+            "payloadType": PAYLOAD_TYPE,
+            "payload": base64.b64encode(statement).decode(),
+            "signatures": [{"keyid": key_id, "sig": base64.b64encode(signed).decode()}],
+        }
+
+
 def sign(certificate: Path, *, key: Path, out: Path, passphrase_file: Path | None = None) -> Opened:
     """Sign a certificate: write a DSSE envelope with its bytes as they are.
 
@@ -145,14 +170,9 @@ def sign(certificate: Path, *, key: Path, out: Path, passphrase_file: Path | Non
         )
     statement = _statement(found, certificate, "certificate")
     absent("out", out)
-    signer = _private_key(key, _passphrase(passphrase_file))
-    key_id = _identifier(signer.public_key())
-    envelope = {
-        "payloadType": PAYLOAD_TYPE,
-        "payload": base64.b64encode(content).decode(),
-        "signatures": [{"keyid": key_id, "sig": base64.b64encode(signer.sign(pae(PAYLOAD_TYPE, content))).decode()}],
-    }
-    write_absent("out", out, (json.dumps(envelope, indent=1) + "\n").encode(), mode=0o666)
+    made = Signer(key, passphrase_file=passphrase_file).envelope(content)
+    key_id = made["signatures"][0]["keyid"]
+    write_absent("out", out, (json.dumps(made, indent=1) + "\n").encode(), mode=0o666)
     return Opened(signature="valid", key_id=key_id, sha256=hashlib.sha256(content).hexdigest(), statement=statement)
 
 

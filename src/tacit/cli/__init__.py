@@ -24,8 +24,12 @@ from .manual import Command, Group, described
 from .options import NOTHING
 from .printing import say
 from .reproductions import reproduce
+from .service import query, serve, token
 
-_ORDER = ("demo", "plan", "bound", "learn", "audit", "verify", "certificate", "ledger", "reproduce", "proof")
+_ORDER = (
+    *("demo", "plan", "bound", "learn", "audit", "verify", "certificate", "ledger"),
+    *("serve", "query", "token", "reproduce", "proof"),
+)
 
 
 class _Commands(Group):
@@ -46,10 +50,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMPLETING = "_TACIT_COMPLETE"
-for command in (demo, plan, bound, learn, audit, verify, ledger, proof):
+for command in (demo, plan, bound, learn, audit, verify, ledger, serve, query, proof):
     app.command(cls=Command)(command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(certificate, name="certificate")
+app.add_typer(token, name="token")
 
 
 @app.callback(invoke_without_command=True)

@@ -611,6 +611,18 @@ def learn(
             rich_help_panel=BUDGET,
         ),
     ] = False,
+    budget_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--budget-epsilon",
+            help="The ε of a new ledger, if it is to pay for more than this run, such as tacit serve.",
+            rich_help_panel=BUDGET,
+        ),
+    ] = None,
+    budget_delta: Annotated[
+        float | None,
+        typer.Option("--budget-delta", help="The δ of a new ledger, likewise.", rich_help_panel=BUDGET),
+    ] = None,
     anchor: Anchor = None,
     new_anchor: NewAnchor = False,
     device: Device = "auto",
@@ -665,6 +677,8 @@ def learn(
                 ledger=ledger,
                 ledger_url_file=ledger_url_file,
                 new_ledger=new_ledger,
+                budget_epsilon=budget_epsilon,
+                budget_delta=budget_delta,
                 anchor=anchor,
                 new_anchor=new_anchor,
                 device=device,

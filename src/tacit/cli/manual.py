@@ -18,8 +18,9 @@ LEARN = "Teachers and student"
 BUDGET = "Privacy budget and ledger"
 TIME = "Time and machine"
 REPLAY = "Run it again"
+SERVE = "Service and access"
 OUTPUT = "Output"
-_GROUPS = (INPUTS, NOISE, LEARN, PROVE, BUDGET, TIME, REPLAY, OUTPUT)
+_GROUPS = (INPUTS, NOISE, LEARN, PROVE, BUDGET, SERVE, TIME, REPLAY, OUTPUT)
 """In the order of the help."""
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
+import operator
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +20,12 @@ from ..core.errors import InputError
 from ..runtime import private_files, run_folder, workers
 from . import stored
 from .chunks import KEY_BYTES, checked_key, chunks, features, mark, seed, used
+from .linear_votes import LinearVotes, is_linear
 from .votes import ABSTAIN, vote_counts
 
 _QUERIES_AT_ONCE = 10_000
+_COUNCIL = "council.json"
+"""The file, beside stored teachers, that says which classes each of them knows."""
 
 Teacher = tuple[NDArray[np.int64], Any]
 """The numbers of the classes in a chunk, and the estimator that tells them apart if there are several."""
@@ -79,6 +84,7 @@ class Teachers:
             )
         self.trusted = tuple(trusted)
         self._teachers: list[Teacher] | None = None
+        self._linear: LinearVotes | Literal[False] | None = None
 
     def fit(
         self,
@@ -126,7 +132,7 @@ class Teachers:
             private_files.closed(place)
         with private_files.enclosed(place):
             self._teachers = self._trained(records, labels, names, place, engine=engine, advance=advance)
-        self._shape, self._place = records.shape[1:], place
+        self._shape, self._place, self._linear = records.shape[1:], place, None
         return self
 
     def votes(
@@ -151,8 +157,7 @@ class Teachers:
         -------
         An array (queries × teachers) of class numbers, or `ABSTAIN`.
         """
-        if self._teachers is None:
-            raise InputError("teachers", "none", requirement="must be trained to vote", remedy="call fit first")
+        known = self._taught()
         queries = used(features("X", X))
         if queries.shape[1:] != self._shape:
             raise InputError(
@@ -163,10 +168,10 @@ class Teachers:
             )
         empty = ABSTAIN if self.default is None else self._numbers[self.default]
         votes = np.full((len(queries), self.n_teachers), empty, dtype=np.int32)
-        for number, (found, _) in enumerate(self._teachers):
+        for number, (found, _) in enumerate(known):
             if len(found) == 1:
                 votes[:, number] = found[0]
-        taught = [number for number, (found, _) in enumerate(self._teachers) if len(found) > 1]
+        taught = [number for number, (found, _) in enumerate(known) if len(found) > 1]
         if not taught or not len(queries):
             return votes
         # Scikit-learn looks for infinities in every call; once is enough.
@@ -174,10 +179,10 @@ class Teachers:
         with private_files.enclosed(self._place), workers.open_workers(engine) as crowd:
             size = math.ceil(len(taught) / (4 * crowd.cores))
             blocks = [taught[start : start + size] for start in range(0, len(taught), size)]
-            teachers, done = self._teachers, self.n_teachers - len(taught)
+            done = self.n_teachers - len(taught)
 
             def job(number: int) -> tuple[Any, ...]:
-                return queries, tuple(teachers[member] for member in blocks[number]), finite
+                return queries, tuple(known[member] for member in blocks[number]), finite
 
             with contextlib.closing(crowd.outcomes(_cast, range(len(blocks)), job)) as outcomes:
                 for number, outcome in outcomes:
@@ -219,6 +224,41 @@ class Teachers:
         parts = range(0, max(1, len(votes)), _QUERIES_AT_ONCE)
         counted = [vote_counts(votes[start : start + _QUERIES_AT_ONCE], classes=len(self.classes)) for start in parts]
         return np.concatenate(counted)
+
+    def counts_here(self, X: NDArray[np.float64]) -> NDArray[np.int64]:  # noqa: N803 — scikit-learn's name
+        """The counts of a few queries, computed in this process at once; for a service, whose queries come singly.
+
+        Parameters
+        ----------
+        X
+            The queries: finite numbers, one row a query.
+
+        Returns
+        -------
+        An array (queries × classes) of counts. Private, as those of `counts`.
+        """
+        teachers = self._taught()
+        votes = np.full((len(X), self.n_teachers), ABSTAIN, dtype=np.int64)
+        for number, (found, _) in enumerate(teachers):
+            if len(found) == 1:
+                votes[:, number] = found[0]
+        taught = [number for number, (found, _) in enumerate(teachers) if len(found) > 1]
+        if self._linear is None:
+            chosen = [teachers[number] for number in taught]
+            self._linear = LinearVotes(chosen) if all(is_linear(estimator) for _, estimator in chosen) else False
+        if self._linear and taught:
+            votes[:, taught] = self._linear.votes(X)
+            return vote_counts(votes, classes=len(self.classes))
+        for number in taught:
+            # One that fails abstains: an error would tell, without noise, something about its records.
+            with contextlib.suppress(Exception):
+                votes[:, number] = _cast(X, [teachers[number]], True)[:, 0]
+        return vote_counts(votes, classes=len(self.classes))
+
+    def _taught(self) -> list[Teacher]:
+        if self._teachers is None:
+            raise InputError("teachers", "none", requirement="must be trained to vote", remedy="call fit first")
+        return self._teachers
 
     def _trained(
         self,
@@ -275,7 +315,65 @@ class Teachers:
                     trained[number] = outcome
                     done += 1
                     advance(f"{done} of {self.n_teachers} teachers trained")
+        if place is not None:
+            run_folder.record(place / _COUNCIL, lambda: self._council(present, records.shape[1:]))
         return [(found, trained.get(number)) for number, found in enumerate(present)]
+
+    def _council(self, present: list[NDArray[np.int64]], shape: tuple[int, ...]) -> dict[str, Any]:
+        """What `load` needs beside the estimators: without it they vote for nobody knows what."""
+        kind = type(self.estimator)
+        return {
+            "estimator": [kind.__module__, kind.__qualname__],
+            "trusted": list(self.trusted),
+            "shape": list(shape),
+            "classes": len(self.classes),
+            "present": [found.tolist() for found in present],
+        }
+
+    @classmethod
+    def load(cls, folder: Path | str, *, classes: Iterable[object]) -> Teachers:
+        """Read teachers that `fit` has stored, to let them vote; no records are needed.
+
+        Parameters
+        ----------
+        folder
+            The folder that `fit` was given. Whoever can write to it decides how teachers vote.
+        classes
+            What can be voted for, in the order of the counts.
+
+        Returns
+        -------
+        The teachers.
+        """
+        place = Path(folder)
+        if not (place / _COUNCIL).exists():
+            raise InputError(
+                "folder",
+                str(place),
+                requirement=f"must hold teachers and {_COUNCIL}, which tells what they vote for",
+                remedy="let the run that made it finish; one of an earlier version writes the file when it is resumed",
+            )
+        found = run_folder.record(place / _COUNCIL, dict)
+        kind = _kind(*found["estimator"])
+        council = cls(kind(), len(found["present"]), classes=classes, trusted=found["trusted"])
+        if len(council.classes) != found["classes"]:
+            raise InputError(
+                "classes",
+                len(council.classes),
+                requirement=f"must be the {found['classes']} that these teachers were trained for",
+                remedy="pass them in the same order",
+            )
+        council._teachers = [
+            (
+                np.array(present, dtype=np.int64),
+                stored.read(place / f"teacher-{number:05d}.skops", kind, trusted=council.trusted)
+                if len(present) > 1
+                else None,
+            )
+            for number, present in enumerate(found["present"])
+        ]
+        council._shape, council._place = tuple(found["shape"]), place
+        return council
 
     def _labels(self, y: Iterable[object]) -> NDArray[np.int64]:
         found = np.asarray(validate.detached(y)).tolist() if hasattr(y, "__array__") else list(y)
@@ -360,6 +458,22 @@ def _cast(queries: NDArray[Any], teachers: Sequence[Teacher], finite: bool) -> N
                 raise LookupError
             votes[:, place] = found[predicted.astype(np.int64)]
     return votes
+
+
+def _kind(module: str, name: str) -> type:
+    """The class of stored teachers, which somebody has trained here with the same package."""
+    try:
+        kind = operator.attrgetter(name)(importlib.import_module(module))
+    except (AttributeError, ImportError):
+        kind = None
+    if not isinstance(kind, type):
+        raise InputError(
+            "the type of the teachers",
+            f"{module}.{name}",
+            requirement="must be installed",
+            remedy="install the package that they were trained with",
+        )
+    return kind
 
 
 def _estimator(estimator: Any) -> Any:

@@ -413,10 +413,11 @@ def state_in(connection: Any, *, lock: bool = False) -> dict[str, Any]:
     return dict(connection.execute(query).mappings().one())
 
 
-def rows_in(connection: Any) -> list[dict[str, Any]]:
-    """The links in order, their detail still as text."""
+def rows_in(connection: Any, *, after: int = 0) -> list[dict[str, Any]]:
+    """The links in order, their detail still as text; those with a larger id than `after`."""
     table = _tables()[1]
-    return [dict(row) for row in connection.execute(table.select().order_by(table.c.id)).mappings()]
+    query = table.select().where(table.c.id > after).order_by(table.c.id)
+    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def row_in(connection: Any, identity: int) -> dict[str, Any] | None:

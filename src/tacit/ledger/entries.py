@@ -265,26 +265,33 @@ def head(state: Mapping[str, Any], row: Mapping[str, Any] | None, *, ledger: str
             raise ValueError("a ledger that ends elsewhere")
 
 
-def chain(state: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], *, ledger: str) -> list[dict[str, Any]]:
-    """All links in order, after checking that they belong together and to the ledger's row, `state`."""
+def chain(
+    state: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], *, ledger: str, first: int = 1
+) -> list[dict[str, Any]]:
+    """All links in order, after checking that they belong together and to the ledger's row, `state`.
+
+    With another `first`, the links from that id on: the caller knows that link, and so all before it, to be true.
+    """
     spent, links, entries = NOTHING, [], set()
     with _as_written(ledger) as place:
         budget, digest = amount_in(_typed(state)), opening(state)["digest"]
-        for at, row in enumerate(rows, start=1):
+        for at, row in enumerate(rows, start=first):
             place[0] = at
             link = _link(row)
+            if at == first > 1:
+                digest, spent = link["previous"], spent_in(link) - amount_in(link)
             if (link["id"], link["previous"]) != (at, digest):
                 raise ValueError("a digest that does not fit")
             if link["number"] == 0:
                 entries.add(at)
-            elif link["entry"] not in entries:
+            elif first == 1 and link["entry"] not in entries:
                 raise ValueError("a note of no entry")
             spent += amount_in(link)
             if spent_in(link) != spent or not budget.covers(spent):
                 raise ValueError("a sum that does not fit")
             digest = link["digest"]
             links.append(link)
-        if (state["last"], state["digest"], spent_in(state)) != (len(links), digest, spent):
+        if (state["last"], state["digest"], spent_in(state)) != (first - 1 + len(links), digest, spent):
             raise ValueError("a ledger that ends elsewhere")
     return links
 

@@ -235,6 +235,40 @@ class Ledger:
         kept = (link for link in found if link["number"] and place in (None, link["entry"]))
         return tuple(map(entries.note_of, kept))
 
+    def notes_after(self, entry: Entry | int, link: Entry | Note | None) -> tuple[Note, ...]:
+        """The notes of an entry that were added after a link, in order. Only what is later is read and checked.
+
+        Parameters
+        ----------
+        entry
+            The entry, or its id.
+        link
+            A link that this ledger has returned, all before which was checked then; None reads from the first.
+
+        Returns
+        -------
+        The notes. The last link of the ledger may be another's: to go on, pass the last note of these.
+        """
+        if link is None:
+            return self.notes(entry)
+        place = entry.id if isinstance(entry, Entry) else entry
+        mark = Mark(link.id, link.digest)
+        known = [*self._known(), ("the caller", mark)]
+        with database.transaction(self.where, write=False) as connection:
+            state, rows = self._state(connection, known), database.rows_in(connection, after=mark.id - 1)
+        found = entries.chain(state, rows, ledger=self._name, first=mark.id)
+        self._meet(Mark(state["last"], state["digest"]))
+        return tuple(entries.note_of(one) for one in found[1:] if one["number"] and one["entry"] == place)
+
+    def last(self) -> dict[str, Any]:
+        """The id, digest and time of the last link, which stands for the whole chain."""
+        known = self._known()
+        with database.transaction(self.where, write=False) as connection:
+            state = self._state(connection, known)
+            row = database.row_in(connection, state["last"])
+        self._meet(Mark(state["last"], state["digest"]))
+        return {"id": state["last"], "digest": state["digest"], "time": (row or state)["time"]}
+
     def verify(self) -> str:
         """Check the whole chain, and return the digest of its last link.
 

@@ -45,7 +45,7 @@ def claim(folder: Path, mark: Mapping[str, object], *, resume: bool, name: str =
             )
         if fresh:
             write_new(path, (json.dumps(mark, indent=2) + "\n").encode())
-        before = _task(folder)
+        before = task(folder)
     except InputError:
         raise
     except (OSError, ValueError) as failure:
@@ -98,12 +98,12 @@ def digest(content: bytes) -> str:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file that belongs to the folder's task, with its seal."""
-    write_whole(path, content + _seal(path, content, _task(path.parent)))
+    write_whole(path, content + _seal(path, content, task(path.parent)))
 
 
 def read(path: Path) -> bytes:
     """Read what `write` wrote, for this task and under this name."""
-    return _unsealed(path, _task(path.parent))
+    return _unsealed(path, task(path.parent))
 
 
 def array(path: Path, shape: tuple[int, ...], make: Callable[[], _Array]) -> _Array:
@@ -132,12 +132,12 @@ def record(
     Data that are not `claimed` are kept before the folder has a task, such as a key on which the task depends. A `mark`
     is stored with the data, and data with another mark are refused.
     """
-    task = _task(path.parent) if claimed else None
+    belongs = task(path.parent) if claimed else None
     if not path.exists():
         made = {**make(), **({} if mark is None else {"task": mark})}
         content = (json.dumps(made, indent=2) + "\n").encode()
-        write_new(path, content + _seal(path, content, task))
-    found: dict[str, Any] = json.loads(_unsealed(path, task))
+        write_new(path, content + _seal(path, content, belongs))
+    found: dict[str, Any] = json.loads(_unsealed(path, belongs))
     if mark is not None:
         _same("folder", path, found.get("task"), mark)
     return found
@@ -147,7 +147,8 @@ def _batches(folder: Path) -> bool:
     return any(True for pattern in _BATCHES for _ in folder.glob(pattern))
 
 
-def _task(folder: Path) -> Any:
+def task(folder: Path) -> Any:
+    """The task that the folder belongs to."""
     return json.loads(plain(folder / _TASK, "a kept file").read_text())
 
 

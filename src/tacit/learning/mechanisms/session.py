@@ -207,6 +207,12 @@ class Session:
             self.answered = sum(answer is not None for answer in answers)
             self.refused = self.asked - self.answered + charged
 
+    def go_on(self, *, answered: int, refused: int, memory: int | None) -> None:
+        """Begin where a session ended whose every decision is on record, and whose noise was kept."""
+        with self._lock:
+            self.asked, self.answered, self.refused = answered + refused, answered, refused
+            self.memory = memory
+
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise NoTheoremError(
             "a session must not be copied, got a copy or pickle of it; both would spend the same budget: "

@@ -46,6 +46,8 @@ class Task:
     ledger: str | None
     ledger_url_file: Path | None
     new_ledger: bool
+    budget_epsilon: float | None
+    budget_delta: float | None
     anchor: Path | None
     new_anchor: bool
     device: str
@@ -66,6 +68,14 @@ def checked(task: Task) -> Task:
     delta = validate.budget(
         "delta", task.delta, above=0, below=1, remedy="use about 1/n², e.g. 1e-10 for 100000 records"
     )
+    for name, whole, cost in (("epsilon", task.budget_epsilon, epsilon), ("delta", task.budget_delta, delta)):
+        if whole is not None and not validate.budget(f"budget_{name}", whole, above=0, remedy="leave it out") >= cost:
+            raise InputError(
+                f"budget_{name}",
+                whole,
+                requirement=f"must cover this run, whose {name} is {cost:g}",
+                remedy="leave it out, or give the sum of all that is to be paid from the ledger",
+            )
     validate.choice("mechanism", task.mechanism, ("auto", *KINDS), remedy="use auto")
     validate.device("device", task.device)
     for name, lone, other, given in (

@@ -28,7 +28,7 @@ from ...runtime.files import write_whole
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..interrupted import run
-from . import earlier_ledgers, inputs, learners, owner_report
+from . import earlier_ledgers, inputs, learners, owner_report, serving
 from .accuracy import accuracy
 from .options import Task, checked
 from .publication import publish
@@ -79,6 +79,8 @@ def learn_files(
     ledger: str | None = None,
     ledger_url_file: Path | str | None = None,
     new_ledger: bool = False,
+    budget_epsilon: float | None = None,
+    budget_delta: float | None = None,
     anchor: Path | str | None = None,
     new_anchor: bool = False,
     device: str = "auto",
@@ -98,7 +100,7 @@ def learn_files(
     label
         The column to learn.
     epsilon, delta
-        The cost of the run, and the budget of a new ledger.
+        The cost of the run, and the budget of a new ledger unless that is given.
     out
         The folder to write. What may be published goes to `publish` in it.
     public
@@ -132,6 +134,8 @@ def learn_files(
         The ledger, or a file that holds its address; one in `out` unless given.
     new_ledger
         Create the ledger that is named.
+    budget_epsilon, budget_delta
+        The budget of a new ledger, where more than this run is to be paid from it, such as `tacit serve`.
     anchor
         A file elsewhere that remembers the end of the ledger.
     new_anchor
@@ -181,6 +185,8 @@ def learn_files(
         ledger=ledger,
         ledger_url_file=_path(ledger_url_file),
         new_ledger=new_ledger,
+        budget_epsilon=budget_epsilon,
+        budget_delta=budget_delta,
         anchor=_path(anchor),
         new_anchor=new_anchor,
         device=device,
@@ -277,6 +283,7 @@ def _written(
     report, measured = _published(task, data, classifier, folder / "publish")
     advance("writing the owner's page")
     with private_files.enclosed(folder / "private"):
+        serving.keep(task, data, classifier, folder / "private")
         lead, plain = owner_report.true_leads(task, data, classifier), owner_report.unprotected_accuracy(task, data)
         owner_report.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
@@ -502,7 +509,7 @@ def _place(task: Task) -> tuple[str | None, bool]:
 def _ledger(task: Task) -> Ledger:
     """The ledger named, or that of the folder; a new one has the budget of this run."""
     named, new = _place(task)
-    budget = {"epsilon": task.epsilon, "delta": task.delta} if new else {}
+    budget = {"epsilon": task.budget_epsilon or task.epsilon, "delta": task.budget_delta or task.delta} if new else {}
     if task.anchor is not None:  # remembered before anything can be spent, so that no killed run forgets it
         with private_files.enclosed(task.out / "private"):
             write_whole(task.out / "private" / _OUTSIDE, f"{task.anchor.absolute()}\n".encode())

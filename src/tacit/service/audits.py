@@ -1,0 +1,107 @@
+"""Audits of tables that somebody sends: by the command, in a process of its own, and nothing is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import InputError
+
+SECONDS = 300.0
+"""How long an audit may take."""
+_AT_ONCE = 1
+"""Audits at once; others wait."""
+_turn = asyncio.Semaphore(_AT_ONCE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What to audit.
+
+    Attributes
+    ----------
+    secret
+        The column with the secret.
+    output
+        The column that the adversary sees.
+    """
+
+    secret: str
+    output: str
+
+
+def asked(given: Mapping[str, str]) -> Asked:
+    """What a request asks for, by its parameters."""
+    unknown = sorted(set(given) - {"secret", "output"})
+    if unknown:
+        raise InputError(unknown[0], given[unknown[0]], requirement="must not be given", remedy="use secret and output")
+    for name in ("secret", "output"):
+        if not given.get(name):
+            raise InputError(name, None, requirement="must name a column of the table", remedy=f"add ?{name}=COLUMN")
+    return Asked(secret=given["secret"], output=given["output"])
+
+
+async def audited(table: bytes, what: Asked) -> dict[str, Any]:
+    """Run `tacit audit` on a table in CSV or Parquet.
+
+    Parameters
+    ----------
+    table
+        The bytes of the file.
+    what
+        What to audit.
+
+    Returns
+    -------
+    The results, the certificate, and the page, under `results`, `certificate` and `report`.
+    """
+    kind = "parquet" if table[:4] == b"PAR1" else "csv"
+    async with _turn:
+        with tempfile.TemporaryDirectory(prefix="tacit-audit-") as folder:
+            place = Path(folder)
+            path = place / f"table.{kind}"
+            path.write_bytes(table)
+            words = ["--secret", what.secret, "--output", what.output, "--quiet"]
+            for option, name in (("json", "results.json"), ("report", "report.html"), ("certificate", "signed.json")):
+                words += [f"--{option}", str(place / name)]
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "tacit", "audit", str(path), *words),
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=folder,
+            )
+            try:
+                _, said = await asyncio.wait_for(process.communicate(), SECONDS)
+            except TimeoutError:
+                raise InputError(
+                    "the table",
+                    f"{len(table)} bytes",
+                    requirement=f"must be one whose audit ends within {SECONDS:g} s",
+                    remedy="send fewer rows, or run tacit audit where it is",
+                ) from None
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+            if process.returncode not in (0, 1):
+                raise _failed(said.decode(errors="replace"), path)
+            return {
+                "results": json.loads((place / "results.json").read_text()),
+                "certificate": json.loads((place / "signed.json").read_text()),
+                "report": (place / "report.html").read_text(),
+            }
+
+
+def _failed(said: str, path: Path) -> InputError:
+    """The line of the command, without the name of the file, which means nothing to whoever sent it."""
+    line = next((line for line in reversed(said.splitlines()) if line.startswith("tacit: error: ")), "")
+    words = line.removeprefix("tacit: error: ").replace(str(path), "the table").replace(path.name, "the table")
+    return InputError(
+        "the table", words[:300] or "an error", requirement="must be one that can be audited", remedy="correct it"
+    )

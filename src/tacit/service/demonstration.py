@@ -1,0 +1,68 @@
+"""`tacit serve --demo`: teachers of the bundled digits, in a folder that goes with the process."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..learning.study.run import learn_files
+from .session import ServiceSession, open_session
+
+EPSILON, DELTA = 8.0, 1e-5
+_RECORDS, _PUBLIC = 1500, 100
+_TEACHERS, _REFUSALS = 60, 50
+
+
+def demonstration(
+    folder: Path, *, advance: Callable[[str], None] = lambda _: None
+) -> tuple[ServiceSession, list[dict[str, Any]]]:
+    """Train teachers on digits, begin a session for them, and return rows to ask about.
+
+    Parameters
+    ----------
+    folder
+        An empty folder.
+    advance
+        Called with a line about what begins.
+
+    Returns
+    -------
+    The session, and digits that no teacher has seen.
+    """
+    import numpy as np
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    names = [f"pixel {number}" for number in range(digits.data.shape[1])]
+    order = np.random.default_rng(0).permutation(len(digits.data))
+    parts = {"private.csv": order[:_RECORDS], "public.csv": order[_RECORDS : _RECORDS + _PUBLIC]}
+    for name, chosen in parts.items():
+        labelled = name == "private.csv"
+        with (folder / name).open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow([*names, *["digit"] * labelled])
+            for place in chosen:
+                rows.writerow([*digits.data[place].astype(int), *[digits.target[place]] * labelled])
+    advance("training 60 teachers on 1500 digits")
+    learn_files(
+        folder / "private.csv",
+        label="digit",
+        epsilon=1.0,
+        delta=DELTA,
+        budget_epsilon=1.0 + EPSILON,
+        budget_delta=2 * DELTA,
+        public=folder / "public.csv",
+        out=folder / "run",
+        learner="sklearn.neighbors:KNeighborsClassifier",
+        settings=("n_neighbors=1",),
+        student="sklearn.neighbors:KNeighborsClassifier",
+        student_settings=("n_neighbors=1",),
+        teachers=_TEACHERS,
+        classes=",".join(map(str, range(10))),
+        queries="20",
+    )
+    session = open_session(folder / "run", epsilon=EPSILON, delta=DELTA, refusals=_REFUSALS, advance=advance)
+    rest = digits.data[order[_RECORDS + _PUBLIC :]]
+    return session, [dict(zip(names, map(float, row), strict=True)) for row in rest]
