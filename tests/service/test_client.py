@@ -61,7 +61,7 @@ def test_an_auditor_keeps_heads(session, folder, token, tmp_path):
             client.check_head(head, key)
 
 
-def test_a_table_is_asked_about_by_a_file(session, folder, token, tmp_path):
+def test_a_table_is_asked_about_by_a_file(session, token, tmp_path):
     table, secret = tmp_path / "rows.csv", tmp_path / "token.txt"
     table.write_text("name,height,colour,weight\nx,3,red,0\ny,-3,green,\nz,oops,blue,1\n")
     secret.write_text(f"{token}\n")
