@@ -1,6 +1,7 @@
 """The ledger on SQLite and on a real PostgreSQL server: with many processes at once, killed, corrupted and forged."""
 
 import csv
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -1487,3 +1488,19 @@ def test_without_its_packages_the_error_says_what_to_install(package, place, tmp
     )
     finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert "pip install 'tacit-privacy[ledger]'" in finished.stdout
+
+
+def test_notes_after_a_link_are_read_without_the_rest(where):
+    """Only later links are checked, but those are: what does not follow from the link that is known is refused."""
+    ledger = Ledger.open(where, epsilon=5, delta=0)
+    entry, other = ledger.spend("one", epsilon=1), ledger.spend("two", epsilon=1)
+    first = ledger.note(entry, {"n": 1})
+    assert ledger.notes_after(entry, None) == (first,)
+    assert ledger.notes_after(entry, first) == ()
+    ledger.note(other, {"n": 0})
+    later = [ledger.note(entry, {"n": number}) for number in (2, 3)]
+    assert ledger.notes_after(entry, first) == tuple(later)
+    assert ledger.notes_after(entry.id, later[0]) == (later[1],)
+    assert ledger.last()["digest"] == later[1].digest == ledger.verify()
+    with pytest.raises(InputError, match="must hold link"):
+        ledger.notes_after(entry, dataclasses.replace(first, digest="0" * 64))

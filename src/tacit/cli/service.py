@@ -36,7 +36,7 @@ Authority = Annotated[
 
 @described(
     "tacit serve --demo",
-    "tacit serve run --epsilon 1 --delta 1e-6 --refusals 20 \\\n--tls-certificate cert.pem --tls-key key.pem --host 0.0.0.0",
+    "tacit serve run --epsilon 1 --delta 1e-6 --refusals 20 \\\n--host 0.0.0.0 --tls-certificate tls.pem --tls-key key.pem",
 )
 def serve(
     folder: Annotated[
@@ -89,7 +89,9 @@ def serve(
     port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.", rich_help_panel=SERVE)] = 8710,
     tls_certificate: Annotated[
         Path | None,
-        typer.Option("--tls-certificate", metavar="FILE", help="A certificate in PEM, for HTTPS.", rich_help_panel=SERVE),
+        typer.Option(
+            "--tls-certificate", metavar="FILE", help="A certificate in PEM, for HTTPS.", rich_help_panel=SERVE
+        ),
     ] = None,
     tls_key: Annotated[
         Path | None,
@@ -133,7 +135,9 @@ def serve(
     with options_named(serve, folder="FOLDER"), tempfile.TemporaryDirectory(prefix="tacit-serve-") as place:
         if demo == (folder is not None):
             raise InputError(
-                "folder", None if folder is None else str(folder), requirement="must be given, or else `demo`",
+                "folder",
+                None if folder is None else str(folder),
+                requirement="must be given, or else `demo`",
                 remedy="name the folder that tacit learn wrote, or add `demo`",
             )
         from ..service.run import server
@@ -157,8 +161,10 @@ def serve(
         scheme = "http" if tls_certificate is None else "https"
 
         def began(port: int) -> None:
-            say(f"serving {opened.served.folder} at {scheme}://{host}:{port}/ ({opened.guarantee.quantity}: at most "
-                f"{opened.mechanism.epsilon:g}; {opened.mechanism.refusals - opened.decisions.refused} refusals left)")
+            say(
+                f"serving {opened.served.folder} at {scheme}://{host}:{port}/ ({opened.guarantee.quantity}: at most "
+                f"{opened.mechanism.epsilon:g}; {opened.mechanism.refusals - opened.decisions.refused} refusals left)"
+            )
             if shown:
                 say(f"token for this demo: {shown}")
             elif not Tokens(opened.served.folder).all():
@@ -203,7 +209,10 @@ def query(
     public_key: Annotated[
         Path | None,
         typer.Option(
-            "--public-key", metavar="FILE", help="The owner's key of heads, from a place you trust.", rich_help_panel=INPUTS
+            "--public-key",
+            metavar="FILE",
+            help="The owner's key of heads, from a place you trust.",
+            rich_help_panel=INPUTS,
         ),
     ] = None,
     authority: Authority = None,
@@ -215,7 +224,9 @@ def query(
 
         if (table is None) == (head is None):
             raise InputError(
-                "table", None if table is None else str(table), requirement="must be given, or else `head`",
+                "table",
+                None if table is None else str(table),
+                requirement="must be given, or else `head`",
                 remedy="name a file of rows, or the head to check",
             )
         if head is not None:
@@ -251,9 +262,7 @@ def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is; the ledger shows it beside each query.")],
     role: Annotated[
         str,
-        typer.Option(
-            "--role", metavar="query|auditor|admin", help="What it opens.", rich_help_panel=SERVE
-        ),
+        typer.Option("--role", metavar="query|auditor|admin", help="What it opens.", rich_help_panel=SERVE),
     ] = "query",
     quota: Annotated[
         int | None, typer.Option("--quota", help="The most fresh queries, in all.", rich_help_panel=SERVE)

@@ -187,7 +187,9 @@ def rows_in(content: bytes, kind: str) -> object:
             with pa.ipc.open_stream(content) as stream:
                 return stream.read_all().to_pylist()
         except (pa.ArrowException, OSError, ValueError):
-            raise Refusal(422, "the body must be a stream of Arrow, got something else; write it with pyarrow") from None
+            raise Refusal(
+                422, "the body must be a stream of Arrow, got something else; write it with pyarrow"
+            ) from None
     if kind not in ("", "application/json"):
         raise Refusal(415, f"Content-Type must be application/json or an Arrow stream, got {kind[:60]!r}; send JSON")
     try:

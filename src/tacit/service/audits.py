@@ -67,8 +67,8 @@ async def audited(table: bytes, what: Asked) -> dict[str, Any]:
             place = Path(folder)
             path = place / f"table.{kind}"
             path.write_bytes(table)
-            words = ["--secret", what.secret, "--output", what.output, "--quiet"]
-            for option, name in (("json", "results.json"), ("report", "report.html"), ("certificate", "signed.json")):
+            words = [f"--secret={what.secret}", f"--output={what.output}", "--quiet"]  # whatever a column is called
+            for option, name in (("json", "results.json"), ("report", "report.html"), ("certificate", "checked.json")):
                 words += [f"--{option}", str(place / name)]
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "tacit", "audit", str(path), *words),
@@ -93,7 +93,7 @@ async def audited(table: bytes, what: Asked) -> dict[str, Any]:
                 raise _failed(said.decode(errors="replace"), path)
             return {
                 "results": json.loads((place / "results.json").read_text()),
-                "certificate": json.loads((place / "signed.json").read_text()),
+                "certificate": json.loads((place / "checked.json").read_text()),
                 "report": (place / "report.html").read_text(),
             }
 

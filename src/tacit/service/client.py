@@ -72,9 +72,7 @@ class Client:
     ) -> None:
         self._http.close()
 
-    def ask(
-        self, rows: Sequence[Any], *, advance: Callable[[str], None] = lambda _: None
-    ) -> list[dict[str, Any]]:
+    def ask(self, rows: Sequence[Any], *, advance: Callable[[str], None] = lambda _: None) -> list[dict[str, Any]]:
         """Ask about rows.
 
         Parameters
@@ -158,8 +156,10 @@ class Client:
             found = None
         if response.status_code != 200 or not isinstance(found, dict):
             line = found.get("error") if isinstance(found, dict) else None
-            raise ServiceError(str(line or f"the service must answer, got status {response.status_code}; see its log"),
-                               response.status_code)
+            raise ServiceError(
+                str(line or f"the service must answer, got status {response.status_code}; see its log"),
+                response.status_code,
+            )
         return found
 
 
@@ -207,7 +207,9 @@ def query_file(
         missing = [name for name in wanted if name not in found]
         if missing:
             raise InputError(
-                "table", f"no column {missing[0]!r}", requirement="must have every column that teachers know",
+                "table",
+                f"no column {missing[0]!r}",
+                requirement="must have every column that teachers know",
                 remedy="add it, empty if it is not known",
             )
         columns = [_plain(found[name], numeric=kinds[name] == "number") for name in wanted]
@@ -215,8 +217,10 @@ def query_file(
         budget = client.budget()
     label = f"{about['label']}"
     tables.write_with_column(target, source, label, [answer["label"] for answer in answers], rows=None, without=None)
-    told = {status: sum(answer["status"] == status for answer in answers) for status in
-            ("answered", "refused", "spent", "quota")}
+    told = {
+        status: sum(answer["status"] == status for answer in answers)
+        for status in ("answered", "refused", "spent", "quota")
+    }
     return {"rows": len(answers), **told, "recorded": sum(a["recorded"] for a in answers), "budget": budget}
 
 

@@ -13,14 +13,14 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BudgetSpentError, InputError
-from ..ledger import Entry, Ledger, Note
 from ..learning.mechanisms import Gate, Session, SparseVector
+from ..ledger import Entry, Ledger, Note
 from . import noise
 
 AHEAD = 512

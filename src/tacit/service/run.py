@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,9 +92,9 @@ def server(
     class Announced(uvicorn.Server):
         """A server that says when it listens."""
 
-        async def startup(self, sockets: list[object] | None = None) -> None:
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             """Begin to listen."""
-            await super().startup(sockets)  # type: ignore[arg-type]
+            await super().startup(sockets)
             if self.started:
                 began(self.servers[0].sockets[0].getsockname()[1])
 

@@ -136,7 +136,12 @@ def open_session(
     place = Path(folder) / "private"
     with private_files.enclosed(place):
         kept = run_folder.record(place / f"session-{session}.json", _fresh)
-        account = _ledger(served, named_place("ledger", ledger, ledger_url_file), anchor, new_anchor=new_anchor)
+        account = _ledger(
+            served,
+            named_place("ledger", ledger, None if ledger_url_file is None else Path(ledger_url_file)),
+            anchor,
+            new_anchor=new_anchor,
+        )
         account = interrupted.anchored(account, place) or account
         cost = interrupted.Cost(
             what=f"tacit serve, session {session}",
@@ -146,7 +151,9 @@ def open_session(
         )
         task = run_folder.digest(json.dumps([repr(made), repr(made.guarantee.detail)]).encode())
         interrupted.require(account, kept["release"], [cost])
-        interrupted.paid(account, kept["release"], cost, task=task, detail={"mechanism": mechanism, "refusals": refusals})
+        interrupted.paid(
+            account, kept["release"], cost, task=task, detail={"mechanism": mechanism, "refusals": refusals}
+        )
         # Of two processes that began at once both have paid; the first entry is the session of both.
         notes = interrupted.paid(account, kept["release"], cost, task=task, detail={})
     if notes.entry is None:

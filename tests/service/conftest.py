@@ -1,0 +1,58 @@
+"""A folder of teachers that `tacit learn` wrote, and a session for them."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from tacit.learning.study.run import learn_files
+from tacit.service.session import open_session
+
+TEACHERS = 60
+
+
+def write_table(path, random, rows, *, labelled):
+    """Two columns of numbers and one of text; the label is the sign of the first, with little doubt."""
+    x, y = random.normal(size=rows), random.normal(size=rows)
+    colours = random.choice(["red", "green"], size=rows)
+    lines = ["height,weight,colour" + ",kind" * labelled]
+    for one, two, colour in zip(x, y, colours, strict=True):
+        lines.append(f"{one:.6f},{two:.6f},{colour}" + (f",{'tall' if one > 0 else 'short'}" if labelled else ""))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="session")
+def learned(tmp_path_factory):
+    """The folder of a run whose ledger can pay for more; copy it, as services write to it."""
+    place = tmp_path_factory.mktemp("learned")
+    random = np.random.default_rng(0)
+    write_table(place / "private.csv", random, 3000, labelled=True)
+    write_table(place / "public.csv", random, 60, labelled=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        learn_files(
+            place / "private.csv",
+            label="kind",
+            epsilon=1.0,
+            delta=1e-5,
+            budget_epsilon=30.0,
+            budget_delta=1e-3,
+            public=place / "public.csv",
+            out=place / "run",
+            teachers=TEACHERS,
+            classes="short,tall",
+            queries="20",
+        )
+    return place / "run"
+
+
+@pytest.fixture
+def folder(learned, tmp_path):
+    """A folder of one's own."""
+    return shutil.copytree(learned, tmp_path / "run")
+
+
+@pytest.fixture
+def session(folder):
+    """A session of twenty refusals, in a gate that answers sixty teachers who agree."""
+    return open_session(folder, epsilon=8.0, delta=1e-5, refusals=20, every=0.01)
