@@ -1,16 +1,13 @@
 """Does the number in a Tacit certificate follow from what the certificate states? Run: python -m tacit_check FILE
 
 The file comes from a stranger. For each claim the answer is "follows", "does not follow" or "not checkable here", in a
-sentence of the checker's own: the sentences of the certificate are never repeated. Each rule is written from the pages
-of docs/proofs that it names, and shares no code with Tacit. Numbers are exact fractions, or intervals whose ends are
-decimal numbers rounded outward, so "follows" is meant in real arithmetic. What a file cannot show stays its maker's
-word, and is listed with each claim: that the counts are those of the data, that draws were random.
+sentence of the checker's own, never of the file. Each rule is written from the pages of docs/proofs that it names, and
+shares no code with Tacit. Numbers are exact fractions, or intervals whose ends are decimal numbers rounded outward, so
+"follows" is meant in real arithmetic. What a file cannot show stays its maker's word, and is listed with each claim.
 
 Exit status: 0 if some claims follow and none fails, 1 otherwise, 2 if the file is no certificate. With --all, a claim
 that cannot be checked fails. --opening FILE reveals inputs that the certificate holds as commitments.
 """
-
-from __future__ import annotations
 
 import base64
 import hashlib
@@ -19,13 +16,12 @@ import math
 import re
 import sys
 from bisect import bisect_right
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from collections import namedtuple
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import partial
-from inspect import Parameter, signature
+from inspect import signature
 from itertools import pairwise
-
-LARGEST_FILE, ONE = 2**26, 2**63
 
 
 class BadFileError(Exception):
@@ -36,201 +32,136 @@ class VerdictError(Exception):
     """A claim does not follow, or cannot be decided: the verdict and its reason."""
 
 
-def prove(good, reason):
+def prove(good, reason, verdict="does not follow"):
     if not good:
-        raise VerdictError("does not follow", reason)
+        raise VerdictError(verdict, reason)
 
 
-def within_reach(good, reason):
-    if not good:
-        raise VerdictError("not checkable here", reason)
+within_reach = partial(prove, verdict="not checkable here")
 
 
 # ---------- 1. Reading a stranger's file: whatever is not as expected is refused.
-# A reader takes a value and its name, and returns what the value means.
-
-
 def require(good, what, *got):
+    """Refuse the file otherwise, in one line that shows a stranger's value escaped and short."""
     if not good:
-        raise BadFileError(what + "".join(f", got {shown(value)}" for value in got))
-
-
-def shown(value):
-    """A stranger's value for a line of a terminal: escaped and short."""
-    if isinstance(value, list | dict) and len(value) > 9:
-        return f"{len(value)} entries"
-    found = ascii(value[:60] if isinstance(value, str) else value)
-    return found if len(found) <= 60 else found[:57] + "..."
-
-
-def reader(function):
-    """Make `name(bounds)` a reader of a function that takes the value, its name and bounds."""
-    return lambda *bounds: lambda value, what: function(value, what, *bounds)
-
-
-@reader
-def text(value, what, pattern="(?s).{1,10000}", meaning="text"):
-    require(isinstance(value, str) and re.fullmatch(pattern, value), f"{what} must be {meaning}", value)
-    return value
-
-
-def word(*words):
-    return text("|".join(map(re.escape, words)), " or ".join(words))
-
-
-@reader
-def whole(value, what, least=0, most=10**12):
-    good = type(value) is int and least <= value <= most
-    require(good, f"{what} must be a whole number from {least} to {most}", value)
-    return value
-
-
-@reader
-def number(value, what, least=-(10**400), most=10**400, strictly=False):
-    """A whole number, a fraction "p/q", or a float64 in hexadecimal: all of them exactly."""
-    found = str(value) if type(value) is int else value if isinstance(value, str) else ""
-    if re.fullmatch(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-][0-9]{1,4}", found) and int(found.partition("p")[2]) < 1024:
-        digits, _, exponent = found.replace(".", "").partition("p")
-        after = len(found.partition("p")[0].partition(".")[2])
-        exact = int(digits, 16) * Fraction(2) ** (int(exponent) - 4 * after)
-    else:
-        good = re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?", found)
-        require(good, f"{what} must be a whole number, 'p/q' or '0x1.8p+1'", value)
-        exact = Fraction(found)
-    good = least < exact < most if strictly else least <= exact <= most
-    require(good, f"{what} is out of range", value)
-    return exact
-
-
-@reader
-def listed(value, what, each, fewest=1, longest=10**6):
-    good = isinstance(value, list) and fewest <= len(value) <= longest
-    require(good, f"{what} must be a list of {fewest} to {longest} entries", value)
-    return [each(entry, f"an entry of {what}") for entry in value]
-
-
-@reader
-def record(value, what, fields):
-    """An object with exactly these keys; one without a reader may hold anything."""
-    keys = sorted(value) if isinstance(value, dict) else value
-    require(keys == sorted(fields), f"{what} must have the keys {', '.join(sorted(fields))}", keys)
-    return {name: each(value[name], name) if each else value[name] for name, each in fields.items()}
-
-
-@reader
-def optional(value, what, each):
-    return None if value is None else each(value, what)
-
-
-@reader
-def revealed(value, what, each):
-    """An input of which the file may hold a commitment alone."""
-    hidden = isinstance(value, dict) and set(value) == {"sha256"}
-    within_reach(not hidden, f"the file holds a commitment to its {what} alone; ask the maker for the opening")
-    return each(value, what)
+        shown = [f"{len(each)} entries" if isinstance(each, list | dict) else ascii(each) for each in got]
+        raise BadFileError(what + "".join(f", got {each if len(each) <= 60 else each[:57] + '...'}" for each in shown))
 
 
 def parsed(data):
     """The JSON of a file, or of the payload of a DSSE envelope, whose signatures are not looked at."""
 
     def unique(pairs):
-        require(len(dict(pairs)) == len(pairs), "an object must not have a key twice", [key for key, _ in pairs])
+        require(len(dict(pairs)) == len(pairs), "an object must not have a key twice", " ".join(dict(pairs)))
         return dict(pairs)
 
-    def refused(found):
-        require(False, "numbers with a point must stand in text, as '3/2' or '0x1.8p+0'", found)
-
-    def limited(found):
-        require(len(found) <= 40, "whole numbers must have at most 40 digits", found)
+    def integer(found):
+        require(
+            len(found) <= 40 and found.lstrip("-").isdigit(), "numbers are whole and short, or text as '3/2'", found
+        )
         return int(found)
 
     require(len(data) <= LARGEST_FILE, f"the file must have at most {LARGEST_FILE} bytes")
-    hooks = {"parse_float": refused, "parse_constant": refused, "parse_int": limited, "object_pairs_hook": unique}
+    hooks = {"parse_float": integer, "parse_constant": integer, "parse_int": integer, "object_pairs_hook": unique}
     try:
         found = json.loads(data.decode(), **hooks)
         if isinstance(found, dict) and "payloadType" in found:
             good = found["payloadType"] == "application/vnd.in-toto+json" and isinstance(found.get("payload"), str)
             require(good, "the envelope must hold an in-toto statement", found["payloadType"])
             found = json.loads(base64.b64decode(found["payload"], validate=True).decode(), **hooks)
-        return found
-    except RecursionError:
-        raise BadFileError("the file is nested too deeply") from None
-    except ValueError as failure:
-        raise BadFileError(f"the file is not JSON: {shown(str(failure))}") from None
+    except (RecursionError, ValueError) as failure:
+        require(False, "the file must be JSON, and not be nested too deeply", str(failure))
+    return found
+
+
+def number(value, what, least, most, inside=False):
+    """A whole number, a fraction "p/q", or a float64 in hexadecimal: all of them exactly."""
+    found = str(value) if type(value) in (int, str) else ""
+    binary = re.fullmatch(r"(-?0x[01])(?:\.([0-9a-f]{1,13}))?p([+-][0-9]{1,4})", found)
+    if binary and int(binary[3]) < 1024:
+        after = binary[2] or ""
+        exact = int(binary[1] + after, 16) * Fraction(2) ** (int(binary[3]) - 4 * len(after))
+    else:
+        written = re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?", found)
+        require(written, f"{what} must be a whole number, 'p/q' or '0x1.8p+1'", value)
+        exact = Fraction(found)
+    require(least < exact < most if inside else least <= exact <= most, f"{what} is out of range", value)
+    return exact
+
+
+def read(value, what, shape):
+    """What a value means; one that has not the shape is refused."""
+    hidden = what in KEPT_BACK and isinstance(value, dict) and set(value) == {"sha256"}
+    within_reach(not hidden, f"the file holds a commitment to its {what} alone; ask the maker for the opening")
+    match shape:
+        case None:  # anything
+            return value
+        case {None: other}:  # null, or of the other shape
+            return None if value is None else read(value, what, other)
+        case str():  # text of a pattern
+            good, meaning = isinstance(value, str) and re.fullmatch(shape, value), f"text like {shape}"
+        case range():  # a whole number
+            good, meaning = type(value) is int and value in shape, f"a whole number from {shape[0]} to {shape[-1]}"
+        case tuple():  # a number between these two
+            return number(value, what, *shape)
+        case [each, fewest, most]:  # a list, with the shape of its entries
+            good, meaning = isinstance(value, list) and fewest <= len(value) <= most, f"{fewest} to {most} entries"
+        case dict():  # an object with exactly these keys
+            good, meaning = isinstance(value, dict) and value.keys() == shape.keys(), f"an object of {', '.join(shape)}"
+        case _:  # a function that reads by itself
+            return shape(value, what)
+    require(good, f"{what} must be {meaning}", value)
+    if isinstance(shape, list):
+        return [read(entry, f"an entry of {what}", each) for entry in value]
+    return {name: read(value[name], name, shape[name]) for name in shape} if isinstance(shape, dict) else value
 
 
 # ---------- 2. Intervals: two decimal numbers between which a real number lies.
-
-TRAPS = [InvalidOperation, DivisionByZero, Overflow]
-DOWN, UP = (Context(50, way, -(10**9), 10**9, traps=TRAPS) for way in (ROUND_FLOOR, ROUND_CEILING))
+DOWN, UP = (Context(50, way, -(10**9), 10**9) for way in (ROUND_FLOOR, ROUND_CEILING))  # an overflow is an error
 
 
-class Interval:
-    def __init__(self, low, high):
-        self.low, self.high = low, high
-
+class Interval(namedtuple("Interval", "low high")):
     def __add__(self, other):
-        other = real(other)
-        return Interval(DOWN.add(self.low, other.low), UP.add(self.high, other.high))
-
-    def __neg__(self):
-        return Interval(self.high.copy_negate(), self.low.copy_negate())
+        return Interval(DOWN.add(self.low, real(other).low), UP.add(self.high, real(other).high))
 
     def __sub__(self, other):
-        return self + -real(other)
+        return self + real(other) * -1
 
     def __mul__(self, other):
-        pairs = [(a, b) for a in (self.low, self.high) for b in (real(other).low, real(other).high)]
+        pairs = [(a, b) for a in self for b in real(other)]
         return Interval(min(DOWN.multiply(*pair) for pair in pairs), max(UP.multiply(*pair) for pair in pairs))
 
     def __truediv__(self, other):
-        other = real(other)
-        within_reach(other.low > 0 or other.high < 0, "a divisor is too close to 0")
-        return self * Interval(DOWN.divide(1, other.high), UP.divide(1, other.low))
+        low, high = real(other)
+        within_reach(low > 0 or high < 0, "a divisor is too close to 0")
+        return self * Interval(DOWN.divide(1, high), UP.divide(1, low))
+
+    def __pow__(self, exponent):
+        return exp(ln(self) * exponent)
 
 
 def real(value):
     """A whole number, a fraction or an interval as an interval."""
     if isinstance(value, Interval):
         return value
-    above, below = Decimal(value.numerator), Decimal(value.denominator)
-    return Interval(DOWN.divide(above, below), UP.divide(above, below))
+    return Interval(*(way.divide(value.numerator, value.denominator) for way in (DOWN, UP)))
 
 
-def outward(name, low, high):
+def outward(name, x):
     """`decimal` rounds √, ln and exp to the nearest, whatever the rounding: a step outward encloses the real number."""
+    low, high = real(x)
     return Interval(DOWN.next_minus(getattr(DOWN, name)(low)), UP.next_plus(getattr(UP, name)(high)))
 
 
-def sqrt(x):
-    return outward("sqrt", max(Decimal(0), real(x).low), real(x).high)
-
-
-def ln(x):
-    within_reach(real(x).low > 0, "the logarithm of a number too close to 0 is needed")
-    return outward("ln", real(x).low, real(x).high)
-
-
-def exp(x):
-    x, far = real(x), Decimal(-(10**6))
-    within_reach(x.high <= 10**6, "an exponent is too large")
-    found = outward("exp", max(x.low, far), max(x.high, far))
-    return found if x.low > far else Interval(Decimal(0), found.high)
-
-
-def power(base, exponent):
-    return exp(ln(base) * exponent)
-
-
+sqrt, ln, exp = (partial(outward, name) for name in ("sqrt", "ln", "exp"))
 PI = Interval(Decimal("3.14159265358979323846264338327950288"), Decimal("3.14159265358979323846264338327950289"))
 
 
 # ---------- 3. Confidence limits (proofs: confidence, and divergences).
-
-
-def kl(x, y):
-    """kl(x ‖ y) = x ln(x/y) + (1 − x) ln((1 − x)/(1 − y)) for 0 ≤ x ≤ 1, 0 < y < 1; 0 ln 0 is 0."""
-    return sum((real(a) * (ln(a) - ln(b)) for a, b in ((x, y), (1 - x, 1 - y)) if a > 0), real(0))
+def chernoff(x, y, n, alpha):
+    """Whether e^(−n·kl(x ‖ y)) ≤ α, kl = x ln(x/y) + (1 − x) ln((1 − x)/(1 − y)), 0 ≤ x ≤ 1, 0 < y < 1; 0 ln 0 is 0."""
+    kl = sum((real(a) * (ln(a) - ln(b)) for a, b in ((x, y), (1 - x, 1 - y)) if a > 0), real(0))
+    return (kl * n + ln(alpha)).low >= 0
 
 
 def ln_factorial(n):
@@ -250,15 +181,15 @@ def binomial_at_most(k, n, p):
         quotient = UP.divide(UP.multiply(odds, i), n - i + 1)
         term = UP.multiply(term, quotient)
         if k - i > 10**6 or term < total * Decimal("1e-40"):  # the rest is below a geometric series
-            return UP.add(total, UP.divide(term, DOWN.subtract(1, quotient)))
+            return Fraction(UP.add(total, UP.divide(term, DOWN.subtract(1, quotient))))
         total = UP.add(total, term)
-    return total
+    return Fraction(total)
 
 
 def gaussian_variation(distance):
     """Total variation of two unit Gaussians, erf(d/√8), from above, by its alternating series."""
-    if distance > 4 or distance == 0:
-        return Fraction(distance > 4)
+    if distance > 4:
+        return Fraction(1)
     term, total = real(distance) / sqrt(8), real(0)
     for k in range(100):
         total = total + term / ((2 * k + 1) * (-1) ** k)
@@ -274,19 +205,17 @@ def added(values):
     return Fraction(sum(value.numerator * (common // value.denominator) for value in values), common)
 
 
-def bets_win(values, m, alpha):
-    """Whether bets that the expectation of values in [0, 1] exceeds m win 1/α: then it does, but for a chance of α.
-
-    Any bet that looks at earlier values alone is allowed. This one is √(2 ln(1/α)/(n·variance so far)), computed in
-    floats that are then meant exactly, and limited by 9/(10m).
-    """
+def mean_at_least(values, limit, alpha, ways=2):
+    """Whether values in [0, 1] have an expectation of at least `limit`, except with chance α: by bets, or Chernoff."""
+    mean, alpha = added(values) / len(values), alpha / ways
+    if limit <= 0 or limit >= mean or (ways == 2 and chernoff(mean, limit, len(values), alpha)):
+        return limit <= 0 or limit < mean  # beyond the mean bets win in a chosen order
     half = len(values) // 2
     ordered = half and (added(values[:half]) - added(values[-half:])) ** 2 > 32 * half  # chance: 2e^−32 (Hoeffding)
     prove(not ordered, "its values do not stand in the order of independent draws")
-    log, at = math.log(alpha.denominator) - math.log(alpha.numerator), real(m)
-    most = real(Fraction(9, 10)) / at if m > 0 else real(10**6)
+    log, at, most = math.log(alpha.denominator) - math.log(alpha.numerator), real(limit), real(Fraction(9, 10)) / limit
     wealth, total, squares = Decimal(1), 0.5, 0.25
-    for seen, value in enumerate(values, start=1):
+    for seen, value in enumerate(values, start=1):  # a bet may look at earlier values alone; floats are meant exactly
         gain = DOWN.subtract(real(value).low, at.high)
         bet = Decimal(math.sqrt(2 * log * seen / (len(values) * squares)))
         stake = min(bet, most.high if gain < 0 else most.low, Decimal(10**6))
@@ -296,183 +225,129 @@ def bets_win(values, m, alpha):
     return Fraction(wealth) * alpha >= 1
 
 
-def mean_at_least(values, limit, alpha):
-    """Whether the expectation is at least `limit`, except with chance α: by bets or by Chernoff, with α/2 for each."""
-    mean = added(values) / len(values)
-    if limit <= 0 or limit >= mean:
-        return limit <= 0
-    return (kl(mean, limit) * len(values) + ln(alpha / 2)).low >= 0 or bets_win(values, limit, alpha / 2)
-
-
-# ---------- 4. Rule "audit": what an output tells about a secret, from counts (proofs: certificates).
-
-
-def squared_holds(limit, plug_in, one, zero, paired, alpha):
-    """Whether v ≤ limit by squared_closed or squared_sharp; both read the plug-in alone, so either will do."""
-    rows = Fraction(one + zero if paired else 2 * min(one, zero))
-    wide = rows if paired else max(rows, Fraction(4 * 20 * one * zero, 21 * (one + zero)))
-    if limit >= 1 or (sqrt(limit) - sqrt(ln(alpha) * (-2 / wide)) - sqrt(plug_in - ln(alpha) * (2 / wide))).low >= 0:
-        return True
-    e, m = math.sqrt(limit), (float(plug_in.high) + float(limit)) / (2 * math.sqrt(limit)) if limit else 1.0
-    if m >= e or e >= 1:
-        return False
-    # Every λ in [0, ½] proves something; this one, computed in floats, is nearly the best.
-    best = Fraction(min(0.5, (math.atanh(e) - math.atanh(m)) / (2 * e)))
-    plus, minus = exp(sqrt(limit) * 2 * best), exp(sqrt(limit) * -2 * best)
-    moment = exp(limit * best) * ((plus + minus) / 2 - sqrt(limit) * (plus - minus) / 2)
-    return (-(plug_in * best + ln(moment)) * rows + ln(alpha)).low >= 0
-
-
-def variation_holds(limit, cells, one, zero, paired, alpha):
-    """Whether TV ≤ limit by variation_upper (Chernoff, Hoeffding) or variation_exact (Clopper and Pearson)."""
-    n, p, right = one + zero, (1 + limit) / 2, sum(max(cell) for cell in cells)
-    left, other, unit = (1, 1, n) if paired else (zero, one, 2 * one * zero)
-    seen = Fraction(sum(abs(a * left - b * other) for a, b in cells), unit)
-    if limit >= 1 or limit <= seen:
-        return limit >= 1
-    if (kl((1 + seen) / 2, p) * (n if paired else 2 * min(one, zero)) + ln(alpha)).low >= 0:
-        return True
-    if not paired and (real(limit - seen) - sqrt(ln(alpha) * Fraction(-n, 2 * one * zero))).low >= 0:
-        return True
-    exact = right < p * n if paired else one == zero and right + 1 <= p * n
-    return exact and n <= 10**9 and Fraction(binomial_at_most(right, n, p)) <= alpha
-
-
+# ---------- 4. Rule "audit": what an output tells about a secret, from counts (proofs: certificates, and leakage).
+# A rule returns what it bounds, the side, the best bound that it proves, and what else its sentence says.
 def audit(claim, reading, loss, sampling, cells, squared, variation):
+    """Of the masses of each output, seen is the distance in total variation, and plug_in the same for squared loss."""
     paired, one, zero = sampling == "pairs", sum(a for a, _ in cells), sum(b for _, b in cells)
     require(one > 0 and zero > 0, "cells must count rows of both secrets")
     within_reach(len(cells) <= 200_000, "its table has more than 200000 different outputs")
-    fair = not paired or (one - zero) ** 2 <= 64 * (one + zero)
-    prove(fair, "its own counts refute that every secret was a fair coin")
-    sizes = (one + zero, one + zero) if paired else (2 * one, 2 * zero)
-    masses = [(Fraction(a, sizes[0]), Fraction(b, sizes[1])) for a, b in cells if a or b]
-    plug_in = sum((real((a - b) ** 2 / (a + b)) for a, b in masses), real(0))
-    alpha, v, tv = claim.alpha() / (2 if loss == "joint" else 1), squared, variation
-    by_v = loss != "zero-one" and squared_holds(v, plug_in, one, zero, paired, alpha)
-    by_tv = loss != "squared" and variation_holds(tv, cells, one, zero, paired, alpha)
-    v_holds, tv_holds = by_v or (by_tv and v >= tv), by_tv or (by_v and tv**2 >= v)  # v ≤ TV ≤ √v
-    prove(v_holds, "the counts do not prove its bound on v, 1 less the least squared loss")
-    prove(tv_holds, "the counts do not prove its bound on the total variation")
+    n, v, tv, alpha = one + zero, squared, variation, claim.failure / (2 if loss == "joint" else 1)
+    prove(not paired or (one - zero) ** 2 <= 64 * n, "its own counts refute that every secret was a fair coin")
+    left, right = (n, n) if paired else (2 * one, 2 * zero)
+    masses, unit, rows = [(a * right, b * left) for a, b in cells if a or b], left * right, Fraction(min(left, right))
+    seen = Fraction(sum(abs(a - b) for a, b in masses), unit)
+    plug_in = sum((real(Fraction((a - b) ** 2, a + b)) for a, b in masses), real(0)) / unit
+
+    def squared_holds():
+        """Whether 1 − E ≤ v, E the least squared loss, by squared_closed or squared_sharp; either will do."""
+        room = ln(alpha) * (-2 / (rows if paired else max(rows, Fraction(80 * one * zero, 21 * n))))
+        if v >= 1 or (sqrt(v) - sqrt(room) - sqrt(plug_in + room)).low >= 0:
+            return True
+        e, m = math.sqrt(v), (float(plug_in.high) + float(v)) / (2 * math.sqrt(v)) if v else 1.0
+        # Every λ in [0, ½] proves something, if not much; this one, computed in floats, is nearly the best.
+        best = Fraction(min(0.5, (math.atanh(e) - math.atanh(m)) / (2 * e)) if m < e < 1 else 0)
+        plus, minus = exp(sqrt(v) * 2 * best), exp(sqrt(v) * -2 * best)
+        moment = exp(v * best) * ((plus + minus) / 2 - sqrt(v) * (plus - minus) / 2)
+        return ((plug_in * best + ln(moment)) * -rows + ln(alpha)).low >= 0
+
+    def variation_holds():
+        """Whether TV ≤ tv by variation_upper (Chernoff, Hoeffding) or variation_exact (Clopper and Pearson)."""
+        if tv >= 1 or tv <= seen:
+            return tv >= 1
+        p, guessed = (1 + tv) / 2, (1 + seen) / 2
+        hoeffding = real(tv - seen) - sqrt(ln(alpha) * Fraction(-n, 2 * one * zero))
+        if chernoff(guessed, p, rows, alpha) or (not paired and hoeffding.low >= 0):
+            return True
+        exact = paired or (one == zero and guessed * n + 1 <= p * n)
+        return exact and n <= 10**9 and binomial_at_most(int(guessed * n), n, p) <= alpha
+
+    by_v, by_tv = loss != "zero-one" and squared_holds(), loss != "squared" and variation_holds()
+    prove(by_v or (by_tv and v >= tv), "the counts do not prove its bound on v, 1 less the least squared loss")
+    prove(by_tv or (by_v and tv**2 >= v), "the counts do not prove its bound on the total variation")  # v ≤ TV ≤ √v
     area = Fraction(1, 2) + tv - tv * tv / 2
-    area_by_v = sqrt(v / 3) + Fraction(1, 2) if 3 * v <= 1 else 1 - Fraction(3, 8) * (1 - v) ** 2
-    side, proven = {  # proofs: leakage
-        "advantage": ("at most", tv),
-        "balanced accuracy": ("at most", (1 + tv) / 2),
-        "error": ("at least", (1 - tv) / 2),
-        "squared loss": ("at least", 1 - v),
-        "bits": ("at most", v),
-        "log loss": ("at least", ln(2) * (1 - v)),
-        "auc": ("at most", area if area <= Fraction(real(area_by_v).high) else area_by_v),
-    }[reading]
-    claim.no_stronger_than(side, proven)
+    area_by_v = Fraction(sqrt(v / 3).high) + Fraction(1, 2) if 3 * v <= 1 else 1 - Fraction(3, 8) * (1 - v) ** 2
+    most = {"advantage": tv, "balanced accuracy": (1 + tv) / 2, "bits": v, "auc": min(area, area_by_v)}
+    least = {"error": (1 - tv) / 2, "squared loss": 1 - v, "log loss": Fraction(ln(2).low) * (1 - v)}
+    side, proven = ("at most", most[reading]) if reading in most else ("at least", least[reading])
     coin = ", if every secret was a fair coin" if paired else ""
-    return f"{reading} in telling two secrets apart by the output is {claim}, from {one} and {zero} rows{coin}"
+    return f"{reading} in telling two secrets apart by the output", side, proven, f", from {one} and {zero} rows{coin}"
 
 
 # ---------- 5. Rules "private answers", "one of several mechanisms" and "ledger" (proofs: accounting, gate).
 # Each mechanism returns a bound on its δ at ε.
-
-
 def revealing(p, step, times, epsilon):
-    """1 − (1 − p)^T (1 − δ_T): each of T steps reveals with chance p, and is step-DP otherwise.
-
-    δ_T is composition_delta, Σ over l of C(T, l)(x^(T−l) − e^ε x^l)⁺/(1 + x)^T with x = e^step.
-    """
-    x, composed = exp(step), Decimal(0)
-    term, falls = power(x / (x + 1), times).high, (real(1) / x).high
-    for left in range(times + 1):
-        gap = real(step * (times - 2 * left) - epsilon)
-        if gap.high <= 0:
-            break
-        composed = UP.add(composed, UP.multiply(term, UP.subtract(1, exp(-gap).low)))
+    """1 − (1 − p)^T (1 − δ_T): each of T steps reveals with chance p, and is step-DP otherwise (composition_delta)."""
+    x, composed = exp(step), Decimal(0)  # δ_T = Σ over l of C(T, l)(x^(T−l) − e^ε x^l)⁺/(1 + x)^T
+    term, falls = ((x / (x + 1)) ** times).high, (real(1) / x).high
+    for left in range(math.ceil((times - epsilon / step) / 2)):  # where the bracket is positive
+        composed = UP.add(composed, UP.multiply(term, UP.subtract(1, exp(epsilon - step * (times - 2 * left)).low)))
         term = UP.multiply(UP.divide(UP.multiply(term, times - left), left + 1), falls)
-    if composed >= 1 or p.high >= 1:
-        return Fraction(1)
-    kept = DOWN.subtract(1, composed)
-    return Fraction((real(1) - power(real(1) - p, times) * Interval(kept, kept)).high)
+    return Fraction((real(1) - (real(1) - p) ** times * (real(1) - Interval(composed, composed))).high)
 
 
 def sparse_vector(epsilon, scale, threshold, refusals):
     b = exp(-1 / (2 * scale))
-    p = (power(b, threshold + 1) * (b + 1) - power(b, 2 * threshold + 3) / (b * b + 1)) / (b + 1 + b * b)
+    p = (b ** (threshold + 1) * (b + 1) - b ** (2 * threshold + 3) / (b * b + 1)) / (b + 1 + b * b)
     return revealing(p, 2 / scale, refusals, epsilon)
 
 
 def stable_release(epsilon, scale, threshold, queries):
-    b = exp(-1 / scale)
-    return revealing(power(b, threshold + 1) / (b + 1), 1 / scale, queries, epsilon)
-
-
-def laplace(epsilon, sensitivity, scale):
-    return Fraction(sensitivity > epsilon * scale)
+    return revealing(exp(-(threshold + 1) / scale) / (exp(-1 / scale) + 1), 1 / scale, queries, epsilon)
 
 
 def labels_found(epsilon, changed, scale, threshold):
-    a = exp(-1 / scale)
-    return Fraction((power(a, threshold - 1) / (a + 1) * changed).high) if changed <= epsilon * scale else Fraction(1)
+    alone = exp((1 - threshold) / scale) / (exp(-1 / scale) + 1)
+    return (changed > epsilon * scale) + Fraction((alone * changed).high)
 
 
 def gaussian_sum(sigma, draws):
-    """Lemma 6: the variance of a sum, how far it is tabulated, and R over its normaliser, from above."""
-    variance, tail = draws * sigma * sigma, exp(PI * PI * -(25 * sigma * sigma))
-    eta = sum((exp(PI * PI * -((j * sigma) ** 2)) for j in range(1, 5)), tail * 2) * 2
+    """R·G(s) of Lemma 6 for all s within 12 deviations of 0, times a number from 1 to 1 + 10⁻³⁰ and a constant ≥ 1."""
+    variance, q = draws * sigma * sigma, exp(PI * PI * -(sigma * sigma))
+    eta = (q + q * q * q * q / (real(1) - q)) * 2  # above 2(q + q⁴ + q⁹ + …)
+    total = sqrt(PI * (2 * variance)) * (exp(PI * PI * (-2 * variance)) * 2 + 1)  # the weights', from below, by Poisson
     reach = math.isqrt(math.ceil(144 * variance)) + 1
     within_reach(reach <= 500_000, "its noise has more than a million values")
-    normal = sum((exp(Fraction(-x * x) / (2 * variance)) for x in range(-40, 41)), real(0))
-    if variance > 10:
-        normal = sqrt(PI * (2 * variance))
-    return variance, reach, exp(ln((eta + 1) / (real(1) - eta)) * (draws - 1)) / normal
-
-
-def weights(variance, reach):
-    """e^(−v²/(2·variance)) from above, by less than a share of 10⁻³⁰, for v from −reach to reach."""
-    weight, ratio = (exp(Fraction(-x) / (2 * variance)).high for x in (reach * reach, 1 - 2 * reach))
-    falls = exp(-1 / variance).high
-    for _ in range(2 * reach + 1):
-        yield weight
-        weight, ratio = UP.multiply(weight, ratio), UP.multiply(ratio, falls)
+    chance = ((eta + 1) / (real(1) - eta)) ** (draws - 1) / total * exp(-(reach**2) / (2 * variance))
+    chances, ratio, falls = [chance.high], exp((2 * reach - 1) / (2 * variance)).high, exp(-1 / variance).high
+    for _ in range(2 * reach):
+        chances.append(UP.multiply(chances[-1], ratio))
+        ratio = UP.multiply(ratio, falls)
+    return chances
 
 
 def gnmax(epsilon, sigma, answers, tests, test_sigma):
     """The loss is (answers + v)/σ² + (tests + 2u)/(2σ₁²), v and u sums of 2·answers and of `tests` Gaussians."""
     require(not tests or test_sigma * 2 >= 1, "test_sigma must be at least 1/2")
-    variance, reach, scale = gaussian_sum(sigma, 2 * answers)
-    unit, beyond = sigma * sigma, exp(-70)  # 4e^(−72), what lies beyond 12 deviations, is less
-    above, tilted = [Decimal(0)], [Decimal(0)]  # sums from the top: of the weights, and of weight times e^(−loss)
-    damp, grows = exp(-(answers + reach) / unit).low, exp(1 / unit).low
-    for weight in reversed(list(weights(variance, reach))):
-        above.append(UP.add(above[-1], weight))
-        least = DOWN.multiply(weight, Decimal(1) - Decimal("1e-30"))
-        tilted.append(DOWN.add(tilted[-1], DOWN.multiply(least, damp)))
+    votes, noise = gaussian_sum(sigma, 2 * answers), gaussian_sum(test_sigma, tests) if tests else [Decimal(1)]
+    reach, far, unit, each = len(votes) // 2, len(noise) // 2, sigma**2, 1 / (2 * test_sigma**2) if tests else 0
+    above, tilted = [Decimal(0)], [Decimal(0)]  # sums from the top: of the chances, and of chance times e^(−loss)
+    damp, grows = exp(-(answers + reach) / unit - Fraction(1, 10**30)).low, exp(1 / unit).low
+    for chance in votes:
+        above.append(UP.add(above[-1], chance))
+        tilted.append(DOWN.add(tilted[-1], DOWN.multiply(chance, damp)))
         damp = DOWN.multiply(damp, grows)
-    spread, far, other = gaussian_sum(test_sigma, tests) if tests else (Fraction(1), 0, real(1))
-    each = 1 / (2 * test_sigma**2) if tests else Fraction(0)
-    total, left, falls = Decimal(0), exp(epsilon - (tests - 2 * far) * each).low, exp(-2 * each).low
-    for u, weight in enumerate(weights(spread, far), start=-far):
+    total, left, falls = exp(-69).high, exp(epsilon - (tests - 2 * far) * each).low, exp(-2 * each).low
+    for u, chance in enumerate(noise, start=-far):  # from 4e^(−72), what lies beyond 12 deviations, and more
         first = max(-reach, math.floor((epsilon - (tests + 2 * u) * each) * unit) - answers + 1)
         if first <= reach:
             gained = UP.subtract(above[reach - first + 1], DOWN.multiply(left, tilted[reach - first + 1]))
-            total = UP.add(total, UP.multiply(weight, max(Decimal(0), gained)))
+            total = UP.add(total, UP.multiply(chance, max(Decimal(0), gained)))
         left = DOWN.multiply(left, falls)
-    return Fraction((Interval(total, total) * scale * other + beyond * (scale * other + 1)).high)
+    return Fraction(total)
 
 
 def worth(nodes, values):
-    """W_j of the gate: the lower convex hull of stated points, and the function, which is flat beyond the last point.
-
-    Below 1 it is 1 − y + y·W(1/y). It errs by a few units in the last place; W falls, so arguments are rounded down.
-    """
+    """W_j of the gate: its points, the lower convex hull of those stated, and the function, flat beyond the last."""
 
     def slope(one, other):
         return (other[1] - one[1]) / (other[0] - one[0])
 
-    def at(y):
-        turned = y if y >= 1 else 1 / y * (1 - 2.0**-51)
-        cell, found = max(bisect_right(nodes, turned) - 1, 0), values[-1]
-        if cell < len(nodes) - 1:
-            left, right = nodes[cell], nodes[cell + 1]
-            turned = max(turned, left)
-            found = ((right - turned) * values[cell] + (turned - left) * values[cell + 1]) / (right - left)
+    def at(y):  # below 1 it is 1 − y + y·W(1/y); it errs by a few units in the last place, with arguments rounded down
+        turned = max(1.0, y if y >= 1 else 1 / y * (1 - 2.0**-51))
+        cell = bisect_right(nodes, turned)
+        (left, high), (right, low) = points[cell - 1], points[cell]
+        found = ((right - turned) * high + (turned - left) * low) / (right - left)
         return found if y >= 1 else 1 - y + y * found
 
     hull = []
@@ -482,8 +357,9 @@ def worth(nodes, values):
         hull.append(point)
     good = slope(hull[-2], hull[-1]) <= 0 and hull[0][1] - 2 * slope(hull[0], hull[1]) <= 1
     prove(good, "its function is not convex and falling, in y and in 1/y")
-    nodes, values = [float(y) for y, _ in hull], [float(value) for _, value in hull]
-    return list(zip(nodes, values, strict=True)), at
+    points = [(float(y), float(value)) for y, value in [*hull, (10**305, hull[-1][1])]]
+    nodes = [y for y, _ in points]
+    return points[:-1], at
 
 
 def gate(epsilon, refusals, table, corners, nodes, levels, released=None):
@@ -491,98 +367,85 @@ def gate(epsilon, refusals, table, corners, nodes, levels, released=None):
     line, slack, nodes = [(ONE, ONE), *corners, (0, 0)], 1 + 2.0**-48, [float(y) for y in nodes]
     good = all(one[0] > other[0] for one, other in pairwise(line)) and all(high >= low for high, low in corners)
     require(good, "corners must descend, the larger chance first")
-    good = nodes[0] == 1 and all(one < other for one, other in pairwise(nodes)) and len(levels) == refusals
-    require(good, "nodes must ascend from 1, with a level for each refusal")
-    quick = 2 * len(corners) * refusals * len(nodes) <= 5_000_000
-    within_reach(quick, "its table would take this checker more than ten seconds")
+    require(nodes[0] == 1 and all(one < other for one, other in pairwise(nodes)), "nodes must ascend from 1")
+    good = len(levels) == refusals and all(len(level) == len(nodes) for level in levels)
+    require(good, "levels must be one for each refusal, with a number for each node")
+    within_reach(len(corners) * refusals * len(nodes) <= 2_500_000, "its table would take more than ten seconds")
     for high, low in ((max(pair), min(pair)) for pair in pairwise(table)):
         (a, b), (c, d) = next(ends for ends in pairwise(line) if ends[1][0] <= high)
         good = (low - d) * (a - c) >= (b - d) * (high - c)
         prove(good, "neighbouring chances of its table differ by more than its corners allow")
-    at_once = (ONE - table[0] if released is None else released) / ONE
+    at_once, low = (ONE - table[0] if released is None else released) / ONE, "its function lies below a query's worth"
     before = lambda y: max(0.0, 1 - y)  # noqa: E731 — W_0
     for level in levels:
-        require(len(level) == len(nodes), "each of levels must have one number for each node")
         points, now = worth(nodes, [float(value) for value in level])
-        good = all((at_once + (1 - at_once) * before(y)) * slack <= value for y, value in points)
-        prove(good, "its function lies below a label that is released where votes are tied")
+        prove(all((at_once + (1 - at_once) * before(y)) * slack <= value for y, value in points), low)  # votes are tied
         for here, there in (ends for high, low in corners for ends in ((high, low), (low, high))):
             p, q = here / ONE * slack, (ONE - here) / ONE * slack
             refused, passed = there / here * (1 - 2.0**-49), (ONE - there) / (ONE - here) * (1 - 2.0**-49)
-            good = all(p * before(y * refused) + q * now(y * passed) <= value for y, value in points)
-            prove(good, "its function lies below what a query is worth")
+            prove(all(p * before(y * refused) + q * now(y * passed) <= value for y, value in points), low)
         before = now
     return Fraction(before(max(1.0, float(exp(epsilon).low) * (1 - 2.0**-50))) * slack)
 
 
 MECHANISMS = {"sparse vector": sparse_vector, "stable release": stable_release, "gnmax": gnmax, "gate": gate}
-MECHANISMS |= {"confirm": partial(gate, released=0), "laplace": laplace, "labels found": labels_found}
+MECHANISMS |= {"confirm": partial(gate, released=0), "labels found": labels_found}
+MECHANISMS |= {"laplace": lambda epsilon, sensitivity, scale: Fraction(sensitivity > epsilon * scale)}
+
+
+def inputs_of(function):
+    return {name: INPUTS[name] for name in signature(function).parameters if name in INPUTS}
 
 
 def part(value, what):
     """A mechanism, its ε and δ, and its constants, which must keep to them."""
-    name = word(*MECHANISMS)(value.get("mechanism") if isinstance(value, dict) else None, f"the mechanism of {what}")
+    name = read(value.get("mechanism") if isinstance(value, dict) else None, "mechanism", "|".join(MECHANISMS))
     constants = inputs_of(MECHANISMS[name])
-    found = record({"mechanism": text(), "delta": INPUTS["delta"], **constants})(value, what)
-    good = MECHANISMS[name](**{name: found[name] for name in constants}) <= found["delta"]
-    prove(good, f"the constants of its {name} do not keep to their ε and δ")
+    found = read(value, what, {"mechanism": None, "delta": INPUTS["delta"], **constants})
+    spent = MECHANISMS[name](**{each: found[each] for each in constants})
+    prove(spent <= found["delta"], f"the constants of its {name} do not keep to their ε and δ")
     return found
 
 
-def private_answers(claim, delta, neighbours, parts, total=sum, between=" and "):
-    prove(claim.failure is None, CERTAIN)
-    few = any(each["mechanism"] == "labels found" and each["changed"] < 2 for each in parts)
-    prove(not few or "label" not in neighbours, "a changed label changes two counts, and its noise is made for one")
-    prove(total(each["delta"] for each in parts) <= delta, "its parts spend a larger δ than it states")
-    claim.no_stronger_than("at most", total(each["epsilon"] for each in parts))
-    names = between.join(each["mechanism"] for each in parts)
-    return f"ε is {claim} at δ = {short(delta, 'at most')}, for data that differ by {neighbours}, by {names}"
+def private_answers(_, delta, neighbours, parts, total=added, between=" and "):
+    prove("label" not in neighbours or all(each.get("changed") != 1 for each in parts), "a label changes two counts")
+    prove(total([each["delta"] for each in parts]) <= delta, "its parts spend a larger δ than it states")
+    names = between.join(dict.fromkeys(each.get("mechanism", "the entries of a ledger") for each in parts))
+    rest = f" at δ = {short(delta, 'at most')}, for data that differ by {neighbours}, by {names}"
+    return "ε", "at most", total([each["epsilon"] for each in parts]), rest
 
 
 def ledger(claim, delta, about, entries):
-    prove(claim.failure is None, CERTAIN)
     compared = about.partition(" (")[0]  # what follows names columns
-    within_reach(compared in NEIGHBOURS, "its entries are about neighbours that this checker does not know")
-    same = all(entry["about"] == about for entry in entries)
-    prove(same, "its entries are about different neighbours, and do not add up")
-    prove(added([entry["delta"] for entry in entries]) <= delta, "its entries spend a larger δ than it states")
-    claim.no_stronger_than("at most", added([entry["epsilon"] for entry in entries]))
-    added_up = f"the ε of {len(entries)} entries add up to no more: {claim}, at δ = {short(delta, 'at most')}"
-    return f"{added_up}, for data that differ by {compared}"
+    within_reach(compared in NEIGHBOURS.split("|"), "its entries are about neighbours that this checker does not know")
+    prove(all(entry["about"] == about for entry in entries), "its entries are about different neighbours")
+    return private_answers(claim, delta, compared, entries)
 
 
 # ---------- 6. Rules from sampled values: naming and rebuilding an input (proofs: estimation, posterior).
-
-
 def identification(claim, values, distance, failure_probability):
-    limit = claim.value - gaussian_variation(distance)
-    holds = mean_at_least([1 - x for x in values], 1 - limit, claim.alpha(failure_probability))
-    prove(claim.side == "at most" and holds, NOT_SAMPLED)
-    return f"the probability of naming which of several known inputs was released is {claim}, from {len(values)} draws"
+    limit = 1 - claim.value + gaussian_variation(distance)
+    prove(mean_at_least([1 - x for x in values], limit, failure_probability), UNPROVEN)
+    what = "the probability of naming which of several known inputs was released"
+    return what, "at most", claim.value, f", from {len(values)} draws"
 
 
 def gallery_error(claim, values, most, coordinates, distance, variance, failure_probability):
     """claim ≤ (D·L − 4D·TV)/(p·variance), L the lower limit for the values, which are traces of posteriors over D."""
-    prove(claim.value <= 1, "it exceeds 1, and a guess without the release errs by no more than that")
     limit = claim.value * variance * coordinates / most + 4 * gaussian_variation(distance)
-    holds = mean_at_least(values, limit, claim.alpha(failure_probability))
-    prove(claim.side == "at least" and holds, NOT_SAMPLED)
-    return f"the mean squared error of rebuilding one of several known inputs is {claim} of their variance"
+    prove(claim.value <= 1 and mean_at_least(values, limit, failure_probability), UNPROVEN)
+    return "the mean squared error of rebuilding one of several inputs", "at least", claim.value, " of their variance"
 
 
 def posterior_error(claim, values, most, radius, release_variation, chain_variation, variance, failure_probability):
     """claim ≤ (B·(L − c) − 4R²t)/variance, L the betting limit for the stars' values, cut off at B and over B."""
-    prove(claim.value <= 1, "it exceeds 1, and a guess without the release errs by no more than that")
     limit = (claim.value * variance + 4 * radius**2 * release_variation) / most + chain_variation
-    alpha, mean = claim.alpha(failure_probability), added(values) / len(values)
-    holds = limit <= 0 or (limit < mean and bets_win(values, limit, alpha))  # in a chosen order, bets win beyond it
-    prove(claim.side == "at least" and holds, NOT_SAMPLED)
-    return f"the mean squared error of rebuilding an input drawn from the prior is {claim} of the prior's variance"
+    prove(claim.value <= 1 and mean_at_least(values, limit, failure_probability, ways=1), UNPROVEN)
+    return "the mean squared error of rebuilding an input of the prior", "at least", claim.value, " of its variance"
 
 
 def two_points(claim, modes):
     """Half of the modes have (ε/2)²·mmse(d²/4) ≥ claim², mmse(s) = e^(−s/2)∫φ(y)sech(√s·y)dy, by a sum of step h."""
-    prove(claim.failure is None, CERTAIN)
     reached, work, bells = 0, 0, {}
     for change, distance in modes:
         steps = math.ceil(54 / min(math.pi / 3 / max(float(distance) / 2, 0.3), 3.0))  # six or more to a strip's width
@@ -599,48 +462,38 @@ def two_points(claim, modes):
         reached += Fraction((exp(-(distance**2) / 8) * integral * (change**2 / 4)).low) >= claim.value**2
         if 2 * reached >= len(modes):
             break
-    good = claim.side == "at least" and claim.value >= 0 and 2 * reached >= len(modes)
-    prove(good, f"only {reached} of its {len(modes)} modes reach it")
-    return f"the root mean squared error on the worse of two inputs is {claim} for half of {len(modes)} modes"
+    prove(claim.value >= 0 and 2 * reached >= len(modes), UNPROVEN)
+    return "the root mean squared error on the worse of two inputs", "at least", claim.value, " for half of the modes"
 
 
 # ---------- 7. The inputs and the rules by name, with what no file can show.
-
-CERTAIN = "it states a failure probability, which its theorem does not have"
-NOT_SAMPLED = "the sampled values do not prove it at its failure probability"
-NEIGHBOURS = ("one record added or removed", "all records of one person added or removed")
-NEIGHBOURS += ("one label changed", "all labels of one person changed")
-READINGS = ("advantage", "balanced accuracy", "error", "squared loss", "bits", "log loss", "auc")
-TINY, SMALL, CHANCE = Fraction(1, 10**300), Fraction(1, 10**250), number(0, 1, True)
-ENTRY, LEVEL = {"about": text(), "epsilon": number(0), "delta": number(0)}, listed(number(SMALL, 1), 2, 10**5)
-INPUTS = {"reading": word(*READINGS), "loss": word("joint", "squared", "zero-one")}
-INPUTS |= {"sampling": word("by class", "pairs"), "cells": revealed(listed(listed(whole(), 2, 2)))}
-INPUTS |= {"neighbours": word(*NEIGHBOURS), "parts": listed(part, 1, 20)}
-INPUTS |= {"about": text(), "entries": listed(record(ENTRY), 0)}
-INPUTS |= {"values": revealed(listed(number(0, 1))), "failure_probability": CHANCE, "coordinates": whole(1)}
-INPUTS |= {"modes": revealed(listed(listed(number(0, 10**9), 2, 2), 1, 10**4)), "variance": revealed(number(TINY))}
-INPUTS |= dict.fromkeys(("squared", "variation", "release_variation", "chain_variation"), revealed(number(0, 1)))
-INPUTS |= {"distance": revealed(number(0, 100)), "radius": revealed(number(0)), "most": revealed(number(TINY))}
-INPUTS |= {"epsilon": number(Fraction(1, 10**9), 700), "delta": number(0, 1), "changed": whole(1, 2)}
-INPUTS |= {"scale": number(Fraction(1, 100), 10**12), "sigma": number(Fraction(1, 2), 10**6)}
-INPUTS |= {"table": listed(whole(1, ONE - 1), 1, 10**5), "corners": listed(listed(whole(1, ONE - 1), 2, 2), 1, 10**4)}
-INPUTS |= {"nodes": listed(number(1, 10**200), 2, 10**5), "levels": listed(LEVEL, 1, 200)}
-INPUTS |= {"threshold": whole(), "sensitivity": whole(1), "answers": whole(1), "tests": whole()}
-INPUTS |= {"refusals": whole(1, 20_000), "queries": whole(1, 20_000), "test_sigma": number(0, 10**6)}
-TABLE = "that the counts are those of the data, that rows are independent (and, of pairs, every secret a fair coin), "
-TABLE += "that all choices were made before the data"
-RAN = "that the mechanism ran so, with exact noise and one vote or less a record or person, and nothing else was "
-RAN += "released"
+LARGEST_FILE, ONE, TEXT, DIGEST = 2**26, 2**63, "(?s).{1,10000}", "[0-9a-f]{64}"
+COUNT, SIZE, SHARE, UNIT, CHANCE = range(10**12 + 1), range(1, 10**12 + 1), range(1, ONE), (0, 1), (0, 1, True)
+PAID, POSITIVE, LEVEL = (0, 10**400), (Fraction(1, 10**300), 10**400), [(Fraction(1, 10**250), 1), 2, 10**5]
+READINGS = "advantage|balanced accuracy|error|squared loss|bits|log loss|auc"
+NEIGHBOURS = "one record added or removed|all records of one person added or removed|"
+NEIGHBOURS += "one label changed|all labels of one person changed"
+KEPT_BACK = {"cells": [[COUNT, 2, 2], 1, 10**6], "values": [UNIT, 1, 10**6], "squared": UNIT, "variation": UNIT}
+KEPT_BACK |= {"release_variation": UNIT, "chain_variation": UNIT, "modes": [[(0, 10**9), 2, 2], 1, 10**4]}
+KEPT_BACK |= {"distance": (0, 100), "variance": POSITIVE, "most": POSITIVE, "radius": PAID}
+INPUTS = {"reading": READINGS, "loss": "joint|squared|zero-one", "sampling": "by class|pairs", "neighbours": NEIGHBOURS}
+INPUTS |= {"failure_probability": CHANCE, "coordinates": SIZE, "parts": [part, 1, 20], "about": TEXT, "delta": UNIT}
+INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6], "epsilon": (Fraction(1, 10**9), 700)}
+INPUTS |= {"scale": (Fraction(1, 100), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
+INPUTS |= {"refusals": range(1, 20_001), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
+INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], **KEPT_BACK}
+INPUTS |= {"table": [SHARE, 1, 10**5], "corners": [[SHARE, 2, 2], 1, 10**4], "nodes": [(1, 10**200), 2, 10**5]}
+TABLE = "that counts are the data's, rows independent, secrets of pairs fair coins, and choices made before the data"
+RAN = "that the mechanism ran so, with exact noise, one vote or less a record or person, and nothing else was released"
 DRAWN = "that the values are what independent draws gave for this model, noise and data, in the order drawn, that none "
 DRAWN += "was thrown away, and that distances, variances and ranges are those of the inputs"
+CHAINS = f"{DRAWN}; that the chains are reversible and keep to the two variations stated"
 PRIVATE = "gate.gate_delta gate.confirm_delta accounting.sparse_vector_delta accounting.stable_release_delta "
 PRIVATE += "accounting.gnmax_delta accounting.laplace_scale accounting.lone_label_chance accounting.label_threshold "
 PRIVATE += "accounting.basic_composition accounting.replacement_delta"
-MOVES = "divergences.gaussian_total_variation"
 COUNTED = "certificates.squared_closed certificates.squared_sharp certificates.variation_upper "
 COUNTED += "certificates.variation_exact leakage.advantage_upper leakage.information_upper leakage.auc_upper"
-CHAINS = f"{DRAWN}; that the chains are reversible and keep to the two variations stated"
-MOVED = "that the changes and distances are those of this model, noise and data"
+MOVES = "divergences.gaussian_total_variation"
 RULES = {
     "audit": (audit, COUNTED, TABLE),
     "private answers": (private_answers, PRIVATE, RAN),
@@ -649,14 +502,18 @@ RULES = {
     "identification": (identification, f"estimation.gallery_identification {MOVES}", DRAWN),
     "gallery error": (gallery_error, f"estimation.gallery_mse {MOVES}", DRAWN),
     "posterior error": (posterior_error, f"posterior.posterior_mse {MOVES}", CHAINS),
-    "two points": (two_points, "estimation.two_point_bayes_mse", MOVED),
+    "two points": (two_points, "estimation.two_point_bayes_mse", "that changes and distances are those of the model"),
 }
-
-
-def inputs_of(function):
-    """The readers of a rule's inputs: its parameters without a default."""
-    given = signature(function).parameters.values()
-    return {each.name: INPUTS[each.name] for each in given if each.default is Parameter.empty and each.name != "claim"}
+SAMPLED = {"audit", "identification", "gallery error", "posterior error"}
+CLAIM = {"statement": TEXT, "adversary": TEXT, "rule": {None: TEXT}, "inputs": None}
+CLAIM |= {"theorem": [{"name": TEXT, "version": SIZE}, 0, 100], "failure_probability": {None: CHANCE}}
+CLAIM |= {"claimed": {"side": "at most|at least", "value": {None: (-(10**400), 10**400)}}}
+CLAIM |= {"assumptions": [{"text": TEXT, "checked_by": "tacit|you|nobody"}, 0, 100]}
+PREDICATE = {"command": TEXT, "title": TEXT, "claims": [CLAIM, 1, 1000], "not_revealed": [TEXT, 0, 10**6]}
+PREDICATE |= {"made_by": None, "replay": None}
+FILE = {"_type": r"https://in-toto\.io/Statement/v1", "predicateType": "urn:tacit-privacy:certificate:v1"}
+FILE |= {"subject": [{"name": TEXT, "digest": {"sha256": DIGEST}}, 0, 10_000], "predicate": PREDICATE}
+Claim, UNPROVEN = namedtuple("Claim", "value failure"), "its inputs do not prove it at its failure probability"
 
 
 def short(value, side):
@@ -664,81 +521,47 @@ def short(value, side):
     if len(repr(float(value))) <= 6 and Fraction(float(value)) == value:
         return repr(float(value))
     context = Context(prec=4, rounding=ROUND_CEILING if side == "at most" else ROUND_FLOOR)
-    return str(context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context))
-
-
-class Claim:
-    """What is claimed: a side, a value, and the chance with which it may be false because of samples."""
-
-    def __init__(self, side, value, failure):
-        self.side, self.value, self.failure = side, value, failure
-
-    def __str__(self):
-        return f"{self.side} {short(self.value, self.side)}"
-
-    def alpha(self, part=None):
-        """The failure probability, or the part of it that one of several limits made together has."""
-        good = self.failure is not None and (part or 0) <= self.failure
-        prove(good, "it comes from samples, and its failure probability does not cover them")
-        return part or self.failure
-
-    def no_stronger_than(self, side, proven):
-        prove(self.side == side, f"its theorem bounds the other side, '{side}'")
-        ends = (Fraction(proven.low), Fraction(proven.high)) if isinstance(proven, Interval) else (proven, proven)
-        good = ends[1] <= self.value if side == "at most" else ends[0] >= self.value
-        prove(good, f"its inputs prove no more than {side} {float(ends[side == 'at most']):.8g}")
-
-
-DIGEST, BY = text("[0-9a-f]{64}", "64 hexadecimal digits"), word("tacit", "you", "nobody")
-CLAIM = {"statement": text(), "adversary": text(), "rule": optional(text()), "inputs": None}
-CLAIM |= {"theorem": listed(record({"name": text(), "version": whole(1)}), 0, 100)}
-CLAIM |= {"claimed": record({"side": word("at most", "at least"), "value": optional(number())})}
-CLAIM |= {"failure_probability": optional(CHANCE)}
-CLAIM |= {"assumptions": listed(record({"text": text(), "checked_by": BY}), 0, 100)}
-PREDICATE = {"command": text(), "title": text(), "claims": listed(record(CLAIM), 1, 1000)}
-PREDICATE |= {"not_revealed": listed(text(), 0), "made_by": None, "replay": None}
-FILE = {"_type": word("https://in-toto.io/Statement/v1"), "predicate": record(PREDICATE)}
-FILE |= {"subject": listed(record({"name": text(), "digest": record({"sha256": DIGEST})}), 0, 10_000)}
-FILE |= {"predicateType": word("urn:tacit-privacy:certificate:v1")}
+    return str(context.divide(value.numerator, value.denominator).normalize(context))
 
 
 def judged(claim):
     """The verdict on a claim, the reason or the checker's own sentence, and the chance with which it may be false."""
+    (stated, value), failure = claim["claimed"].values(), claim["failure_probability"]
     function, proofs, unseen = RULES.get(claim["rule"], (None, "", ""))
-    names = [each["name"].removeprefix("tacit.theory.") for each in claim["theorem"] if each["version"] == 1]
-    known = len(names) == len(claim["theorem"]) > 0 and set(names) <= set(proofs.split())
-    made = Claim(*claim["claimed"].values(), claim["failure_probability"])
+    theorems = {(each["name"].removeprefix("tacit.theory."), each["version"]) for each in claim["theorem"]}
     try:
-        stated = function is not None and made.value is not None
-        within_reach(stated, "the certificate states no inputs that this checker has a rule for")
-        within_reach(known, "its rule does not rest on the theorems that it names")
-        found = function(made, **record(inputs_of(function))(claim["inputs"], "inputs"))
+        within_reach(function and value is not None, "it states no inputs that this checker has a rule for")
+        within_reach(theorems and theorems <= {(name, 1) for name in proofs.split()}, "its rule has other theorems")
+        inputs = read(claim["inputs"], "inputs", inputs_of(function))
+        good = (failure is None) != (claim["rule"] in SAMPLED) and inputs.get("failure_probability", 0) <= (
+            failure or 0
+        )
+        prove(good, "its failure probability does not cover its samples, or it has none")
+        what, side, proven, rest = function(Claim(value, failure), **inputs)
+        prove(side == stated, f"its theorem bounds the other side, '{side}'")
+        good = proven <= value if side == "at most" else proven >= value
+        prove(good, f"its inputs prove no more than {side} {float(proven):.8g}")
     except VerdictError as reason:
         return (*reason.args, Fraction(0))
-    except (ArithmeticError, ValueError) as failure:
-        return "not checkable here", f"its numbers are out of reach ({type(failure).__name__})", Fraction(0)
-    failure = made.failure or Fraction(0)
-    sampled = f", except with probability {short(failure, 'at most')}" if failure else ""
-    stated = sum(each["checked_by"] != "tacit" for each in claim["assumptions"])
-    return "follows", f"{found}{sampled}. Not checked: {unseen}; its {stated} assumptions", failure
-
-
-def commitment(salt, value):
-    """SHA-256 of the salt, a line feed, and the value as JSON without spaces."""
-    return hashlib.sha256(f"{salt}\n{json.dumps(value, separators=(',', ':'))}".encode()).hexdigest()
+    except (ArithmeticError, ValueError) as error:
+        return "not checkable here", f"its numbers are out of reach ({type(error).__name__})", Fraction(0)
+    rest += f", except with probability {short(failure, 'at most')}" if failure else ""
+    assumed = sum(each["checked_by"] != "tacit" for each in claim["assumptions"])
+    rest += f". Not checked: {unseen}; its {assumed} assumptions"
+    return "follows", f"{what} is {side} {short(value, side)}{rest}", failure or Fraction(0)
 
 
 def check(data, opening=None):
     """The verdict on each claim of a certificate; raises `BadFileError` for what is none."""
-    claims = record(FILE)(parsed(data), "the file")["predicate"]["claims"]
-    each = record({"claim": whole(0, len(claims) - 1), "input": text(), "salt": DIGEST, "value": None})
+    claims = read(parsed(data), "the file", FILE)["predicate"]["claims"]
+    each = {"claim": range(len(claims)), "input": TEXT, "salt": DIGEST, "value": None}
     found = {"opened": []} if opening is None else parsed(opening)
     files = {"files": None} if isinstance(found, dict) and "files" in found else {}  # for `tacit verify --replay`
-    for place in record({"opened": listed(each, 0), **files})(found, "the opening")["opened"]:
+    for place in read(found, "the opening", {"opened": [each, 0, 10**6], **files})["opened"]:
         inputs, name = claims[place["claim"]]["inputs"], place["input"]
-        stated = inputs.get(name) if isinstance(inputs, dict) else None
-        good = stated == {"sha256": commitment(place["salt"], place["value"])}
-        require(good, "the opening must belong to a commitment of the certificate, and this one does not", name)
+        salted = f"{place['salt']}\n{json.dumps(place['value'], separators=(',', ':'))}"
+        fits = isinstance(inputs, dict) and inputs.get(name) == {"sha256": hashlib.sha256(salted.encode()).hexdigest()}
+        require(fits, "the opening must belong to a commitment of the certificate, and this one does not", name)
         inputs[name] = place["value"]
     return [judged(claim) for claim in claims]
 
@@ -761,13 +584,15 @@ def main(arguments=None):
         return 2
     for place, (verdict, reason, _) in enumerate(verdicts, start=1):
         print(f"{place}. {verdict}: {reason}")
-    follow, fail = (sum(verdict == word for verdict, _, _ in verdicts) for word in ("follows", "does not follow"))
-    rest = len(verdicts) - follow - fail
-    print(f"{follow} of {len(verdicts)} claims follow, {fail} do not, {rest} cannot be checked here.")
-    chances = sum((failure for _, _, failure in verdicts), Fraction(0))
-    print(f"Those that follow hold together, except with probability {short(min(chances, Fraction(1)), 'at most')}.")
+    found, _, failures = zip(*verdicts, strict=True)
+    follow, fail = found.count("follows"), found.count("does not follow")
+    print(
+        f"{follow} of {len(found)} claims follow, {fail} do not, {len(found) - follow - fail} cannot be checked here."
+    )
+    chances = min(sum(failures), Fraction(1))
+    print(f"Those that follow hold together, except with probability {short(chances, 'at most')}.")
     print("That they are about the files named in the certificate is its maker's word.")
-    return 0 if follow and not fail and (follow == len(verdicts) or "--all" not in given) else 1
+    return 0 if follow and not fail and (follow == len(found) or "--all" not in given) else 1
 
 
 if __name__ == "__main__":

@@ -152,6 +152,42 @@ def test_other_files_are_refused_before_anything_is_run(certificate, files, here
     assert_one_line_error(found, f"{option} must be the file that the run read")
 
 
+def about(path, change):
+    """The certificate with its subjects changed."""
+    statement = json.loads(path.read_text())
+    statement["subject"] = change(statement["subject"])
+    path.write_text(json.dumps(statement))
+    return path
+
+
+def test_the_subject_is_what_is_run(certificate, files, here):
+    path = certificate(*IDENTIFY)
+    [subject] = json.loads(path.read_text())["subject"]
+    assert subject["name"] == "weights.safetensors"
+    found = here(files, "verify", path, "--opening", f"{path}.opening", *REPLAY)
+    assert "'weights.safetensors': the file given has this SHA-256" in found.stdout, found.stdout + found.stderr
+    assert found.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [("weights.safetensors", "--weights"), ("released.pt", "--weights"), ("model.py", "--model")]
+)
+def test_a_subject_with_another_hash_is_refused_before_anything_is_run(certificate, files, here, name, option):
+    """The run is honest, and the certificate says that another file was released: under its name, or another."""
+    other = {"name": name, "digest": {"sha256": "0" * 64}}
+    path = about(certificate(*IDENTIFY), lambda found: [other] if option == "--weights" else [*found, other])
+    found = here(files, "verify", path, "--opening", f"{path}.opening", *REPLAY)
+    assert_one_line_error(found, f"{option} must be the file that the certificate is about")
+
+
+def test_a_certificate_without_subjects_or_with_others_is_run(certificate, files, here):
+    other = {"name": "paper.pdf", "digest": {"sha256": "0" * 64}}
+    for change in (lambda _: [], lambda found: [*found, other]):
+        path = about(certificate(*IDENTIFY), change)
+        found = here(files, "verify", path, "--opening", f"{path}.opening", *REPLAY)
+        assert "The same run gave the same claims:" in found.stdout, found.stdout + found.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

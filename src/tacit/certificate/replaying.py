@@ -143,6 +143,26 @@ class Replay:
                 remedy="ask the certificate's maker for it",
             )
 
+    def check_subjects(self, given: Mapping[str, str], subjects: Sequence[Mapping[str, Any]]) -> set[str]:
+        """Refuse a file that the certificate is about by its name, or as the model's weights, and not by its SHA-256.
+
+        Returns the SHA-256 of the files that are run.
+        """
+        found = set[str]()
+        for option, path in given.items():
+            file = Path(path.rpartition(":")[0] if option in _CODE else path)
+            found.add(here := digest(file, option))
+            named = {one["digest"]["sha256"] for one in subjects if one["name"] == file.name}
+            about = named or {one["digest"]["sha256"] for one in subjects if option == "weights"}
+            if about and here not in about:
+                raise InputError(
+                    option,
+                    path,
+                    requirement="must be the file that the certificate is about, and its subject has another SHA-256",
+                    remedy="do not trust it: what was run is not what it says was released",
+                )
+        return found
+
     def other_versions(self) -> tuple[str, ...]:
         """The packages of which this machine has another version."""
         here = versions(*map(str, self.versions))

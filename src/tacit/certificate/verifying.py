@@ -176,16 +176,17 @@ def verify(
         ) from None
     named = {one["digest"]["sha256"]: str(one["name"]) for one in statement["subject"]}
     given = {digest(Path(path)): Path(path).name for path in subjects}
-    compared = [(name, "same" if found in given else "not compared") for found, name in named.items()]
-    compared += [(name, "other") for found, name in given.items() if found not in named]
-    again, found, others = None, list[Guarantee](), tuple[str, ...]()
+    again, found, others, ran = None, list[Guarantee](), tuple[str, ...](), set[str]()
     if replay and rerun is not None:
         opened = None if opening is None else checker.parsed(contents[1])
         run = Replay.stated(statement["predicate"])
         files = {name: str(path) for name, path in replay.items()}
         run.check_files(files, opened)
+        ran = run.check_subjects(files, statement["subject"])
         found, others = list(rerun(run.command, files, run.options)), run.other_versions()
         again = same_claims(statement["predicate"]["claims"], found, opened)
+    compared = [(name, "same" if sha256 in {*given, *ran} else "not compared") for sha256, name in named.items()]
+    compared += [(name, "other") for sha256, name in given.items() if sha256 not in named]
     return Verified(
         verdicts=tuple((verdict, reason) for verdict, reason, _ in verdicts),
         failure_probability=min(Fraction(1), sum((chance for _, _, chance in verdicts), Fraction(0))),

@@ -17,8 +17,8 @@ import typer
 
 from .. import __version__
 from ..core.errors import InputError, TacitError, shown
-from .certificates import certificate
-from .commands import audit, bound, demo, learn, ledger, plan, proof, verify
+from .certificates import certificate, verify
+from .commands import audit, bound, demo, learn, ledger, plan, proof
 from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
 from .manual import Command, Group, described
 from .options import NOTHING

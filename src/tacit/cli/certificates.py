@@ -1,15 +1,18 @@
-"""The commands of `tacit certificate`."""
+"""`tacit verify`, and the commands of `tacit certificate`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ..core.errors import InputError
+from ..core.guarantee import Guarantee
 from .delivery import delivery
-from .manual import INPUTS, Command, Group, described
-from .options import JsonPath, Quiet, ReportPath, options_named
+from .manual import INPUTS, PROVE, REPLAY, Command, Group, described
+from .options import NOTHING, JsonPath, Quiet, ReportPath, options_named, read_by_bound
 
 certificate = typer.Typer(
     cls=Group,
@@ -114,3 +117,89 @@ def show(
 
         with options_named(show, certificate="CERTIFICATE"):
             deliver(shown(certificate, public_key=public_key, card=card, badge=badge))
+
+
+@described(
+    "tacit verify certificate.json --subject student.skops",
+    "tacit verify certificate.json --opening certificate.json.opening \\\n--replay scores.csv",
+)
+def verify(
+    certificate: CertificatePath,
+    opening: Annotated[
+        Path | None,
+        typer.Option(
+            "--opening", metavar="FILE", help="What opens the certificate's commitments.", rich_help_panel=INPUTS
+        ),
+    ] = None,
+    subject: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--subject",
+            metavar="FILE",
+            help="A file that the certificate should be about, by its SHA-256; repeatable.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay",
+            metavar="PATH",
+            help="The table of an audit, or the inputs or texts of bound: run it again.",
+            rich_help_panel=REPLAY,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="FILE.py:FUNCTION",
+            help="With --replay: the model of bound. The file is run.",
+            rich_help_panel=REPLAY,
+        ),
+    ] = None,
+    weights: Annotated[Path | None, read_by_bound("--weights", panel=REPLAY, meaning="The model's weights.")] = None,
+    public: Annotated[Path | None, read_by_bound("--public", panel=REPLAY, meaning="The public inputs.")] = None,
+    generator: Annotated[
+        Path | None, read_by_bound("--generator", panel=REPLAY, meaning="The prior, of generator:FILE.")
+    ] = None,
+    attribute: Annotated[
+        str | None,
+        read_by_bound("--attribute", panel=REPLAY, meaning="What finds the attribute in texts. The file is run."),
+    ] = None,
+    all_claims: Annotated[
+        bool,
+        typer.Option("--all", help="Fail if a claim cannot be checked, too.", rich_help_panel=PROVE),
+    ] = False,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check a certificate from somebody else: does each number follow, and is it about these files?"""
+    given = {"replay": replay, "model": model, "weights": weights, "public": public}
+    given |= {"generator": generator, "attribute": attribute}
+    files = {name: path for name, path in given.items() if path is not None}
+    if files and replay is None:
+        raise InputError(
+            f"--{next(iter(files))}", NOTHING, requirement="must come with --replay", remedy="give the inputs, too"
+        )
+    code = [each.rpartition(":")[0] or None for each in (model, attribute) if each is not None]
+    read = (certificate, opening, replay, weights, public, generator, *code, *(subject or ()))
+    with delivery(json, report, quiet=quiet, inputs=read) as deliver:
+        from ..certificate import verify as verified
+
+        def again(command: str, files: Mapping[str, str], options: Mapping[str, Any]) -> Sequence[Guarantee]:
+            if command == "audit":
+                from ..audit import audit_file
+
+                found = audit_file(Path(files["replay"]), attack_rows=0, pictures=False, **options)
+                return [comparison.guarantee for comparison in found.comparisons]
+            from ..reconstruction.study.again import bound_again, bound_texts_again
+
+            return (bound_again if command == "bound" else bound_texts_again)(files, **options)
+
+        with options_named(verify, certificate="CERTIFICATE"):
+            found = verified(
+                certificate, opening=opening, subjects=subject or (), replay=files, rerun=again, whole=all_claims
+            )
+        deliver(found)

@@ -1,19 +1,16 @@
-"""All commands but `tacit reproduce`: each parses its options, calls one library function and delivers the result."""
+"""Most commands: each parses its options, calls one library function and delivers the result."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..core.errors import InputError, MissingExtraError
-from ..core.guarantee import Guarantee
 from .delivery import Wanted, delivery, opened
-from .manual import BUDGET, INPUTS, LEARN, NOISE, PROVE, REPLAY, TIME, described
+from .manual import BUDGET, INPUTS, LEARN, NOISE, PROVE, TIME, described
 from .options import (
-    NOTHING,
     Anchor,
     CertificatePath,
     Device,
@@ -30,6 +27,7 @@ from .options import (
     engine_of,
     given_or_refused,
     options_named,
+    read_by_bound,
     refused_options,
 )
 from .printing import say
@@ -186,20 +184,18 @@ def bound(
     ] = None,
     weights: Annotated[
         Path | None,
-        typer.Option(
+        read_by_bound(
             "--weights",
-            metavar="FILE",
-            help="A .safetensors or .pt file; by default the weights that the function sets.",
-            rich_help_panel=INPUTS,
+            panel=INPUTS,
+            meaning="A .safetensors or .pt file; by default the weights that the function sets.",
         ),
     ] = None,
     public: Annotated[
         Path | None,
-        typer.Option(
+        read_by_bound(
             "--public",
-            metavar="PATH",
-            help="Public inputs: the prior is fitted to them, and attackers learn from them.",
-            rich_help_panel=INPUTS,
+            panel=INPUTS,
+            meaning="Public inputs: the prior is fitted to them, and attackers learn from them.",
         ),
     ] = None,
     labels: Annotated[
@@ -244,11 +240,10 @@ def bound(
     ] = None,
     attribute: Annotated[
         str | None,
-        typer.Option(
+        read_by_bound(
             "--attribute",
-            metavar="FILE.py:FUNCTION",
-            help="With --text: a function that returns what finds an attribute, such as a name, in each of a list.",
-            rich_help_panel=INPUTS,
+            panel=INPUTS,
+            meaning="With --text: a function that returns what finds an attribute, such as a name, in each of a list.",
         ),
     ] = None,
     prior: Annotated[
@@ -841,104 +836,6 @@ def audit(
                 **options,
             )
         deliver(result)
-
-
-@described(
-    "tacit verify certificate.json --subject student.skops",
-    "tacit verify certificate.json --opening certificate.json.opening \\\n--replay scores.csv",
-)
-def verify(
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help="A file that --certificate wrote, signed or not.")
-    ],
-    opening: Annotated[
-        Path | None,
-        typer.Option(
-            "--opening", metavar="FILE", help="What opens the certificate's commitments.", rich_help_panel=INPUTS
-        ),
-    ] = None,
-    subject: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--subject",
-            metavar="FILE",
-            help="A file that the certificate should be about, by its SHA-256; repeatable.",
-            rich_help_panel=INPUTS,
-        ),
-    ] = None,
-    replay: Annotated[
-        Path | None,
-        typer.Option(
-            "--replay",
-            metavar="PATH",
-            help="The table of an audit, or the inputs or texts of bound: run it again.",
-            rich_help_panel=REPLAY,
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="FILE.py:FUNCTION",
-            help="With --replay: the model of bound. The file is run.",
-            rich_help_panel=REPLAY,
-        ),
-    ] = None,
-    weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="FILE", help="The model's weights.", rich_help_panel=REPLAY)
-    ] = None,
-    public: Annotated[
-        Path | None, typer.Option("--public", metavar="PATH", help="The public inputs.", rich_help_panel=REPLAY)
-    ] = None,
-    generator: Annotated[
-        Path | None,
-        typer.Option("--generator", metavar="FILE", help="The prior, of generator:FILE.", rich_help_panel=REPLAY),
-    ] = None,
-    attribute: Annotated[
-        str | None,
-        typer.Option(
-            "--attribute",
-            metavar="FILE.py:FUNCTION",
-            help="What finds the attribute in texts. The file is run.",
-            rich_help_panel=REPLAY,
-        ),
-    ] = None,
-    all_claims: Annotated[
-        bool,
-        typer.Option("--all", help="Fail if a claim cannot be checked, too.", rich_help_panel=PROVE),
-    ] = False,
-    json: JsonPath = None,
-    report: ReportPath = None,
-    quiet: Quiet = False,
-) -> None:
-    """Check a certificate from somebody else: does each number follow, and is it about these files?"""
-    given = {"replay": replay, "model": model, "weights": weights, "public": public}
-    given |= {"generator": generator, "attribute": attribute}
-    files = {name: path for name, path in given.items() if path is not None}
-    if files and replay is None:
-        raise InputError(
-            f"--{next(iter(files))}", NOTHING, requirement="must come with --replay", remedy="give the inputs, too"
-        )
-    code = [each.rpartition(":")[0] or None for each in (model, attribute) if each is not None]
-    read = (certificate, opening, replay, weights, public, generator, *code, *(subject or ()))
-    with delivery(json, report, quiet=quiet, inputs=read) as deliver:
-        from ..certificate import verify as verified
-
-        def again(command: str, files: Mapping[str, str], options: Mapping[str, Any]) -> Sequence[Guarantee]:
-            if command == "audit":
-                from ..audit import audit_file
-
-                found = audit_file(Path(files["replay"]), attack_rows=0, pictures=False, **options)
-                return [comparison.guarantee for comparison in found.comparisons]
-            from ..reconstruction.study.again import bound_again, bound_texts_again
-
-            return (bound_again if command == "bound" else bound_texts_again)(files, **options)
-
-        with options_named(verify, certificate="CERTIFICATE"):
-            found = verified(
-                certificate, opening=opening, subjects=subject or (), replay=files, rerun=again, whole=all_claims
-            )
-        deliver(found)
 
 
 @described(

@@ -35,6 +35,20 @@ Subjects = Annotated[
         help="With --certificate: a released file that it is about, by its SHA-256; repeatable.",
     ),
 ]
+_READ_BY_BOUND = {
+    "--weights": "FILE",
+    "--public": "PATH",
+    "--generator": "FILE",
+    "--attribute": "FILE.py:FUNCTION",
+}
+"""Files that `bound` reads and `verify --replay` reads again, and what is given for each."""
+
+
+def read_by_bound(name: str, *, panel: str, meaning: str) -> Any:
+    """The option for a file that `bound` reads."""
+    return typer.Option(name, metavar=_READ_BY_BOUND[name], help=meaning, rich_help_panel=panel)
+
+
 OpenPage = Annotated[
     bool, typer.Option("--open", help="Open the page in the browser; without --report it is tacit-demo.html.")
 ]

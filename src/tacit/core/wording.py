@@ -41,6 +41,12 @@ def text_above(value: float) -> str:
     return text if float(text) >= value else safe_text(value, toward="up", digits=6)
 
 
+def exact_text(value: float) -> str:
+    """The value in the fewest digits that name it and no other float."""
+    text = f"{value:g}"
+    return text if float(text) == value else repr(float(value))
+
+
 def chance_text(probability: float) -> str:
     """Words for the chance of being wrong, to three digits: unchanged if it has no more, else rounded up."""
     text = f"{probability:.3g}"

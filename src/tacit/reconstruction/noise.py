@@ -21,6 +21,7 @@ from torch import Tensor
 from ..core import validate
 from ..core.errors import InputError, NoTheoremError
 from ..core.rounding import down, up
+from ..core.wording import exact_text
 from ..theory import divergences, quantized
 from .release import as_array
 
@@ -179,7 +180,7 @@ class Gaussian:
 
     def __repr__(self) -> str:
         if self.sigma is not None:
-            return f"Gaussian({self.sigma:g})"
+            return f"Gaussian({exact_text(self.sigma)})"
         mark = hashlib.sha256(b"".join(part.numpy().tobytes() for part in (self._root, self._q, self._stretch)))
         return f"Gaussian(covariance of {len(self._root)} features, {mark.hexdigest()[:8]})"
 
@@ -296,7 +297,7 @@ class Laplace(NotGaussian):
         self.scale = validate.number("scale", scale, above=0, remedy="give the scale of the noise")
 
     def __repr__(self) -> str:
-        return f"Laplace({self.scale:g})"
+        return f"Laplace({exact_text(self.scale)})"
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         return divergences.laplace_chi_square(_lengthened(shift, error), scale=self.scale)
@@ -333,7 +334,7 @@ class Uniform(NotGaussian):
         self.width = validate.number("width", width, above=0, remedy="give the width of the noise")
 
     def __repr__(self) -> str:
-        return f"Uniform({self.width:g})"
+        return f"Uniform({exact_text(self.width)})"
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         """Return inf wherever the release moves at all, because some outputs rule one input out."""
@@ -383,11 +384,12 @@ class Quantized:
         self.rounding = noise.rounding
         self.standard = noise.standard
         self.failure_probability = noise.failure_probability
-        rounded = f"the sum of features and noise is rounded to the nearest multiple of {self.step:g}, counted from 0"
+        unit = exact_text(self.step)
+        rounded = f"the sum of features and noise is rounded to the nearest multiple of {unit}, counted from 0"
         self.assumptions = (*noise.assumptions, rounded)
 
     def __repr__(self) -> str:
-        return f"Quantized({self.noise!r}, {self.step:g})"
+        return f"Quantized({self.noise!r}, {exact_text(self.step)})"
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:
         """Return the smaller of the noise's own value and that from the probabilities of the bins."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from ..core import validate
 from ..core.errors import InputError, NoTheoremError
 from ..core.rounding import up
+from ..core.wording import exact_text
 from ..theory.densities import (
     Cells,
     DensityTable,
@@ -64,17 +65,19 @@ class Density(NotGaussian):
         self._cells = Cells.of(distribution, slope=slope, curvature=curvature, kinks=kinks)
         self.distribution = distribution
         self.slope, self.curvature, self.kinks = self._cells.slope, self._cells.curvature, tuple(kinks)
-        where = f" away from {', '.join(f'{kink:g}' for kink in self.kinks)}" if self.kinks else ""
+        where = f" away from {', '.join(map(exact_text, self.kinks))}" if self.kinks else ""
+        slope_text, curvature_text = exact_text(self.slope), exact_text(self.curvature)
         self.assumptions = (
-            f"|d/dx log p| of the noise's density is at most {self.slope:g}, |d²/dx² log p| {self.curvature:g}{where}",
+            f"|d/dx log p| of the noise's density is at most {slope_text}, |d²/dx² log p| {curvature_text}{where}",
             "its logpdf is accurate to 1e-12, its cdf and sf to 1e-10",
         )
 
     def __repr__(self) -> str:
         law = getattr(getattr(self.distribution, "dist", None), "name", type(self.distribution).__name__)
-        given = [f"{value:g}" for value in getattr(self.distribution, "args", ())]
-        given += [f"{name}={value:g}" for name, value in getattr(self.distribution, "kwds", {}).items()]
-        return f"Density({law}({', '.join(given)}), slope={self.slope:g}, curvature={self.curvature:g})"
+        given = [exact_text(value) for value in getattr(self.distribution, "args", ())]
+        given += [f"{name}={exact_text(value)}" for name, value in getattr(self.distribution, "kwds", {}).items()]
+        limits = f"slope={exact_text(self.slope)}, curvature={exact_text(self.curvature)}"
+        return f"Density({law}({', '.join(given)}), {limits})"
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         return density_chi_square(as_array(shift), table=self._table, error=as_array(error))
@@ -144,13 +147,14 @@ class Sampled(NotGaussian):
         self.failure_probability = validate.probability("failure_probability", failure_probability, remedy=remedy)
         self._generator = np.random.default_rng(validate.whole("seed", seed, at_least=0, remedy="use 0"))
         self._evaluated = 0
+        most = exact_text(self.slope)
         self.assumptions = (
-            f"|log p(x − z) − log p(x)| of the noise's density is at most {self.slope:g}·‖z‖; it is accurate to 1e-12",
+            f"|log p(x − z) − log p(x)| of the noise's density is at most {most}·‖z‖; it is accurate to 1e-12",
             "draws of the noise have that density, and pseudo-random ones behave as independent",
         )
 
     def __repr__(self) -> str:
-        return f"Sampled(slope={self.slope:g}, draws={self.draws})"
+        return f"Sampled(slope={exact_text(self.slope)}, draws={self.draws})"
 
     def chi_square(self, base: Tensor, shift: Tensor, error: Tensor) -> _Array:  # noqa: ARG002 — of rounded noise
         """Return upper limits; refused if a shift exceeds 1/slope, where a few draws would decide the mean."""

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..core import validate
 from ..core.errors import InputError
+from ..core.wording import exact_text
 from .release import as_array, loaded
 
 _Array = NDArray[np.float64]
@@ -384,7 +385,7 @@ class Jittered(Mixture):
             size,
             shape=tuple(inputs.shape[1:]),
             description=f"{len(inputs)} equally likely public inputs, each entry moved by a Gaussian of standard "
-            f"deviation {size:g}",
+            f"deviation {exact_text(size)}",
         )
 
 
