@@ -238,6 +238,8 @@ class Ledger:
     def notes_after(self, entry: Entry | int, link: Entry | Note | None) -> tuple[Note, ...]:
         """The notes of an entry that were added after a link, in order. Only what is later is read and checked.
 
+        The anchors move on before this returns, as they do for whoever adds a note.
+
         Parameters
         ----------
         entry
@@ -249,16 +251,18 @@ class Ledger:
         -------
         The notes. The last link of the ledger may be another's: to go on, pass the last note of these.
         """
-        if link is None:
-            return self.notes(entry)
         place = entry.id if isinstance(entry, Entry) else entry
-        mark = Mark(link.id, link.digest)
-        known = [*self._known(), ("the caller", mark)]
-        with database.transaction(self.where, write=False) as connection:
-            state, rows = self._state(connection, known), database.rows_in(connection, after=mark.id - 1)
-        found = entries.chain(state, rows, ledger=self._name, first=mark.id)
-        self._meet(Mark(state["last"], state["digest"]))
-        return tuple(entries.note_of(one) for one in found[1:] if one["number"] and one["entry"] == place)
+        if link is None:
+            state, found = self._read()
+        else:
+            mark = Mark(link.id, link.digest)
+            known = [*self._known(), ("the caller", mark)]
+            with database.transaction(self.where, write=False) as connection:
+                state, rows = self._state(connection, known), database.rows_in(connection, after=mark.id - 1)
+            _, *found = entries.chain(state, rows, ledger=self._name, first=mark.id)
+        # Whoever wrote a note may have died before its anchors moved, and the caller may tell what it holds.
+        self._remember(Mark(state["last"], state["digest"]))
+        return tuple(entries.note_of(one) for one in found if one["number"] and one["entry"] == place)
 
     def last(self) -> dict[str, Any]:
         """The id, digest and time of the last link, which stands for the whole chain."""
