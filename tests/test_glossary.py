@@ -109,4 +109,4 @@ def test_delta_is_privacys_alone():
         if "delta" in parameters and "epsilon" not in parameters and not module.startswith(PRIVACY)
     ]
     assert not others
-    assert {command for command, option in options() if option == "--delta"} <= {"learn", "plan"}
+    assert {command for command, option in options() if option == "--delta"} <= {"learn", "plan", "serve"}
