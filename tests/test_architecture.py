@@ -1,12 +1,15 @@
 """The house rules that code can hold: import directions, public surface, documentation, light imports."""
 
 import ast
+import contextlib
 import functools
 import inspect
 import json
 import re
 import runpy
 import shlex
+import signal
+import socket
 import subprocess
 import sys
 import warnings
@@ -318,13 +321,30 @@ def page_script(path):
     ]
 
 
+BESIDE = []
+"""Processes that a page has begun with &, which `kill %1` ends."""
+
+
 def typed(text):
     """Run lines as a shell does, but `tacit` itself in this process, which has loaded what it needs."""
     for line in text.replace("\\\n", " ").splitlines():
         command, rest = re.fullmatch(r"(.*?)((?: (?:\|\||&&) .*)?)", line).groups()
         words = shlex.split(command, comments=True)
+        if words[-1:] == ["&"]:
+            process = subprocess.Popen([sys.executable, "-m", *words[:-1]], stdout=subprocess.PIPE, text=True)
+            BESIDE.append(process)
+            assert process.stdout.readline()  # it says that it has begun
+            continue
+        if words[:1] == ["kill"]:
+            BESIDE[-1].send_signal(signal.SIGKILL if "-9" in words else signal.SIGTERM)
+            BESIDE.pop().communicate(timeout=60)
+            continue
         if words[:1] == ["tacit"]:
-            line = f"(exit {cli._run(words[1:])}){rest}"
+            with contextlib.ExitStack() as into:
+                if ">" in words:
+                    *words, _, file = words
+                    into.enter_context(contextlib.redirect_stdout(into.enter_context(Path(file).open("w"))))
+                line = f"(exit {cli._run(words[1:])}){rest}"
         subprocess.run(line, shell=True, check=True)  # noqa: S602
 
 
@@ -338,10 +358,16 @@ def test_the_code_of_the_documents_runs_and_prints_what_it_says(path, tmp_path, 
     """
     blocks = page_script(path)
     script = tmp_path / "page.py"
-    script.write_text("\n".join(blocks))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        text = "\n".join(blocks).replace("8710", str(free.getsockname()[1]))  # another may have the service's port
+    script.write_text(text)
     monkeypatch.chdir(tmp_path)
-    with warnings.catch_warnings(action="default"):  # as a reader's interpreter has them
-        runpy.run_path(str(script), init_globals={"typed": typed}, run_name="__main__")
+    try:
+        with warnings.catch_warnings(action="default"):  # as a reader's interpreter has them
+            runpy.run_path(str(script), init_globals={"typed": typed}, run_name="__main__")
+    finally:
+        while BESIDE:
+            typed("kill %1")
     printed = capfd.readouterr().out.splitlines()
     for promised in re.findall(r"# → (.*)", "\n".join(blocks)):
         assert promised in printed, f"{promised!r} is not among {printed}"
