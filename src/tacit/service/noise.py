@@ -21,8 +21,6 @@ Draw = tuple[int, ...]
 """The noise of one decision."""
 
 _NONCE = 12
-_DIGITS = 20
-"""Characters of the longest number: noise has 64 bits and a sign."""
 
 
 def drawn(mechanism: Gate | SparseVector, size: int) -> list[Draw]:
@@ -101,9 +99,7 @@ class NoiseAhead:
 def sealed(draws: Sequence[Draw], key: bytes, place: str) -> str:
     """Noise as text that only the key opens, and only as that of the same place."""
     nonce = secrets.token_bytes(_NONCE)
-    # Spaces make every number as long as the longest: those who read the ledger see the length of what is encrypted.
-    text = "[" + ",".join("[" + ",".join(f"{number:{_DIGITS}d}" for number in draw) + "]" for draw in draws) + "]"
-    closed = _cipher(key).encrypt(nonce, text.encode(), place.encode())
+    closed = _cipher(key).encrypt(nonce, json.dumps(draws).encode(), place.encode())
     return base64.b64encode(nonce + closed).decode()
 
 
