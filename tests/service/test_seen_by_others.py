@@ -34,7 +34,7 @@ def test_an_answer_whose_note_stands_is_told_only_once_the_anchor_has_moved(acco
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(anchor, "write_whole", no_room)
-    with pytest.raises(InputError, match="^anchor must be a file that can be written"):
+    with pytest.raises(InputError, match=r"^anchor must be a file that can be written"):
         decisions.decide([query(decisions, 1)])
     assert decisions.known(query(decisions, 1).identity) is None
     assert anchor.required(str(tmp_path / "anchor.json")) == before
