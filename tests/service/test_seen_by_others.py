@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tacit.core.errors import InputError
-from tacit.learning.mechanisms import Gate
+from tacit.learning.mechanisms import Gate, SparseVector
 from tacit.ledger import Ledger, anchor
+from tacit.service import noise
 from tacit.service.decisions import Decisions, Query
 
 KEY = bytes(range(32))
@@ -22,6 +23,17 @@ def account(tmp_path):
 
 def query(decisions, number):
     return Query(decisions.identity(b"%d" % number), np.array([95, 5, 0], dtype=np.int64), "ann")
+
+
+def test_the_length_of_sealed_noise_tells_nothing_about_it():
+    """Auditors read the ledger: a shorter text would be a smaller number, or one without a sign."""
+    extremes = [0, 7, 10**9, 2**63 - 1]
+    assert len({len(noise.sealed([(number,)], KEY, "here")) for number in extremes}) == 1
+    extremes += [-1, -(2**63)]
+    assert len({len(noise.sealed([(first, last)], KEY, "here")) for first in extremes for last in extremes}) == 1
+    for mechanism in (GATE, SparseVector(epsilon=8.0, delta=1e-5, refusals=10)):
+        for draws in ([draw] for draw in noise.drawn(mechanism, 200)):
+            assert noise.opened(noise.sealed(draws, KEY, "here"), KEY, "here") == draws
 
 
 def test_an_answer_whose_note_stands_is_told_only_once_the_anchor_has_moved(account, tmp_path, monkeypatch):
