@@ -77,6 +77,13 @@ def test_commands_come_in_the_order_in_which_they_are_needed(parser):
     assert {*ORDER} - {*found} <= {"verify"}
 
 
+def test_the_files_of_bound_are_given_to_verify_in_the_same_way(parser):
+    options = [{one.name: one for one in parser.commands[name].params} for name in ("bound", "verify")]
+    for name in ("weights", "public", "attribute"):
+        made, again = (found[name] for found in options)
+        assert (made.opts, made.metavar, str(made.type)) == (again.opts, again.metavar, str(again.type))
+
+
 @pytest.mark.parametrize("path", described())
 def test_every_example_is_a_command(parser, path):
     """All of its options exist, and take such values."""

@@ -169,6 +169,17 @@ def test_the_subject_is_what_is_run(certificate, files, here):
     assert found.returncode == 0
 
 
+def test_an_auditor_chooses_the_seed_and_sees_it(certificate, files, here):
+    path = certificate(*IDENTIFY, "--seed", "20261")
+    found = here(files, "verify", path, "--opening", f"{path}.opening", *REPLAY)
+    assert "The same run gave the same claims:" in found.stdout, found.stdout + found.stderr
+    assert "Its seed is 20261:" in found.stdout
+    changed(path, lambda predicate: predicate["replay"]["options"].update(seed=0))
+    found = here(files, "verify", path, "--opening", f"{path}.opening", *REPLAY)
+    assert "The same run gave OTHER CLAIMS:" in found.stdout
+    assert "Its seed is 0:" in found.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "option"), [("weights.safetensors", "--weights"), ("released.pt", "--weights"), ("model.py", "--model")]
 )

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -177,3 +179,12 @@ def test_who_sees_a_uniform_release_several_times_rebuilds_it_k_times_better():
     wrong = two_point_bounds(lambda x: x, inputs, Uniform(1.0 / 4), basis="pixel").rmse.item()
     right = two_point_bounds(lambda x: x, inputs, Uniform(1.0), basis="pixel", releases=16).rmse.item()
     assert right < error < wrong
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Laplace, Uniform, lambda size: Quantized(Gaussian(0.25), size)])
+def test_a_noise_is_named_by_all_its_digits(kind):
+    """Six of them would name another noise, with which the claim is false."""
+    size = 0.123456789012345
+    assert f"{size!r})" in repr(kind(size))
+    assert repr(kind(math.nextafter(size, 1))) != repr(kind(size))
+    assert repr(kind(0.5)).endswith("0.5)")

@@ -38,6 +38,8 @@ class Verified:
         "not compared".
     replayed
         Whether the same run gave the same claims; None if it was not run again.
+    seed
+        The seed with which it was run again, as the certificate states it; None if it was not.
     found
         What the run found, in its own words.
     other_versions
@@ -52,6 +54,7 @@ class Verified:
     failure_probability: Fraction
     subjects: tuple[tuple[str, str], ...]
     replayed: bool | None
+    seed: int | None = None
     found: tuple[str, ...] = ()
     other_versions: tuple[str, ...] = ()
     enveloped: bool = False
@@ -84,6 +87,7 @@ class Verified:
             "failure_probability": math.nextafter(float(self.failure_probability), math.inf),
             "subjects": dict(self.subjects),
             "replayed": self.replayed,
+            "seed": self.seed,
             "found": list(self.found),
             "other_versions": list(self.other_versions),
             "signature": "not checked" if self.enveloped else "none",
@@ -116,6 +120,7 @@ class Verified:
             lines.append("The same run gave " + ("the same claims:" if self.replayed else "OTHER CLAIMS:"))
             for found in self.found:
                 lines += textwrap.wrap(f"- {found}", 80, subsequent_indent="  ")
+            lines += textwrap.wrap(f"Its seed is {self.seed!a:.40}: whoever chose it may have tried others before.", 80)
         for version in self.other_versions if self.replayed is False else ():
             lines += textwrap.wrap(f"It was made with {version!a}: last digits may differ by that alone.", 80)
         if self.enveloped:
@@ -176,7 +181,7 @@ def verify(
         ) from None
     named = {one["digest"]["sha256"]: str(one["name"]) for one in statement["subject"]}
     given = {digest(Path(path)): Path(path).name for path in subjects}
-    again, found, others, ran = None, list[Guarantee](), tuple[str, ...](), set[str]()
+    again, seed, found, others, ran = None, None, list[Guarantee](), tuple[str, ...](), set[str]()
     if replay and rerun is not None:
         opened = None if opening is None else checker.parsed(contents[1])
         run = Replay.stated(statement["predicate"])
@@ -184,7 +189,7 @@ def verify(
         run.check_files(files, opened)
         ran = run.check_subjects(files, statement["subject"])
         found, others = list(rerun(run.command, files, run.options)), run.other_versions()
-        again = same_claims(statement["predicate"]["claims"], found, opened)
+        again, seed = same_claims(statement["predicate"]["claims"], found, opened), run.options["seed"]
     compared = [(name, "same" if sha256 in {*given, *ran} else "not compared") for sha256, name in named.items()]
     compared += [(name, "other") for sha256, name in given.items() if sha256 not in named]
     return Verified(
@@ -192,6 +197,7 @@ def verify(
         failure_probability=min(Fraction(1), sum((chance for _, _, chance in verdicts), Fraction(0))),
         subjects=tuple(compared),
         replayed=again,
+        seed=seed,
         found=tuple(str(one) for one in found),
         other_versions=others,
         enveloped="payloadType" in json.loads(contents[0]),
