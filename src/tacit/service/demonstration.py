@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..learning.study.run import learn_files
 from .session import ServiceSession, open_session
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """Rows to try, which are pictures.
+
+    Attributes
+    ----------
+    rows
+        The rows, by column name.
+    width
+        Pixels in a line.
+    most
+        The value of the darkest pixel.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    width: int
+    most: float
+
+    def cells(self, row: Sequence[Any]) -> list[tuple[int, int, float]]:
+        """The place and darkness of each pixel of a row that is not empty."""
+        shades = [min(max((value or 0.0) / self.most, 0.0), 1.0) for value in row]
+        return [(place % self.width, place // self.width, shade) for place, shade in enumerate(shades) if shade]
+
 
 EPSILON, DELTA = 8.0, 1e-5
 _RECORDS, _PUBLIC = 1500, 100
@@ -17,7 +42,7 @@ _TEACHERS, _REFUSALS = 60, 50
 
 def demonstration(
     folder: Path, *, advance: Callable[[str], None] = lambda _: None
-) -> tuple[ServiceSession, list[dict[str, Any]]]:
+) -> tuple[ServiceSession, Examples]:
     """Train teachers on digits, begin a session for them, and return rows to ask about.
 
     Parameters
@@ -65,4 +90,5 @@ def demonstration(
     )
     session = open_session(folder / "run", epsilon=EPSILON, delta=DELTA, refusals=_REFUSALS, advance=advance)
     rest = digits.data[order[_RECORDS + _PUBLIC :]]
-    return session, [dict(zip(names, map(float, row), strict=True)) for row in rest]
+    rows = [dict(zip(names, map(float, row), strict=True)) for row in rest]
+    return session, Examples(rows=rows, width=8, most=16.0)
