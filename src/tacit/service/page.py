@@ -287,7 +287,7 @@ class _Page:
                 **one,
                 "told": _TOLD[one["status"]],
                 "row": [_short(value) for value in row],
-                "picture": self._examples.cells(row) if pictured and self._examples is not None else None,
+                "picture": self._examples.picture(row) if pictured and self._examples is not None else None,
             }
             for row, one in zip(rows, said, strict=True)
         ]

@@ -111,7 +111,7 @@ def about(session: ServiceSession) -> About:
             ("Predicts", served.label),
             ("Classes", listed),
             ("Protected", str(proven.detail["neighbours"])),
-            ("Answers leave", f"every {session.every:g} s, so that their time tells nothing"),
+            ("Answers leave", f"at fixed moments, every {session.every:g} s"),
         ),
         checks=tuple((plain(text), text) for text in dict.fromkeys(proven.assumed(checked_by="caller"))),
         theorems=tuple(name.rpartition(".")[2] for name in proven.references),
