@@ -271,7 +271,7 @@ class _Page:
         said = request.query_params.get("example", "0")
         number = int(said) % len(self._examples.rows) if said.isdecimal() and len(said) < 10 else 0
         row = [self._examples.rows[number][name] for name in self._service.rows.names]
-        return {"next": number + 1, "texts": [_short(value) for value in row]}
+        return {"number": number, "texts": [_short(value) for value in row]}
 
     def _answers(self, rows: list[list[Any]], decisions: list[Decision]) -> dict[str, Any]:
         """The answers as a table, and as a file."""
