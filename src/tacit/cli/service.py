@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -149,6 +151,7 @@ def serve(
             if folder is None:
                 from ..service.demonstration import demonstration
 
+                signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that its folder goes, too
                 opened, examples = demonstration(Path(place), advance=advance)
                 shown = Tokens(opened.served.folder).add("demo", role="admin")
             else:

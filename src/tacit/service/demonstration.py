@@ -13,6 +13,7 @@ from typing import Any
 from ..learning.study.run import learn_files
 from .session import ServiceSession, open_session
 
+
 @dataclass(frozen=True, kw_only=True)
 class Examples:
     """Rows to try, which are pictures.
@@ -43,9 +44,7 @@ _RECORDS, _PUBLIC = 1500, 100
 _TEACHERS, _REFUSALS = 100, 20
 
 
-def demonstration(
-    folder: Path, *, advance: Callable[[str], None] = lambda _: None
-) -> tuple[ServiceSession, Examples]:
+def demonstration(folder: Path, *, advance: Callable[[str], None] = lambda _: None) -> tuple[ServiceSession, Examples]:
     """Train teachers on digits, begin a session for them, and return rows to ask about.
 
     Parameters

@@ -72,7 +72,7 @@ def _parts(content: bytes, boundary: bytes, kind: str) -> Form:
         name = re.search(r';\s*name="([^"]*)"', said)
         if not found or name is None:
             break
-        if re.search(r';\s*filename\*?=', said):
+        if re.search(r";\s*filename\*?=", said):
             files[name[1]] = value
         else:
             texts[name[1]] = value.decode(errors="replace")

@@ -108,9 +108,7 @@ class _Page:
         form = await self._form(request)
         token = self._service.tokens.find(form.texts.get("token", "").strip())
         if token is None:
-            raise Refusal(
-                401, "the token must be one of this service, got none that is known; ask the owner for one"
-            )
+            raise Refusal(401, "the token must be one of this service, got none that is known; ask the owner for one")
         self._logins.end(_login(request))
         response = RedirectResponse("/", 303)
         response.set_cookie(
@@ -297,7 +295,7 @@ class _Page:
 def _must(who: Token | None, role: str | None) -> Token:
     """Whoever is logged in, if they may."""
     if who is None:
-        raise Refusal(401, "this must be asked by somebody who has logged in, got no login or one that has ended; log in")
+        raise Refusal(401, "whoever asks for this must have logged in, got no login or one that has ended; log in")
     if role is not None and not who.may(role):
         raise Refusal(403, f"the role of the token must be {role}, got {who.role}; ask the owner for another")
     return who

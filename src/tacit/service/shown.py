@@ -1,4 +1,4 @@
-"""What the page shows of a session, in plain words: what is proven, what is left, what is recorded, what a plan says."""
+"""What the page shows in plain words: what is proven, what is left of a session, what is recorded, and plans."""
 
 from __future__ import annotations
 
