@@ -39,9 +39,11 @@ def filled(text):
 
 def arguments_of(words):
     """What `tacit` makes of a command line; raises if it has no such command, option or value."""
-    name, *rest = words
-    command = get_command(cli.app).commands[name]
-    return command.make_context(name, [filled(word) for word in rest]).params
+    command = get_command(cli.app)
+    while hasattr(command, "commands"):
+        name, *words = words
+        command = command.commands[name]
+    return command.make_context(name, [filled(word) for word in words]).params
 
 
 def addresses():
@@ -168,6 +170,17 @@ def test_compose_takes_rights_away(service):
     assert service["restart"] == "unless-stopped"
 
 
+def test_the_commands_that_the_documentation_runs_in_the_container_exist():
+    page = (ROOT / "docs" / "how-to" / "operate-the-service.md").read_text()
+    shown = re.findall(r"^docker compose .* run --rm .*? ?serve (.*)$", page, flags=re.MULTILINE)
+    assert {line.split()[0] for line in shown} == {"learn", "token"}
+    first = arguments_of(composed()["services"]["serve"]["command"])
+    for given in (arguments_of(shlex.split(line)) for line in shown):
+        shared = {name: value for name, value in given.items() if name in ("ledger_url_file", "anchor")}
+        assert all(str(value) == str(first[name]) for name, value in shared.items())
+        assert str(given.get("out", given.get("folder"))) == str(first["folder"])
+
+
 def test_compose_holds_no_secret():
     found = composed()
     for secret in found["secrets"].values():
@@ -192,11 +205,11 @@ def test_the_ledger_of_compose_writes_to_the_disk_and_is_not_reached_from_outsid
 UNIT = {
     "Unit": "Description Documentation Wants After StartLimitIntervalSec",
     "Service": "Type EnvironmentFile Environment ExecStart Restart RestartSec TimeoutStopSec User Group DynamicUser "
-    "UMask LimitCORE TasksMax ReadWritePaths ReadOnlyPaths ProtectSystem ProtectHome PrivateTmp PrivateDevices PrivateMounts "
-    "ProtectProc ProtectClock ProtectControlGroups ProtectHostname ProtectKernelLogs ProtectKernelModules "
-    "ProtectKernelTunables RemoveIPC NoNewPrivileges CapabilityBoundingSet AmbientCapabilities LockPersonality "
-    "RestrictAddressFamilies RestrictNamespaces RestrictRealtime RestrictSUIDSGID SystemCallArchitectures "
-    "SystemCallFilter SystemCallErrorNumber",
+    "UMask LimitCORE TasksMax ReadWritePaths ReadOnlyPaths ProtectSystem ProtectHome PrivateTmp PrivateDevices "
+    "PrivateMounts ProtectProc ProtectClock ProtectControlGroups ProtectHostname ProtectKernelLogs "
+    "ProtectKernelModules ProtectKernelTunables RemoveIPC NoNewPrivileges CapabilityBoundingSet AmbientCapabilities "
+    "LockPersonality RestrictAddressFamilies RestrictNamespaces RestrictRealtime RestrictSUIDSGID "
+    "SystemCallArchitectures SystemCallFilter SystemCallErrorNumber",
     "Install": "WantedBy",
 }
 """Keys of systemd.unit, systemd.service, systemd.exec and systemd.resource-control that are used."""
