@@ -1,17 +1,9 @@
 """A service that is killed at any moment, and its database with it: nothing is decided twice, and no answer is lost."""
 
-import pytest
-from serving import SVT, Fork, Judge, killed
+from serving import SVT, Judge, killed
 
 KILLS = 5
 """`make faults` kills a thousand times."""
-
-
-@pytest.fixture(scope="module")
-def fork():
-    found = Fork()
-    yield found
-    found.close()
 
 
 def test_every_answer_is_on_record_once_whenever_the_service_is_killed(run, fork):
