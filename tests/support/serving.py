@@ -552,25 +552,3 @@ def _asked_again(port, token, judge, session, decided, clients):
         clients.heard.append((list(by_identity[identity]), found["answers"][0], found["budget"]))
     connection.close()
     return len(lost)
-
-
-@contextlib.contextmanager
-def live(run, session, terms, *, every=0.02, **options):
-    """A server in a thread of this process; yields its port and the session that it serves."""
-    from tacit.service.run import server
-    from tacit.service.session import open_session
-
-    opened, ports = open_session(run, session=session, every=every, **terms), []
-    serving = server(opened, port=0, began=ports.append, **options)
-    thread = threading.Thread(target=serving.run)
-    thread.start()
-    try:
-        deadline = time.monotonic() + 60
-        while not ports:
-            assert thread.is_alive()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        yield ports[0], opened
-    finally:
-        serving.should_exit = True
-        thread.join()
