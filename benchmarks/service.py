@@ -1,9 +1,10 @@
 """`make bench`: what a query to the service costs, as ratios to a bare FastAPI application that echoes it.
 
 Both run under uvicorn with the same settings, a process each, and the same client asks both in turn from a process of
-its own: one vector a request, 64 connections or one. Goals with 64: recorded queries within 2 ×, fresh ones within 5 ×. Fresh queries are voted on by 250 linear teachers, decided, and
-written to the ledger on the disk before the answer leaves; recorded ones are told from memory. With one connection the
-time of a fresh query is that of the schedule (`--every`), which is there to hide all others.
+its own: one vector a request, 64 connections or one. Goals with 64: recorded queries within 2 ×, fresh ones within 5 ×.
+Fresh queries are voted on by 250 linear teachers, decided, and written to the ledger on the disk before the answer
+leaves; recorded ones are told from memory. With one connection the time of a fresh query is that of the disk and of the
+schedule (`--every`), which is there to hide all others.
 
 The last figure is an attack on that schedule: whoever knows the times of unanimous and of close votes guesses which
 is which by a threshold on the time. Without a leak, the guess is right half of the time.
@@ -212,7 +213,7 @@ def main() -> None:
                         found[name].append(asked(server, token, wanted, connections))
                 print(
                     f"{connections} connections, {TEACHERS} linear teachers, {ROUNDS} rounds of {requests}, "
-                    f"answers leave every {1e3 * EVERY:g} ms; {os.cpu_count()} cores under load {os.getloadavg()[0]:.1f}"
+                    f"answers leave every {1e3 * EVERY:g} ms; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
                 )
                 for name, one in found.items():
                     told(name, one, found["echo"])

@@ -1,19 +1,16 @@
 """`make faults`: kill a service, or its database, a thousand times under load, and check the whole ledger each time.
 
-    python tests/long/faults.py [--kills 1000] [--databases 250] [--seed 0]
+    PYTHONPATH=tests/support python tests/long/faults.py [--kills 1000] [--databases 250] [--seed 0]
 
 Sessions follow one another as they stop: most of the sparse vector, whose thresholds outlive a process, some of a gate.
 Ends with an error at the first answer that is lost, told in two ways, or not what votes and recorded noise give.
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from serving import GATE, SVT, Fork, Judge, PostgreSQL, killed, learned
 

@@ -1,4 +1,4 @@
-"""Requests that are wrong in every way, to a real server: one clear line each, and everybody else is served meanwhile."""
+"""Requests that are wrong in every way, to a real server: one clear line each, and others are served meanwhile."""
 
 import http.client
 import json
@@ -19,6 +19,7 @@ from tacit.service.session import open_session
 from tacit.service.tokens import Tokens
 
 ARROW = "application/vnd.apache.arrow.stream"
+READABLE = ("/v1/ledger", "/v1/budget", "/v1/service", "/metrics")
 ROW = [0.5, -0.25, 1.0, 0.125, "Oslo"]
 
 
@@ -297,7 +298,9 @@ def test_slow_clients_do_not_keep_others_waiting_and_are_sent_away(doors, monkey
     """Fifty send a byte at a time; somebody else is answered as ever."""
     port, tokens = doors
     monkeypatch.setattr(app, "PATIENCE", 1.0)
-    head = f"POST /v1/queries HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {tokens['query']}\r\nContent-Length: 99\r\n\r\n"
+    head = (
+        f"POST /v1/queries HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {tokens['query']}\r\nContent-Length: 99\r\n\r\n"
+    )
 
     def taken():
         began = time.monotonic()
@@ -360,21 +363,23 @@ def test_those_who_ask_too_fast_are_told_when_to_come_back(run):
         assert "20 rows a second" in line_of(found, 429)
         time.sleep(int(found[2]["retry-after"]))
         assert sent(port, "POST", "/v1/queries", body, token=text)[0] == 200
-        assert sent(port, "POST", "/v1/queries", json.dumps({"rows": [ROW]}), token=(run / "token").read_text())[0] == 200
+        assert (
+            sent(port, "POST", "/v1/queries", json.dumps({"rows": [ROW]}), token=(run / "token").read_text())[0] == 200
+        )
 
 
 def test_neither_logs_nor_answers_hold_values_or_votes(run):
-    """The log of a real process, and all that it says, after rows with a mark that was refused, and one that was not."""
+    """The log of a real process, and all that it says, after rows with a mark, one answered and others refused."""
     auditor = Tokens(run).add("doors-reader", role="admin")
     served = Served(run, "doors-log", SVT)
     try:
         port = served.port()
         secret = 0.987654321987
         said = [sent(port, "POST", "/v1/queries", json.dumps({"rows": [[secret, *ROW[1:]]]}), token=auditor)]
-        for wrong in ([[secret, *ROW[1:4]]], [[secret, "wrong", *ROW[2:]]], [{"age": secret}], [[secret, *ROW[1:4], []]]):
-            said.append(sent(port, "POST", "/v1/queries", json.dumps({"rows": wrong}), token=auditor))
+        wrong = ([[secret, *ROW[1:4]]], [[secret, "wrong", *ROW[2:]]], [{"age": secret}], [[secret, *ROW[1:4], []]])
+        said += [sent(port, "POST", "/v1/queries", json.dumps({"rows": one}), token=auditor) for one in wrong]
         raw(port, b"POST /v1/queries HTTP/1.1\r\nHost: 0.987654321987\r\nContent-Length: x\r\n\r\n{")
-        said += [sent(port, "GET", path, token=auditor) for path in ("/v1/ledger", "/v1/budget", "/v1/service", "/metrics")]
+        said += [sent(port, "GET", path, token=auditor) for path in READABLE]
         log = served.log.read_text()
     finally:
         served.close()
@@ -408,7 +413,9 @@ def _broken(_, queries):
 
 def test_clients_that_leave_in_the_middle_break_nothing(doors):
     port, tokens = doors
-    head = f"POST /v1/queries HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {tokens['query']}\r\nContent-Length: 99\r\n\r\n"
+    head = (
+        f"POST /v1/queries HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {tokens['query']}\r\nContent-Length: 99\r\n\r\n"
+    )
     body = json.dumps({"rows": [rows(1, np.random.default_rng(77))[0]]}).encode()
     whole = head.replace("99", str(len(body))).encode() + body
 

@@ -1,4 +1,4 @@
-"""A small run of `tacit learn` to serve, processes that serve it, clients, and what independent code makes of the ledger.
+"""A small run of `tacit learn` to serve, processes that serve it, clients, and a judge of the ledger.
 
 Nothing here calls `tacit.service`: the check of a ledger reads its rows by SQL, opens the noise, lets each teacher vote
 by itself, and decides again.
@@ -190,7 +190,8 @@ class Fork:
     _CODE = """
 import json, os, signal, sys
 import tacit.cli, tacit.service.run, tacit.service.app, tacit.service.session, tacit.service.page, tacit.ledger.database
-import fastapi, uvicorn, sqlalchemy, psycopg, sklearn.linear_model, skops.io, cryptography.hazmat.primitives.ciphers.aead
+import fastapi, uvicorn, sqlalchemy, psycopg, sklearn.linear_model, skops.io
+import cryptography.hazmat.primitives.ciphers.aead
 for line in sys.stdin:
     asked = json.loads(line)
     if "words" in asked:
@@ -301,7 +302,7 @@ def ask(connection, token, wanted):
 
 
 def links(where):
-    """All rows of a ledger, by SQL alone, after checking that each is linked to the one before; and the first digest."""
+    """All rows of a ledger, by SQL alone, each linked to the one before; and the first digest."""
     if isinstance(where, Path):
         connection = sqlite3.connect(where)
         connection.row_factory = sqlite3.Row

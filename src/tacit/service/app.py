@@ -369,7 +369,7 @@ class _Timed:
         except ClientDisconnect:
             return
         except Exception as error:
-            _log.error("a request failed: %s at %s", type(error).__name__, _place(error))  # noqa: TRY400 — no words
+            _log.error("a request failed: %s at %s", type(error).__name__, _place(error))
             if not started:
                 line = f"the service must not fail, got {type(error).__name__}; tell its owner"
                 await _refused(line, 500)(scope, receive, sent)
