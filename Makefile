@@ -6,7 +6,7 @@ PURPOSES := demo test check dist docs supply
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soundness docs dist notebooks examples gallery bench lock sbom advisories clean
+.PHONY: help demo test check soundness faults docs dist notebooks examples gallery bench lock sbom advisories clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -16,7 +16,7 @@ demo: $(VENV)/demo ## prove, attack and report on bundled digits; writes build/d
 	$(BIN)/tacit demo --report build/demo.html --json build/demo.json
 
 # One process per core; threads beside them would only wait for one another.
-test soundness: export OMP_NUM_THREADS = 1
+test soundness faults: export OMP_NUM_THREADS = 1
 # Commands that tests start load what an earlier one has compiled, wherever the environment says otherwise.
 test soundness: export PYTHONDONTWRITEBYTECODE =
 
@@ -32,6 +32,10 @@ check: $(VENV)/check ## lint, types, import directions
 
 soundness: $(VENV)/test ## make every theorem 1 % too optimistic: the tests must notice
 	$(BIN)/python tests/soundness.py
+
+faults: $(VENV)/test ## kill a service and its database a thousand times, and send it 100000 strange requests (hours)
+	PYTHONPATH=tests/support $(BIN)/python tests/long/faults.py
+	PYTHONPATH=tests/support $(BIN)/python tests/long/description.py
 
 docs: $(VENV)/docs ## build the documentation into site/
 	@$(BIN)/zensical build --clean --strict
@@ -56,6 +60,7 @@ bench: $(VENV)/test ## measure speed as ratios against named baselines
 	$(BIN)/python benchmarks/reconstruction.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/audit.py
+	$(BIN)/python benchmarks/service.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) build site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

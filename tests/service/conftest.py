@@ -1,12 +1,15 @@
 """A folder of teachers that `tacit learn` wrote, and a session for them."""
 
+import os
 import shutil
 
 import numpy as np
 import pytest
+import serving
 
 from tacit.learning.study.run import learn_files
 from tacit.service.session import open_session
+from tacit.service.tokens import Tokens
 
 TEACHERS = 60
 
@@ -56,3 +59,49 @@ def folder(learned, tmp_path):
 def session(folder):
     """A session of twenty refusals, in a gate that answers sixty teachers who agree."""
     return open_session(folder, epsilon=8.0, delta=1e-5, refusals=20, every=0.01)
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    """A run whose ledger is a file, and has room for many sessions; tests share it, each with sessions of its own."""
+    return served_run(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="session")
+def database():
+    """A PostgreSQL server that tests may kill."""
+    try:
+        server = serving.PostgreSQL()
+    except Exception as failure:
+        if os.environ.get("CI") == "true":
+            raise  # there a skip would hide that nothing was tested
+        pytest.skip(f"PostgreSQL cannot start here: {failure}")
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def stored(tmp_path_factory, database):
+    """A run whose ledger is in PostgreSQL, and the file with its address."""
+    place = tmp_path_factory.mktemp("stored")
+    address = place / "address"
+    address.touch(mode=0o600)
+    address.write_text(database.address)
+    return served_run(place, ledger=address), address
+
+
+@pytest.fixture(scope="session")
+def fork():
+    """What starts services in little time."""
+    found = serving.Fork()
+    yield found
+    found.close()
+
+
+def served_run(place, **options):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        patch.setenv("TACIT_FITS", f"12345678901 {place / 'fits.jsonl'}")
+        run = serving.learned(place, **options)
+    (run / "token").write_text(Tokens(run).add("ann"))
+    return run

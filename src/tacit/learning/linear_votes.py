@@ -36,7 +36,8 @@ class LinearVotes:
         """The class numbers that teachers vote for, queries × teachers."""
         votes = np.empty((len(queries), self._teachers), dtype=np.int64)
         for places, weights, offsets, named, width in self._groups:
-            scores = (queries @ weights + offsets).reshape(len(queries), len(places), width)
+            with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest; any vote will do
+                scores = (queries @ weights + offsets).reshape(len(queries), len(places), width)
             best = (scores[:, :, 0] > 0).astype(np.int64) if width == 1 else scores.argmax(axis=2)
             votes[:, places] = named[np.arange(len(places)), best]
         return votes

@@ -5,24 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import time
+import traceback
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.requests import ClientDisconnect
 
 from .. import __version__
 from ..core.errors import InputError, TacitError
-from . import audits, heads
+from . import arrow, audits, heads
 from .decisions import Decision, Query
-from .documented import OPERATIONS
+from .documented import OPERATIONS, SECURITY, queries_operation
 from .rows import Row, Rows
 from .schedule import Schedule
 from .session import ServiceSession
 from .tokens import Token, Tokens
+
+_log = logging.getLogger("uvicorn.error")
 
 LARGEST = 2**20
 """Bytes of a request, unless said otherwise; tables for audits may have as many as `LARGEST_TABLE`."""
@@ -153,7 +159,7 @@ class Service:
             wait = (rows - left) / self.rate
             raise Refusal(
                 429,
-                f"a token may ask about {self.rate:g} rows a second, got more; ask again in {wait:.2f} s",
+                f"a token must ask about at most {self.rate:g} rows a second, got more; ask again in {wait:.2f} s",
                 **{"Retry-After": str(int(wait) + 1)},
             )
         self._left[token.name] = left - rows, now
@@ -181,21 +187,15 @@ async def body(request: Request, largest: int) -> bytes:
 def rows_in(content: bytes, kind: str) -> object:
     """The rows of a request in JSON or Arrow."""
     if kind == "application/vnd.apache.arrow.stream":
-        import pyarrow as pa
-
-        try:
-            with pa.ipc.open_stream(content) as stream:
-                return stream.read_all().to_pylist()
-        except (pa.ArrowException, OSError, ValueError):
-            raise Refusal(
-                422, "the body must be a stream of Arrow, got something else; write it with pyarrow"
-            ) from None
+        return arrow.rows(content)
     if kind not in ("", "application/json"):
         raise Refusal(415, f"Content-Type must be application/json or an Arrow stream, got {kind[:60]!r}; send JSON")
     try:
-        found = json.loads(content, parse_constant=_no_number)
+        found = json.loads(content, parse_constant=_no_number, object_pairs_hook=_no_key_twice)
     except (ValueError, RecursionError):
-        raise Refusal(422, 'the body must be JSON such as {"rows": [[1, 2]]}, got something else; correct it') from None
+        raise Refusal(
+            422, 'the body must be JSON such as {"rows": [[1, 2]]}, with no key twice, got something else; correct it'
+        ) from None
     if not isinstance(found, dict) or set(found) != {"rows"}:
         raise Refusal(422, 'the body must be an object with the key "rows" alone, got something else; correct it')
     return found["rows"]
@@ -203,6 +203,13 @@ def rows_in(content: bytes, kind: str) -> object:
 
 def _no_number(word: str) -> None:
     raise ValueError(word)
+
+
+def _no_key_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key twice")
+    return found
 
 
 def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None = None) -> FastAPI:
@@ -242,24 +249,19 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
 
     @app.exception_handler(Refusal)
     async def refused(_: Request, refusal: Refusal) -> Response:
-        return JSONResponse({"error": refusal.line}, refusal.status, headers=refusal.headers)
+        return _refused(refusal.line, refusal.status, refusal.headers)
 
     @app.exception_handler(InputError)
     async def wrong(_: Request, error: InputError) -> Response:
-        return JSONResponse({"error": str(error)}, 422)
+        return _refused(str(error), 422)
 
     @app.exception_handler(404)
     @app.exception_handler(405)
     async def nowhere(request: Request, error: Any) -> Response:
         line = f"an address must be one of /v1/openapi.json, got {request.method} {request.url.path[:80]}; see there"
-        return JSONResponse({"error": line}, error.status_code, headers=error.headers)
+        return _refused(line, error.status_code, error.headers)
 
-    @app.exception_handler(Exception)
-    async def broken(_: Request, error: Exception) -> Response:
-        # Words of the error may quote a query or a record.
-        return JSONResponse({"error": f"the service must not fail, got {type(error).__name__}; tell its owner"}, 500)
-
-    @app.post("/v1/queries", **OPERATIONS["queries"])
+    @app.post("/v1/queries", **queries_operation(service.rows.kinds))
     async def queries(request: Request) -> Response:
         token = service.token(request, "query")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -275,10 +277,7 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
                 "session": service.session.name,
                 "label": served.label,
                 "classes": served.classes,
-                "columns": [
-                    {"name": name, "kind": "number" if name in served.columns.numeric_ else "text"}
-                    for name in service.rows.names
-                ],
+                "columns": [{"name": name, "kind": kind} for name, kind in service.rows.kinds.items()],
                 "guarantee": proven.to_dict(),
                 "answers_leave_every": service.session.every,
             }
@@ -314,7 +313,7 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
     @app.get("/readyz", **OPERATIONS["ready"])
     async def ready() -> Response:
         if service.failed:
-            return JSONResponse({"error": service.failed}, 503)
+            return _refused(service.failed, 503)
         return JSONResponse({"status": "stopped" if service.session.decisions.stopped else "ready"})
 
     @app.get("/metrics", **OPERATIONS["metrics"])
@@ -324,12 +323,28 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
 
     if page is not None:
         page(app, service)
+    plain = app.openapi
+
+    def described() -> dict[str, Any]:
+        found = plain()
+        found["components"] = SECURITY
+        return found
+
+    app.openapi = described  # type: ignore[method-assign]
     app.add_middleware(_Timed, service=service)
     return app
 
 
+def _refused(line: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """One line; it may quote what somebody sent, which need not be text that can be encoded."""
+    return JSONResponse({"error": line.encode(errors="replace").decode()}, status, headers=headers)
+
+
 class _Timed:
-    """Times requests, and has no answer stored or guessed at on the way; FastAPI's own middleware doubles the time."""
+    """Times requests, and has no answer stored or guessed at on the way; FastAPI's own middleware doubles the time.
+
+    Errors end here: above, they would be logged with their words, which may quote a query or a record.
+    """
 
     def __init__(self, app: Any, service: Service) -> None:
         self._app, self._service = app, service
@@ -340,14 +355,32 @@ class _Timed:
             return
         began = time.perf_counter()
 
+        started = False
+
         async def sent(message: Any) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
-        await self._app(scope, receive, sent)
+        try:
+            await self._app(scope, receive, sent)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            _log.error("a request failed: %s at %s", type(error).__name__, _place(error))
+            if not started:
+                line = f"the service must not fail, got {type(error).__name__}; tell its owner"
+                await _refused(line, 500)(scope, receive, sent)
         route = getattr(scope.get("route"), "path", "elsewhere")
         self._service.seconds.labels(route).observe(time.perf_counter() - began)
+
+
+def _place(error: Exception) -> str:
+    """The line of code that raised."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(last.filename).name}:{last.lineno}"
 
 
 def _audits(service: Service, request: Request) -> bool:

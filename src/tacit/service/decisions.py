@@ -111,6 +111,7 @@ class Decisions:
         self.refusal_times: list[str] = []
         self._since = 0  # the decision with which the present threshold begins
         self._answered = self._refused = 0
+        self._stopped = False
         self._last: Note | None = None
         with self._lock:
             self._catch_up()
@@ -135,7 +136,7 @@ class Decisions:
     @property
     def stopped(self) -> bool:
         """Whether the session has stopped."""
-        return self.mechanism.finished(self._session())
+        return self._stopped
 
     def identity(self, content: bytes) -> str:
         """The name of a query on record, which says nothing about it to those who do not hold the key.
@@ -263,6 +264,7 @@ class Decisions:
             else:
                 self._answered += 1
         self._noise.forget(self._answered + self._refused, but=self._since)
+        self._stopped = self.mechanism.finished(self._session())
         self._last = note
 
     def _place(self, first: int) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from .rows import LONGEST, MOST_ROWS
 
 _ERROR = {
     "type": "object",
@@ -20,23 +23,11 @@ _REFUSED = {
     429: "too many rows in a second",
     503: "the record cannot be read or written now",
 }
-_VALUE = {"type": ["number", "string", "boolean", "null"]}
-_ROWS = {
-    "type": "object",
-    "required": ["rows"],
-    "additionalProperties": False,
-    "properties": {
-        "rows": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 500,
-            "items": {
-                "anyOf": [
-                    {"type": "object", "additionalProperties": _VALUE, "description": "values by column name"},
-                    {"type": "array", "items": _VALUE, "description": "values in the order of the columns"},
-                ]
-            },
-        }
+SECURITY = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
+_VALUES: dict[str, dict[str, Any]] = {
+    "number": {"type": ["number", "null"]},
+    "text": {
+        "anyOf": [{"type": "string", "maxLength": LONGEST}, {"type": ["number", "boolean", "null"]}],
     },
 }
 _BUDGET = {
@@ -108,16 +99,25 @@ def _parameter(name: str, description: str, *, required: bool = False, kind: str
     }
 
 
-OPERATIONS: dict[str, dict[str, Any]] = {
-    "queries": _operation(
+def queries_operation(kinds: Mapping[str, str]) -> dict[str, Any]:
+    """The address for queries about rows with these columns, each "number" or "text"."""
+    values = {name: _VALUES[kind] for name, kind in kinds.items()}
+    by_name = {"type": "object", "required": list(values), "additionalProperties": False, "properties": values}
+    in_order = {"type": "array", "prefixItems": list(values.values()), "minItems": len(values), "maxItems": len(values)}
+    rows = {"type": "array", "minItems": 1, "maxItems": MOST_ROWS, "items": {"anyOf": [by_name, in_order]}}
+    asked = {"type": "object", "required": ["rows"], "additionalProperties": False, "properties": {"rows": rows}}
+    return _operation(
         "Labels for rows, or refusals",
         _ANSWERS,
         *(408, 413, 415, 422, 429, 503),
         body={
-            "application/json": {"schema": _ROWS},
+            "application/json": {"schema": asked},
             "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
         },
-    ),
+    )
+
+
+OPERATIONS: dict[str, dict[str, Any]] = {
     "service": _operation("What is served, and what is proven about it", None, secured=False),
     "budget": _operation("What is left of the session", _BUDGET),
     "ledger": _operation("The whole ledger, for auditors", None, 503),

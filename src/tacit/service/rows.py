@@ -16,7 +16,7 @@ from ..learning.columns import Columns
 
 MOST_ROWS = 500
 """Rows of one request."""
-_LONGEST = 1000
+LONGEST = 1000
 """Characters of one value."""
 
 Row = tuple[Any, ...]
@@ -37,6 +37,7 @@ class Rows:
         self.names: list[str] = list(columns.names_)
         self._known = set(self.names)
         self._numeric = [name in columns.numeric_ for name in self.names]
+        self.kinds = dict(zip(self.names, ("number" if numeric else "text" for numeric in self._numeric), strict=True))
 
     def read(self, given: object) -> list[Row]:
         """Rows from JSON: a list of objects by column name, or of lists in the order of the columns.
@@ -119,9 +120,9 @@ class Rows:
             requirement = "must be a finite number, or null where it is missing"
         else:
             text = value if isinstance(value, str) else str(value) if type(value) in (bool, int, float) else None
-            if text is not None and len(text) <= _LONGEST:
+            if text is not None and len(text) <= LONGEST:
                 return text
-            requirement = f"must be text of at most {_LONGEST} characters, or null where it is missing"
+            requirement = f"must be text of at most {LONGEST} characters, or null where it is missing"
         raise InputError(f"rows[{place}].{name}", value, requirement=requirement, remedy="correct it and ask again")
 
     def _refuse_names(self, place: int, row: Mapping[str, object]) -> None:

@@ -16,6 +16,8 @@ from .decisions import AHEAD, Decision
 
 EVERY = 0.05
 """Seconds between the moments at which answers leave."""
+_SHARE = 10
+"""The part of these seconds for which the first query waits for others."""
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ class Schedule:
         """Work until cancelled."""
         while True:
             await self._some.wait()
+            await asyncio.sleep(self._every / _SHARE)  # so that those who ask at the same moment share a note
             batch = self._taken()
             asked = [(row, one.asker) for one in batch for row in one.rows]
             failure: Exception | None = None
