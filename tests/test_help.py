@@ -81,7 +81,7 @@ def test_the_files_of_bound_are_given_to_verify_in_the_same_way(parser):
     options = [{one.name: one for one in parser.commands[name].params} for name in ("bound", "verify")]
     for name in ("weights", "public", "attribute"):
         made, again = (found[name] for found in options)
-        assert (made.opts, made.metavar, str(made.type)) == (again.opts, again.metavar, str(again.type))
+        assert (made.opts, made.metavar, type(made.type)) == (again.opts, again.metavar, type(again.type))
 
 
 @pytest.mark.parametrize("path", described())
