@@ -7,6 +7,7 @@ Teachers are trained one after another in the process of the test, and in that o
 processes takes longer than most of these trainings. Tests of the processes themselves ask for `all_cores`.
 """
 
+import itertools
 import os
 import subprocess
 
@@ -26,10 +27,18 @@ if torch.version.cuda is None:
         _operators.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
+@pytest.fixture(scope="session")
+def _new_places(tmp_path_factory):
+    """Folders, one after another. Pytest would number them by a look at all that there are, for thousands of tests."""
+    base = tmp_path_factory.mktemp("state")
+    return (base / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _no_memory_of_other_runs(monkeypatch, tmp_path_factory):
+def _no_memory_of_other_runs(monkeypatch, _new_places):
     """What a command or a fit remembers of private records, it remembers for this test alone."""
-    place = tmp_path_factory.mktemp("state")
+    place = next(_new_places)
+    place.mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(place))
     monkeypatch.setenv("TACIT_FITS", f"12345678901 {place / 'fits.jsonl'}")
 

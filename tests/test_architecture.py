@@ -348,8 +348,14 @@ def typed(text):
         subprocess.run(line, shell=True, check=True)  # noqa: S602
 
 
+ELSEWHERE = ROOT / "docs" / "tutorials" / "reconstruction.md"
+"""A page that takes long, and no commands: certificate/test_shares.py runs it, and checks what it prints as well."""
+
+
 @pytest.mark.parametrize(
-    "path", [path for path in DOCUMENTS if page_script(path)], ids=lambda path: str(path.relative_to(ROOT))
+    "path",
+    [path for path in DOCUMENTS if page_script(path) and path != ELSEWHERE],
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_the_code_of_the_documents_runs_and_prints_what_it_says(path, tmp_path, monkeypatch, capfd):
     """One script a page, in order; every `# → text` beside a print must be a line that it prints.
@@ -371,6 +377,11 @@ def test_the_code_of_the_documents_runs_and_prints_what_it_says(path, tmp_path, 
     printed = capfd.readouterr().out.splitlines()
     for promised in re.findall(r"# → (.*)", "\n".join(blocks)):
         assert promised in printed, f"{promised!r} is not among {printed}"
+
+
+def test_the_page_that_runs_elsewhere_is_python_alone():
+    assert blocks_of(ELSEWHERE, "python")
+    assert not blocks_of(ELSEWHERE, "sh")
 
 
 def shown_commands():

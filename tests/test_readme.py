@@ -75,7 +75,7 @@ def test_the_page_has_a_command_for_each_question():
     ("name", "more"), [("bound", ("--seconds", "6")), ("learn", ()), ("audit", ()), ("verify", ())]
 )
 def test_the_command_ends_well_within_the_time_it_states(name, more, folder, here):
-    if name == "verify":
+    if name == "verify" and not (folder / "audit.json").exists():
         here(folder, *COMMANDS["audit"])  # writes what is verified
     begun = time.monotonic()
     finished = here(folder, *COMMANDS[name], *more)

@@ -103,6 +103,32 @@ def test_the_page_needs_nothing_but_itself():
     assert 'name="viewport"' in source
 
 
+def test_the_same_picture_is_drawn_once_and_another_one_is_another():
+    asked = [{"one": [[[0, shade]]]} for shade in (0.25, 0.5, 0.25)]
+    first, other, again = (figures.image_rows(rows) for rows in asked)
+    assert again is first
+    assert other != first
+    for number in range(figures._KEPT):
+        figures.image_rows({f"{number}": []} | {"one": [[[number]]]})
+    anew = figures.image_rows(asked[0])  # forgotten meanwhile, and the same all the same
+    assert anew is not first
+    assert anew == first
+
+
+def test_images_of_one_row_stand_beside_one_another_and_keep_their_shape():
+    svg = figures.image_rows({"above": [np.zeros((4, 8)), np.ones((8, 4, 3))], "below": [np.zeros((4, 8))]})
+    places = [
+        {name: float(value) for name, value in re.findall(r' (x|y|width|height)="([-\d.]+)"', tag)}
+        for tag in re.findall(r"<image [^>]*>", svg)
+    ]
+    wide, tall, below = places
+    assert wide["width"] == pytest.approx(2 * wide["height"], rel=0.05)
+    assert tall["height"] == pytest.approx(2 * tall["width"], rel=0.05)
+    assert wide["x"] + wide["width"] < tall["x"]
+    assert wide["x"] == below["x"]
+    assert below["y"] + below["height"] <= wide["y"]  # matplotlib turns the axis upside down
+
+
 def test_histograms_write_few_plain_numbers_over_a_short_axis():
     written = re.findall(r"<!-- ([\d.]+) -->", figures.histogram({"a": np.array([0.03, 0.05, 0.17])}, x_label="x"))
     assert {"0.05", "0.1"} <= set(written)

@@ -68,7 +68,8 @@ def written(folder):
 
 
 def test_pictures_state_the_condition_that_the_certificate_rests_on(folder):
-    found = audit_file(folder / "t.csv", secret="member", output="score", assume_one_direction=True)  # noqa: S106
+    columns = {"secret": "member", "output": "score", "attack_rows": 0}
+    found = audit_file(folder / "t.csv", assume_one_direction=True, **columns)
     captions = [figure.caption for figure in (*found.opening, *found.figures) if "shaded region" in figure.caption]
     assert captions
     assert all(", if " in caption for caption in captions)
@@ -239,10 +240,11 @@ def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
     secret, score = lipschitz_table(tmp_path)
     expected = certify(secret, score, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
     assert 0.1 < expected.advantage < 0.4
-    for name in ("t.csv", "t.parquet"):
-        report = audited(tmp_path / name, assume_max_slope=0.5, require_advantage=0.9, attack_rows=3_000)
+    for name, attacked in (("t.csv", 3_000), ("t.parquet", 0)):
+        report = audited(tmp_path / name, assume_max_slope=0.5, require_advantage=0.9, attack_rows=attacked)
         assert report.detail["readings"]["advantage"] == expected.advantage
         assert report.detail["lipschitz"] == 0.5
+        assert len(report.detail["attacks"]) == (4 if attacked else 0)
         assert report.detail["low"] <= expected.advantage
         assert report.summary[0].startswith("If the secret's mean given the output, coded ±1 and with both values ")
         assert "met: " in report.summary[0]
@@ -304,20 +306,20 @@ def test_a_continuous_output_is_attacked_and_the_options_that_help_are_named(tmp
     table = pa.table({"s": secret, "o": rng.normal(size=2_000) + secret, "g": secret * 0})
     parquet.write_table(table, tmp_path / "t.parquet")
     common = ("audit", "t.parquet", "--secret", "s", "--output", "o", "--slice", "g")
-    finished = here(tmp_path, *common, "--report", "c.html")
+    finished = here(tmp_path, *common, "--report", "c.html", "--json", "c.json")
     said = " ".join(finished.stdout.split())
     assert finished.returncode == 0, finished.stderr
     assert "Nothing can be certified: 2000 different values in 2000 rows" in said
     assert "give --noise, round it before release, or state --assume-one-direction or --assume-max-slope" in said
     assert "noise=" not in said
     assert (tmp_path / "c.html").read_text().count("data:image/svg+xml;base64,") == 2
-    report = audited(tmp_path / "t.parquet")
-    assert report.detail["high"] == 1
-    assert 0.15 < report.detail["low"] < 0.383
+    detail = json.loads((tmp_path / "c.json").read_text())["detail"]
+    assert detail["high"] == 1
+    assert 0.15 < detail["low"] < 0.383
     # What the attacks show needs independent rows, and the report says so.
     assert "rows are independent" in said
     for ceiling in ("0.5", "1"):  # nothing is proven, so no check passes, not even the one that always holds
-        assert here(tmp_path, *common, "--require-advantage", ceiling).returncode == 1
+        assert here(tmp_path, *common, "--require-advantage", ceiling, "--attack-rows", "0").returncode == 1
 
 
 @pytest.mark.parametrize(("decimals", "loose"), [(4, True), (1, False)])

@@ -1,5 +1,6 @@
 """How much of what the tutorials and the README print somebody else can check, with the checker alone."""
 
+import io
 import itertools
 import re
 import shlex
@@ -36,13 +37,17 @@ def guarantees_in(value):
 
 
 def verdicts_of(path, folder, here):
-    """What the checker says of everything that a page proves."""
-    said, numbers, held = [], itertools.count(), {}
+    """What the checker says of everything that a page proves; every `# → text` of its Python must be printed."""
+    said, numbers, held, printed = [], itertools.count(), {}, io.StringIO()
 
-    def note(*values, **_):
+    def note(*values):
         held.update((id(one), one) for value in values for one in guarantees_in(value))
 
-    names = {"__name__": "__main__", "print": note}
+    def noted_print(*values, **options):
+        note(*values)
+        print(*values, **options, file=printed)
+
+    names = {"__name__": "__main__", "print": noted_print}
     blocks = re.findall(r"^```(python|sh)\n(.*?)^```", path.read_text(), flags=re.DOTALL | re.MULTILINE)
     for language, text in blocks:
         if language == "python":
@@ -62,6 +67,8 @@ def verdicts_of(path, folder, here):
         file = folder / "held.json"
         file.write_text(certified(list(held.values()), title=path.name, reveal=True).to_json())
         said += [verdict for verdict, _ in verify(file).verdicts]
+    promised = {line for language, text in blocks if language == "python" for line in re.findall(r"# → (.*)", text)}
+    assert promised <= set(printed.getvalue().splitlines())
     return said
 
 

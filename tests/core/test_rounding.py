@@ -43,24 +43,38 @@ def test_rounding_takes_arrays_and_infinities():
     assert [up(value) for value in values.tolist()] == up(values).tolist()
 
 
-@given(finite, finite, finite)
-def test_last_true_is_the_last_float_at_which_a_threshold_holds(threshold, one, other):
+@given(finite, finite, finite, st.none() | st.floats())
+def test_last_true_is_the_last_float_at_which_a_threshold_holds(threshold, one, other, near):
+    """Wherever a guess has the search begin."""
     low, high = sorted((one, other))
     threshold = min(max(threshold, low), high)
-    assert last_true(lambda x: x <= threshold, holds=low, fails=high) == threshold
-    assert last_true(lambda x: x >= threshold, holds=high, fails=low) == threshold
+    assert last_true(lambda x: x <= threshold, holds=low, fails=high, near=near) == threshold
+    assert last_true(lambda x: x >= threshold, holds=high, fails=low, near=near) == threshold
 
 
-@given(st.integers(0, 2**32), finite, finite)
-def test_last_true_returns_a_point_at_which_the_claim_was_seen_to_hold(pattern, holds, fails):
+def test_a_good_guess_saves_last_true_most_evaluations():
+    asked = []
+
+    def claim(x):
+        asked.append(x)
+        return x <= 1 / 3
+
+    for units, most in ((0, 10), (-20, 10), (1000, 18), (-(10**6), 32)):
+        asked.clear()
+        assert last_true(claim, holds=0.0, fails=1.0, near=1 / 3 + units * 2.0**-54) == 1 / 3
+        assert len(asked) <= most
+
+
+@given(st.integers(0, 2**32), finite, finite, st.none() | st.floats())
+def test_last_true_returns_a_point_at_which_the_claim_was_seen_to_hold(pattern, holds, fails, near):
     seen = {}
 
     def claim(x):  # jumps about, but holds at the start
         seen[x] = x == holds or hash((x, pattern)) % 3 == 0
         return seen[x]
 
-    assert seen[last_true(claim, holds=holds, fails=fails)]
-    assert len(seen) <= 66
+    assert seen[last_true(claim, holds=holds, fails=fails, near=near)]
+    assert len(seen) <= (66 if near is None else 80)
 
 
 def test_last_true_refuses_to_start_where_the_claim_fails():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from ..core import validate
@@ -52,6 +53,12 @@ def rows_needed(
             requirement=f"must be below advantage² = {target**2:g}, what the ceiling allows",
             remedy="raise the ceiling: no number of rows certifies less than what leaks",
         )
+    return _searched(target, failure, loss, v, d)
+
+
+@functools.lru_cache
+def _searched(target: float, failure: float, loss: str, v: float, d: int) -> int:
+    """`rows_needed`, which audits of one ceiling ask for again and again."""
 
     def enough(half: int) -> bool:
         plug_in = min(1.0, v + (d - 1) / (2 * half))

@@ -24,6 +24,9 @@ SPECIAL = 1e-10
 All three are far above the errors observed; tests/core/test_rounding.py measures them against 50 digits.
 """
 
+_FIRST_STEP, _FASTER = 32, 64
+"""Positions that a search with a guess goes first, and how much further every time."""
+
 _Array = NDArray[np.float64]
 
 
@@ -65,12 +68,13 @@ def down(value: float | _Array, *, relative: float = 0.0) -> float | _Array:
     return -up(-value, relative=relative)
 
 
-def last_true(claim: Callable[[float], bool], *, holds: float, fails: float) -> float:
-    """Find the point nearest to `fails` at which bisection saw `claim` hold.
+def last_true(claim: Callable[[float], bool], *, holds: float, fails: float, near: float | None = None) -> float:
+    """Find the point nearest to `fails` at which a search saw `claim` hold.
 
     The result was itself checked with `claim`, so a bound taken from it holds whatever the shape of the claim. If the
     claim changes once between the two ends, the result is the last float at which it holds. Bisection runs over the
-    float64 numbers themselves, with at most 66 evaluations at any scale, and needs no tolerance.
+    float64 numbers themselves, with at most 66 evaluations at any scale (or 80, after a bad guess), and needs no
+    tolerance.
 
     Parameters
     ----------
@@ -80,6 +84,9 @@ def last_true(claim: Callable[[float], bool], *, holds: float, fails: float) -> 
         A point at which the claim holds.
     fails
         A point at which it need not hold; returned if it does.
+    near
+        Where the claim is thought to change, by a computation that need not be right: the search starts there, and
+        takes a few evaluations where it is.
 
     Raises
     ------
@@ -94,6 +101,8 @@ def last_true(claim: Callable[[float], bool], *, holds: float, fails: float) -> 
     if claim(fails):
         return fails
     good, bad = _ordinal(holds), _ordinal(fails)
+    if near is not None:
+        good, bad = _bracket(claim, good, bad, _ordinal(near))
     while abs(good - bad) > 1:
         middle = (good + bad) // 2
         if claim(_float(middle)):
@@ -101,6 +110,23 @@ def last_true(claim: Callable[[float], bool], *, holds: float, fails: float) -> 
         else:
             bad = middle
     return _float(good)
+
+
+def _bracket(claim: Callable[[float], bool], good: int, bad: int, near: int) -> tuple[int, int]:
+    """Two positions between `good` and `bad`, the claim seen to hold at the first and to fail at the second.
+
+    They are looked for in growing steps from `near`.
+    """
+    step = _FIRST_STEP
+    while min(good, bad) < near < max(good, bad):
+        if claim(_float(near)):
+            good = near
+            near += step if bad > near else -step
+        else:
+            bad = near
+            near += step if good > near else -step
+        step *= _FASTER
+    return good, bad
 
 
 def _ordinal(value: float) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InputError
-from .text_prior import Sentence, TextLaw, drawn_from
+from .text_prior import Sentence, TextLaw
 
 Vector = NDArray[np.float64]
 Encode = Callable[[list[str]], Any]
@@ -135,6 +135,10 @@ def stepped(
         logs = weigh(released[first : first + len(some), None, :] - points) - excess[first : first + len(some)]
         best = logs.max(axis=1, keepdims=True)
         weights = np.exp(logs - np.where(np.isfinite(best), best, 0.0))
-        for row, each in zip(some, weights, strict=True):
-            taken = int(drawn_from(each, 1, source)[0]) if each.any() else 0
-            yield row[taken], row, (each / max(each.sum(), 1.0)).tolist()
+        moves, sums = weights.any(axis=1), np.cumsum(weights, axis=1)
+        drawn = np.zeros(len(some), dtype=np.int64)
+        below = sums[moves] <= (source.random(int(moves.sum())) * sums[moves, -1])[:, None]
+        drawn[moves] = np.minimum(below.sum(axis=1), candidates)
+        chances = (weights / np.maximum(weights.sum(axis=1, keepdims=True), 1.0)).tolist()
+        for row, taken, chance in zip(some, drawn.tolist(), chances, strict=True):
+            yield row[taken], row, chance

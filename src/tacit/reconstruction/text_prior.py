@@ -321,8 +321,12 @@ class TextPrior(TextLaw):
         self, sentences: Sequence[Sentence], place: int, count: int, source: np.random.Generator, favour: Vector | None
     ) -> Iterator[tuple[list[int], Vector]]:
         """Draw words for a place from their law given the rest, so that weights are those of `favour` alone."""
+        known: dict[tuple[Sentence, Sentence, bool], Vector] = {}  # by the words around: chains share many of them
         for row, sentence in enumerate(sentences):
-            chances = self.alternatives(sentence, place)
+            around = sentence[max(place - 2, 0) : place], sentence[place + 1 : place + 3], len(sentence) < self.longest
+            if around not in known:
+                known[around] = self.alternatives(sentence, place)
+            chances = known[around]
             law = mixed(chances, None if favour is None else favour[row])
             words = drawn_from(law, count, source).tolist()
             tried = [sentence[place], *words]

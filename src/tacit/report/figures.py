@@ -6,11 +6,14 @@ Figures are narrow, so that their letters stay readable on a phone.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import io
 import math
+import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 INK, MUTED, GRID, PROVEN, ACHIEVED, USEFUL = (f"#0{digit}0{digit}0{digit}" for digit in range(1, 7))
 
@@ -50,11 +53,34 @@ _RC: Any = {
     "lines.linewidth": 1.8,
     "lines.markersize": 4.5,
     "svg.hashsalt": "tacit",
+    "image.composite_image": False,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
 }
 
+_Given = ParamSpec("_Given")
+_KEPT = 64
+"""Pictures of each kind that are remembered."""
 
+
+def _remembered(drawn: Callable[_Given, str]) -> Callable[_Given, str]:
+    """Draw the same picture only once: a rehearsal and what it rehearses share most of theirs."""
+    kept: dict[bytes, str] = {}
+
+    @functools.wraps(drawn)
+    def call(*args: _Given.args, **kwargs: _Given.kwargs) -> str:
+        key = hashlib.sha256(pickle.dumps((args, kwargs))).digest()
+        if key not in kept:
+            svg = drawn(*args, **kwargs)
+            if len(kept) >= _KEPT:
+                kept.pop(next(iter(kept)))
+            kept[key] = svg
+        return kept[key]
+
+    return call
+
+
+@_remembered
 def curves(
     x: Sequence[float],
     lines: Mapping[str, tuple[Sequence[float], str]],
@@ -83,6 +109,7 @@ def curves(
     return _svg(draw, width=4.4, height=3.9)
 
 
+@_remembered
 def ranges(
     x: Sequence[float],
     lines: Mapping[str, Sequence[float | None]],
@@ -110,6 +137,7 @@ def ranges(
     return _svg(draw, width=4.4, height=4.2)
 
 
+@_remembered
 def comparison(
     x: Sequence[float],
     lines: Mapping[str, Sequence[float | None]],
@@ -142,6 +170,7 @@ def comparison(
     return _svg(draw, width=4.6, height=4.6)
 
 
+@_remembered
 def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = None, x_label: str) -> str:
     """Shares of positive values over a logarithmic axis, one outline per name, with one place marked if given."""
     import numpy as np
@@ -172,6 +201,7 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = N
     return _svg(draw, width=4.4, height=3.4)
 
 
+@_remembered
 def leads(found: Mapping[str, Any], noise: float) -> str:
     """Leads of the winning class in shares of all votes, one outline per name, with the size of the noise marked."""
     import numpy as np
@@ -196,6 +226,7 @@ def leads(found: Mapping[str, Any], noise: float) -> str:
     return _svg(draw, width=4.4, height=3.4)
 
 
+@_remembered
 def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
     """The region below `limit`, and above its mirror image, with ROC curves inside; all axes from 0 to 1."""
 
@@ -221,6 +252,7 @@ def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequ
     return _svg(draw, width=4.4, height=4.7 + 0.2 * len(found))
 
 
+@_remembered
 def calibration(groups: Sequence[tuple[float, float, float, float]]) -> str:
     """Shares over guesses, (guess, share, low, high) each, beside the line on which both agree."""
 
@@ -241,6 +273,7 @@ def calibration(groups: Sequence[tuple[float, float, float, float]]) -> str:
     return _svg(draw, width=4.4, height=4.8)
 
 
+@_remembered
 def growth(
     points: Sequence[tuple[float, float]],
     least: Sequence[tuple[float, float]],
@@ -267,6 +300,7 @@ def growth(
     return _svg(draw, width=4.4, height=4.2)
 
 
+@_remembered
 def lines(x: Sequence[float], found: Mapping[str, tuple[Sequence[float], str]], *, labels: tuple[str, str]) -> str:
     """Lines over plain axes, each (values, colour); `labels` names the axes x and y."""
 
@@ -282,6 +316,7 @@ def lines(x: Sequence[float], found: Mapping[str, tuple[Sequence[float], str]], 
     return _svg(draw, width=4.4, height=4.2)
 
 
+@_remembered
 def intervals(found: Mapping[str, tuple[float, float]], *, x_label: str, marked: tuple[float, str]) -> str:
     """A line from low to high below each name, and one place marked, on an axis from 0 to 1."""
 
@@ -308,6 +343,7 @@ def intervals(found: Mapping[str, tuple[float, float]], *, x_label: str, marked:
     return _svg(draw, width=4.4, height=1.4 + 0.42 * len(found))
 
 
+@_remembered
 def sandwich(bound: float, attacks: Mapping[str, tuple[float, float, float]]) -> str:
     """A line from 0 to 1 on which nobody gets below the bound; each attack is (low, value, high), a row below it."""
 
@@ -334,6 +370,7 @@ def sandwich(bound: float, attacks: Mapping[str, tuple[float, float, float]]) ->
     return _svg(draw, width=4.4, height=1.15 + 0.45 * len(attacks))
 
 
+@_remembered
 def rising(steps: Sequence[float], shares: Sequence[float], *, proven: float, achieved: float) -> str:
     """Shares against numbers of steps, between what is proven and what an attack left."""
 
@@ -353,21 +390,32 @@ def rising(steps: Sequence[float], shares: Sequence[float], *, proven: float, ac
     return _svg(draw, width=4.4, height=3.2)
 
 
+@_remembered
 def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
     """Rows of small images in [0, 1], grey or coloured, each row with its label above it."""
+    columns = max(len(images) for images in rows.values())
+    band, above, gap = 68.4, 18.0, 3.0  # of a row, of its label in it, and around an image, in points
+    width, height = 316.8, band * len(rows)
 
     def draw(figure: Any) -> None:
-        columns = max(len(images) for images in rows.values())
-        bands = figure.subfigures(len(rows), 1, squeeze=False)[:, 0]
-        for band, (label, images) in zip(bands, rows.items(), strict=True):
-            band.suptitle(label, fontsize=9, x=0.01, ha="left")
-            cells = band.subplots(1, columns, squeeze=False)[0]
-            for cell in cells:
-                cell.set_axis_off()
-            for cell, image in zip(cells, images, strict=False):
-                cell.imshow(image, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        # All in one pair of axes, measured in points: a pair for each image takes four times as long.
+        figure.set_layout_engine("none")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        room_across, room_down = width / columns - 2 * gap, band - above - gap
+        for row, (label, images) in enumerate(rows.items()):
+            top = row * band
+            axes.text(gap, top + gap, label, fontsize=9, va="top")
+            for column, image in enumerate(images):
+                tall, wide = len(image), len(image[0])
+                scale = min(room_across / wide, room_down / tall)
+                x, y = (column + 0.5) * width / columns, top + above + room_down / 2  # of its centre
+                across, down = wide * scale / 2, tall * scale / 2
+                place = (x - across, x + across, y + down, y - down)
+                axes.imshow(image, extent=place, cmap="gray", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+        axes.set(xlim=(0, width), ylim=(height, 0))
 
-    return _svg(draw, width=4.4, height=0.95 * len(rows))
+    return _svg(draw, width=width / 72, height=height / 72)
 
 
 def _plot(axes: Any, x: Sequence[float], lines: Mapping[str, Sequence[float | None]]) -> None:

@@ -61,7 +61,8 @@ def binomial_lower(successes: int, *, trials: int, failure_probability: float) -
         # The tail as a beta integral: SciPy's bdtrc rounds 1 − p first, which costs n units in the last place.
         return up(float(special.betainc(k, n - k + 1, p)), relative=SPECIAL) <= alpha
 
-    return last_true(excluded, holds=0.0, fails=k / n)
+    guess = special.betaincinv(k, n - k + 1, alpha / (1 + SPECIAL))
+    return last_true(excluded, holds=0.0, fails=k / n, near=float(guess))
 
 
 @at_most
@@ -102,7 +103,8 @@ def binomial_upper(successes: int, *, trials: int, failure_probability: float) -
     def excluded(p: float) -> bool:
         return up(float(special.betaincc(k + 1, n - k, p)), relative=SPECIAL) <= alpha
 
-    return last_true(excluded, holds=1.0, fails=k / n)
+    guess = special.betainccinv(k + 1, n - k, alpha / (1 + SPECIAL))
+    return last_true(excluded, holds=1.0, fails=k / n, near=float(guess))
 
 
 @at_least

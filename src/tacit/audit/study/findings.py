@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...core.errors import InputError
@@ -43,7 +44,7 @@ class Findings:
         """Whether the ceiling is proven for the whole table and for every slice."""
         return self.audit.met and not self.failing
 
-    @property
+    @cached_property
     def rows_needed(self) -> dict[float, int]:
         """For some ceilings, the least number of rows with which any table certifies them."""
         allowed = self.audit.require_advantage
