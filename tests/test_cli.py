@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from pages import comparison, report
 
 from tacit import InputError, __version__, cli
 from tacit.cli import delivery
+from tacit.cli.progress import Pace
 from tacit.ledger import Ledger
 
 
@@ -230,7 +233,7 @@ from pages import comparison, report
 from tacit import cli
 def stand_in(**_):
     {body}
-sys.modules["tacit.demo"] = types.SimpleNamespace(demo=stand_in, STEPS=1, SECONDS=1)
+sys.modules["tacit.demo"] = types.SimpleNamespace(demo=stand_in, SECONDS=(1,))
 cli.main(["demo"])
 """
 SMALL = "return report(comparison(), title='ε is small')"
@@ -356,7 +359,7 @@ def fails(**_):
         raise KeyError("Jane Doe, born 1970")
     except KeyError as failure:
         raise RuntimeError("Jane Doe again") from failure
-sys.modules["tacit.demo"] = types.SimpleNamespace(demo=fails, STEPS=1, SECONDS=1)
+sys.modules["tacit.demo"] = types.SimpleNamespace(demo=fails, SECONDS=(1,))
 cli.main(["demo", "--json", "Jane.json"])
 """
 
@@ -436,3 +439,41 @@ def test_what_is_no_plain_file_is_one_line_at_once(tmp_path, here, arguments, ki
     finally:
         signal.alarm(0)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_bar_goes_on_by_the_clock_between_two_lines():
+    """One step may take a minute: the bar neither stands still meanwhile, nor goes back, nor ends before the run."""
+    now = [0.0]
+    pace = Pace(120.0, clock=lambda: now[0])
+    now[0] = 30.0
+    assert (pace.percent, pace.left) == (25.0, "about 2 minutes left")
+    pace.told(20, 160.0)  # behind what was shown
+    assert pace.percent == 25.0
+    now[0] = 70.0
+    assert (pace.percent, pace.left) == (40.0, "about 2 minutes left")
+    now[0] = 1000.0
+    assert (pace.percent, pace.left) == (99.0, "a little longer")
+
+
+def test_a_bar_of_which_nothing_is_known_promises_nothing():
+    now = [0.0]
+    pace = Pace(None, clock=lambda: now[0])
+    now[0] = 50.0
+    assert (pace.percent, pace.left) == (0.0, "")
+    pace.told(50, None)
+    assert (pace.percent, pace.left) == (50.0, "a little longer")
+
+
+def test_on_a_terminal_the_bar_shows_percent_time_and_step():
+    script = (
+        "import time\nfrom tacit.cli.progress import progress\n"
+        "with progress(quiet=False) as advance:\n"
+        "    advance('40 % done, about 3 minutes left: counting [b]')\n    time.sleep(0.6)\n"
+    )
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    subprocess.run([sys.executable, "-c", script], stderr=theirs, env=environment, check=True)
+    os.close(theirs)
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", os.read(ours, 1 << 16).decode())
+    os.close(ours)
+    assert re.search(r"4\d % +about 3 minutes left +counting \[b\]", shown)

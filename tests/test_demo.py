@@ -194,4 +194,4 @@ def test_another_seed_tells_the_same_story(monkeypatch):
     heard = []
     made = demo.demo(seed=7, advance=heard.append)
     assert not made.contradicted
-    assert len(heard) == demo.STEPS
+    assert len(heard) == len(demo.SECONDS)

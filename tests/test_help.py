@@ -154,7 +154,7 @@ def test_the_page_of_the_demo_opens_in_the_browser(tmp_path):
     browser.chmod(0o755)
     script = (
         "import sys, types\nfrom pages import comparison, report\nfrom tacit import cli\n"
-        "sys.modules['tacit.demo'] = types.SimpleNamespace(demo=lambda **_: report(comparison()), STEPS=1, SECONDS=1)\n"
+        "sys.modules['tacit.demo'] = types.SimpleNamespace(demo=lambda **_: report(comparison()), SECONDS=(1,))\n"
         "cli.main(sys.argv[1:])\n"
     )
     tests = Path(__file__).resolve().parent

@@ -426,3 +426,9 @@ def test_lines_of_steps_are_corrected_by_how_long_earlier_ones_took():
         "this takes about 2 hours at most",
         "0 % done, about 2 hours left: the first",
     ]
+
+
+def test_no_line_of_a_page_ends_between_a_number_and_its_unit():
+    made = report(comparison(), summary=("At most 57 % with ε = 2, δ = 1e-09 of 100 records.",))
+    assert "At most 57\N{NO-BREAK SPACE}% with ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}2, δ" in made.to_html()
+    assert "At most 57 % with ε = 2" in made.to_text()

@@ -51,6 +51,7 @@ def test_a_label_that_one_record_holds_is_not_published(public, ids, tmp_path):
     detail = model.guarantee_.detail
     assert (detail["epsilon_classes"], detail["delta_classes"]) == pytest.approx((2.0, 1e-6))
     assert detail["epsilon_mechanism"] <= 38
+    assert (detail["delta"], detail["delta_mechanism"]) == pytest.approx((1e-5, 9e-6))
     assert detail["found_from"] == Search(epsilon=2.0, delta=1e-6, changed=2 if public is None else 1).threshold
 
 

@@ -330,9 +330,10 @@ def test_the_old_name_of_the_failure_probability_warns():
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"error": 0.4}, ["Use a learner that errs less"]),
-        ({"epsilon": 0.5}, ["Ask fewer queries", "A larger ε", "Bring more records"]),
-        ({"epsilon": 0.5, "teachers": 200}, ["A larger ε"]),
+        ({"error": 0.6}, ["Use a learner that errs less"]),
+        ({"error": 0.4}, ["Learn without a promise"]),
+        ({"epsilon": 0.5}, ["Learn without a promise", "Ask fewer queries", "A larger ε", "Bring more records"]),
+        ({"epsilon": 0.5, "teachers": 200}, ["Learn without a promise", "A larger ε"]),
     ],
 )
 def test_what_to_change_is_what_the_verdicts_say(changed, words):

@@ -3,6 +3,7 @@
 import csv
 import datetime
 import io
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from tacit import InputError
+from tacit.core.errors import InputWarning
 from tacit.learning import Columns
 from tacit.runtime import tables
 
@@ -341,3 +343,15 @@ def test_records_that_a_copy_writes_differently_have_different_contents(tmp_path
     assert len(set(held)) == 3
     parquet.write_table(pa.table({"x": values.take([2, 0, 1]), "y": [1, 1, 0]}), tmp_path / "t.parquet")
     assert tables.contents(tmp_path / "t.parquet", without={"y"}, name="t") == [held[2], held[0], held[1]]
+
+
+def test_a_column_of_numbers_with_a_stray_word_is_told():
+    ages = np.array([*map(str, range(100)), "age"], dtype=object)
+    words = np.array([f"street {number}" for number in range(101)], dtype=object)
+    with pytest.warns(InputWarning, match="the columns 'age' are read as text") as heard:
+        rule = Columns().fit({"age": ages, "street": words})
+    assert len(heard) == 1
+    assert "age" in rule.categories_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Columns().fit({"age": ages[:100], "street": words[:100]})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import InputError, MissingExtraError
+from ..report.timing import Paced
 from .delivery import Wanted, delivery, opened
 from .manual import BUDGET, INPUTS, LEARN, NOISE, PROVE, TIME, described
 from .options import (
@@ -52,8 +53,8 @@ def demo(
     with delivery(json, report, quiet=quiet, certificate=wanted) as deliver:
         from .. import demo as demonstration
 
-        with progress(demonstration.STEPS, quiet=quiet, expected=demonstration.SECONDS) as advance:
-            result = demonstration.demo(advance=advance)
+        with progress(quiet=quiet) as advance:
+            result = demonstration.demo(advance=Paced(advance, demonstration.SECONDS))
         deliver(result)
     if open_page and report is not None:
         opened(report)
@@ -392,7 +393,7 @@ def bound(
             needed = given_or_refused("with --text", {"--public": public})
             refused_options(context, _FOR_INPUTS, "with --text")
         planned = seconds if text is None and steps is None and limit is None else None
-        with options_named(bound, model="MODEL"), progress(None, quiet=quiet, expected=planned) as advance:
+        with options_named(bound, model="MODEL"), progress(quiet=quiet, expected=planned) as advance:
             if text is not None:
                 some: dict[str, Any] = {} if limit is None else {"limit": limit}
                 result = bound_texts_files(
@@ -647,7 +648,7 @@ def learn(
         from ..learning import learn_files
 
         named = options_named(learn, private="PRIVATE", settings="--set", student_settings="--student-set")
-        with named, progress(None, quiet=quiet) as advance:
+        with named, progress(quiet=quiet) as advance:
             result = learn_files(
                 private,
                 label=label,
@@ -826,7 +827,7 @@ def audit(
         from ..audit import audit_file
 
         named = options_named(audit, table="TABLE", slices="--slice")
-        with named, progress(None, quiet=quiet) as advance:
+        with named, progress(quiet=quiet) as advance:
             result = audit_file(
                 table,
                 require_advantage=require_advantage,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.errors import BudgetSpentError, InputError, MissingExtraError, NoTheoremError, PrivacyWarning
+from ..core.errors import BudgetSpentError, InputError, InputWarning, MissingExtraError, NoTheoremError, PrivacyWarning
 from ..runtime.clusters import INSECURE
 from .manual import BUDGET, TIME
 from .printing import say
@@ -168,7 +168,7 @@ def options_named(command: Callable[..., Any], **arguments: str) -> Iterator[Non
     usual = warnings.showwarning
 
     def said(message: Any, category: Any, *place: Any, **more: Any) -> None:
-        if issubclass(category, PrivacyWarning):
+        if issubclass(category, PrivacyWarning | InputWarning):
             say(f"tacit: warning: {translated(str(message))}", err=True)
         else:
             usual(message, category, *place, **more)
@@ -176,6 +176,7 @@ def options_named(command: Callable[..., Any], **arguments: str) -> Iterator[Non
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", PrivacyWarning)
+            warnings.simplefilter("always", InputWarning)
             warnings.showwarning = said
             yield
     except InputError as error:

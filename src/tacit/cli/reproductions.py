@@ -293,7 +293,7 @@ def reproduce_audit(
 
 
 def _reproduced(command: Callable[..., None], study: ModuleType, task: Any, *, quiet: bool) -> Report:
-    with options_named(command), progress(None, quiet=quiet) as advance:
+    with options_named(command), progress(quiet=quiet) as advance:
         paced = Paced(advance, study.steps(task), resumed=getattr(task, "resume", False))
         report: Report = study.reproduce(task, advance=paced)
     return report

@@ -62,6 +62,10 @@ class BudgetSpentError(TacitError):
     """A release costs more privacy than is left."""
 
 
+class InputWarning(UserWarning):
+    """An input can be used, and is probably not what was meant."""
+
+
 class PrivacyWarning(UserWarning):
     """A guarantee holds for what was done here, but more was done with the same private records."""
 

@@ -3,6 +3,6 @@
 It uses scikit-learn's bundled digits and the library's public functions. The rest of the library does not use it.
 """
 
-from .story import SECONDS, STEPS, demo
+from .story import SECONDS, demo
 
-__all__ = ["SECONDS", "STEPS", "demo"]
+__all__ = ["SECONDS", "demo"]

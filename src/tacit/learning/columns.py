@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import validate
-from ..core.errors import InputError
+from ..core.errors import InputError, InputWarning
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null"})
 
+_NEARLY_ALL = 0.95
+"""The share of numbers from which on a column of text is probably meant to be one of numbers."""
 _LARGEST_SQUARED = 1e100
 """Squares of larger numbers, and their sums, may leave float64."""
 
@@ -53,13 +56,14 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Find the rule from public records."""
         self.numeric_: dict[str, tuple[float, float, float]] = {}
         self.categories_: dict[str, list[str]] = {}
-        columns = _columns(table)
+        columns, nearly = _columns(table), []
         for name in columns:
             column = _values(columns[name])
             found = numbers(column)
             known = found[np.isfinite(found)]
             said = [] if column.dtype.kind in "iuf" else texts(column)
-            if len(known) and (len(known) == sum(word is not None for word in said) or not said):
+            given = sum(word is not None for word in said)
+            if len(known) and (len(known) == given or not said):
                 largest = float(np.abs(known).max())
                 unit = largest if largest > _LARGEST_SQUARED else 1.0
                 known = known / unit
@@ -69,9 +73,18 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                     float(np.std(known)) * unit or 1.0,
                 )
             else:
+                if len(known) >= _NEARLY_ALL * given > 0:
+                    nearly.append(name)
                 words, counts = np.unique([word for word in said if word is not None], return_counts=True)
                 frequent = words[np.argsort(-counts, kind="stable")][: self.most]
                 self.categories_[name] = sorted(map(str, frequent))
+        if nearly:
+            warnings.warn(
+                f"the columns {', '.join(map(repr, nearly))} are read as text, though nearly all of their public "
+                "values are numbers: look for words among them, such as a second line of names",
+                InputWarning,
+                stacklevel=2,
+            )
         self.names_ = list(columns)
         return self
 

@@ -205,11 +205,13 @@ class Plan(Carded):
             row.mechanism: [self.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
             for row in self.rows
         }
+        marked = {name: values for name, values in needed.items() if any(values)} or needed
+        absent = ", ".join(name for name in needed if name not in marked)
         caption = (
             f"For all of {self.queries} queries on which at most a third of the teachers are wrong. A mechanism "
-            "without a mark at an ε can promise nothing there."
+            f"without a mark at an ε can promise nothing there{f'; {absent} have none' if absent else ''}."
         )
-        caveats = (KINDS[row.mechanism].caveat for row in self.rows)
+        caveats = (KINDS[name].caveat for name in marked)
         here = epsilons.index(self.epsilon)
         return Figure(
             title="Teachers that a promise needs",
@@ -220,7 +222,7 @@ class Plan(Carded):
             ),
             svg=figures.ranges(
                 epsilons,
-                needed,
+                marked,
                 x_label="ε",
                 y_label="teachers",
                 marked=(self.epsilon, "this plan"),

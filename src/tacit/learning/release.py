@@ -64,7 +64,9 @@ class Release:
         detail = {
             "neighbours": self.compared,
             **proven.detail,
+            "delta": delta,
             "epsilon_mechanism": mechanism.epsilon,
+            "delta_mechanism": mechanism.delta,
             "spread": float(mechanism.spread),
             "teachers": teachers,
         }

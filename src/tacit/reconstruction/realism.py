@@ -36,6 +36,9 @@ _TRAINED = 100_000
 _TRIES, _CHAINS, _LEAST_STEPS = 500, 2, 60
 """Inputs that chains rebuild, chains for each, and the fewest steps of these."""
 
+ByChains = Callable[..., Attack | None]
+"""As `posterior_attack`."""
+
 REFUTED, IN_DOUBT, NOT_REFUTED, NOT_CHECKED = "refuted", "in doubt", "not refuted", "not checked"
 
 
@@ -82,11 +85,13 @@ def attack_draws(
     releases: int = 1,
     failure_probability: float = 0.001,
     tries: int = _TRIES,
+    by_chains: ByChains = posterior_attack,
     advance: Callable[[str, float], None] = lambda *_: None,
 ) -> tuple[Attack, ...]:
     """Rebuild draws from the prior: by a linear decoder, by public inputs, and by chains where `steps` are given.
 
-    Their intervals hold together, except with the failure probability, so that the best may be chosen: `best_of`.
+    Their intervals hold together, except with the failure probability, so that the best may be chosen: `best_of`. The
+    attack `by_chains` comes last, and may be given up by returning None.
     """
     common: dict[str, Any] = {
         "seed": seed,
@@ -102,7 +107,8 @@ def attack_draws(
     if steps is not None:
         told = partial(advance, "an attack by chains")
         chains: dict[str, Any] = {"steps": max(steps, _LEAST_STEPS), "chains": _CHAINS, "tries": tries}
-        found.append(posterior_attack(features, prior, noise, advance=told, **chains, **common))
+        last = by_chains(features, prior, noise, advance=told, **chains, **common)
+        found += [] if last is None else [last]
     return tuple(found)
 
 
@@ -126,12 +132,14 @@ def attack_real(
     releases: int = 1,
     failure_probability: float = 0.001,
     tries: int = _TRIES,
+    by_chains: ByChains = posterior_attack,
     advance: Callable[[str, float], None] = lambda *_: None,
 ) -> Attack | None:
     """Rebuild real inputs with all that the adversary knows; the best attack, as a share of the prior's variance.
 
     That is the one that certainly leaves less than the bound or, where none does, the one that left least. Decoders
-    learn from public inputs, or else from draws from the prior. None if there are too few real inputs.
+    learn from public inputs, or else from draws from the prior. The attack `by_chains` comes last, and may be given up
+    by returning None. None if there are too few real inputs.
     """
     if len(inputs) < LEAST_TRIED or not _variance(inputs) > 0:
         return None
@@ -158,8 +166,8 @@ def attack_real(
         some = inputs[np.random.default_rng(seed).permutation(len(inputs))[:tries]]
         told = partial(advance, "an attack by chains on the real inputs")
         chains: dict[str, Any] = {"steps": max(steps, _LEAST_STEPS), "chains": _CHAINS}
-        attack = posterior_attack(features, prior, noise, held_out=some, advance=told, **chains, **options)
-        found.append((attack, some))
+        last = by_chains(features, prior, noise, held_out=some, advance=told, **chains, **options)
+        found += [] if last is None else [(last, some)]
     whole = float(prior.variances.mean())
     tried = [_scaled(attack, _variance(held_out) / whole) for attack, held_out in found]
     best = min(tried, key=lambda attack: attack.high)

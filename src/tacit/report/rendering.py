@@ -24,9 +24,17 @@ def template(name: str, *, room: str = "report") -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_unbroken,
     )
     environment.filters["breakable"] = _breakable
     return environment.get_template(name)
+
+
+def _unbroken(value: object) -> object:
+    """Text in which no line ends between a number and its unit, or inside an equation such as ε = 2."""
+    if not isinstance(value, str):
+        return value
+    return type(value)(re.sub(r"(?<=\d) (?=%)|(?<=[εδ]) (?==)|(?<=[εδ] =) ", "\N{NO-BREAK SPACE}", value))
 
 
 def _breakable(name: str) -> str:

@@ -13,6 +13,8 @@ from ..tally import Tally
 
 SHARES_BY_DRAWS = (1 / 64, 1 / 16, 1 / 4)
 """Parts of the sample whose certificates the page draws, where each of these takes seconds."""
+MOST_NAMED = 4
+"""Columns that a sentence names one by one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +69,9 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What the adversary sees, in words."""
+        """What the adversary sees, in words that fit into a sentence; of many columns, the first and the last."""
+        if len(self.outputs) > MOST_NAMED:
+            return f"the {len(self.outputs)} columns {self.outputs[0]!r} … {self.outputs[-1]!r}"
         return ("column " if len(self.outputs) == 1 else "columns ") + " and ".join(map(repr, self.outputs))
 
 

@@ -33,7 +33,7 @@ def page(task: Task, table: Read, found: Findings, pictures: tuple[Figure, ...])
     """The report of what was found, beginning with the verdict; the first picture carries it."""
     return Report(
         command="audit",
-        title=f"What {task.name} of {task.table.name} tells about {task.secret}",
+        title=f"What {task.name} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about {task.secret}",
         summary=_summary(task, table, found),
         comparisons=found.audit.comparisons,
         verdicts=_verdicts(task, table, found),
@@ -92,7 +92,7 @@ def advantage_verdict(audited: Audit, *, about: str = "Telling the secret", caut
 
 def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
     caution = _caution(task, table, found) if found.certificate.caution else ""
-    cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} from {task.name}", caution=caution)]
+    cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} by {task.name}", caution=caution)]
     if found.slices and found.certificate.method != "continuous":
         value = max(found.slices, key=lambda one: found.slices[one].advantage)
         worst = found.slices[value].advantage

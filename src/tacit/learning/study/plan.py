@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.encoding import decoded
@@ -12,7 +13,7 @@ from ...core.evidence import Evidence
 from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
 from ...core.wording import counted, safe_text, text_above
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
-from ...report.wording import percent_down
+from ...report.wording import percent, percent_down
 from ..mechanisms.gnmax import TEST_RATIO
 from ..mechanisms.registry import KINDS
 from ..planning import Plan, Row, plan
@@ -31,6 +32,8 @@ _ASSUMED = (
 
 _LEAST, _MOST = 0.001, 100.0
 """The privacy losses that plans are made for."""
+_WORTH_TRYING = 0.5
+"""The share of right answers from which on a run without a promise is worth it."""
 
 
 def report(
@@ -62,6 +65,10 @@ def report(
         public_model_error=public_model_error,
     )
     first, *others = _figures(made)
+    usual = _usual(made)
+    if made.best is None and others and usual is not None and usual.share >= _WORTH_TRYING:
+        # What is expected says more than what a promise would need.
+        first, others = others[0], [first, *others[1:]]
     budget = f"ε = {text_above(made.epsilon)}, δ = {text_above(made.delta)}"
     return Report(
         command="plan",
@@ -159,12 +166,36 @@ def _verdict(made: Plan) -> Verdict:
         names = ", ".join(row.mechanism for row in hoped)
         reason = f"Only an estimate, no promise: {names}. What it keeps is proven when it is run."
         return Verdict(level=WEAK, about=about, proven="nothing beforehand", reason=reason, scope="")
-    lost = min((row.expected_misclassified for row in made.rows if row.expected_misclassified is not None), default=1.0)
-    expected = (1 - lost) * made.queries
-    reason = "No mechanism can promise anything with this budget."
-    if expected >= 1:
-        reason += f" A model of votes, which proves nothing, expects up to {expected:.0f} right answers."
-    return Verdict(level=BROKEN, about=about, proven="nothing", reason=reason, scope="")
+    usual = _usual(made)
+    if usual is None or usual.share < _WORTH_TRYING:
+        reason = "Nothing is promised, and no model of votes expects much."
+        return Verdict(level=BROKEN, about=about, proven="nothing", reason=reason, scope="")
+    reason = f"Expected are {percent(usual.share)} right answers, by {usual.words}."
+    return Verdict(level=WEAK, about=about, proven="no promise", reason=reason, scope="")
+
+
+@dataclass(frozen=True)
+class _Usual:
+    """What the model of votes expects of the best mechanism with as many teachers as `tacit learn` takes."""
+
+    mechanism: str
+    teachers: int
+    records: int
+    share: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.mechanism} with {counted(self.teachers, 'teacher')} of {counted(self.records, 'record')} each"
+
+
+def _usual(made: Plan) -> _Usual | None:
+    """None without a teacher's error, as then nothing is expected."""
+    if made.error is None:
+        return None
+    teachers = max(1, math.isqrt(made.records)) if made.teachers is None else made.teachers
+    shares = {row.mechanism: made.expected_right(row.mechanism, teachers=teachers) or 0.0 for row in made.rows}
+    best = max(shares, key=lambda name: shares[name])
+    return _Usual(best, teachers, made.records // teachers, shares[best])
 
 
 def _changes(made: Plan) -> tuple[Change, ...]:
@@ -230,7 +261,13 @@ def _ways_out(made: Plan) -> tuple[Change, ...]:
             f"{size - made.records} more.",
         ),
     }
+    if ways.get("queries", made.queries) < made.queries / 10:  # so few answers teach nobody
+        del ways["queries"]
     found = [Change(what=what, price=price) for what, price in (changes[way](size) for way, size in ways.items())]
+    usual = _usual(made)
+    if usual is not None and usual.share >= _WORTH_TRYING:
+        what = f"Learn without a promise: ε is kept, and {percent(usual.share)} right answers are expected."
+        found.insert(0, Change(what=what, price="nobody knows how many are right before tacit learn --test says it."))
     if not found:
         what = "Use a learner that errs less: no other change alone brings a promise."
         found = [Change(what=what, price="time to find one on public or synthetic data.")]
@@ -317,7 +354,7 @@ def _teachers(made: Plan) -> str:
 
 def _summary(made: Plan) -> tuple[str, ...]:
     if made.best is None:
-        choice = "No mechanism can promise anything with this budget."
+        choice = "No mechanism can promise right answers with this budget."
     else:
         best = made.best
         choice = (
@@ -340,19 +377,19 @@ def _proof(row: Row) -> str:
 
 def _figures(made: Plan) -> tuple[Figure, ...]:
     found = [made.plot()]
-    if made.error is not None and not isinstance(made.error, Mapping):
-        found.append(_against_teachers(made))
+    usual = _usual(made)
+    if usual is not None and not isinstance(made.error, Mapping):
+        found.append(_against_teachers(made, made.best or usual))
     return tuple(found)
 
 
-def _against_teachers(made: Plan) -> Figure:
+def _against_teachers(made: Plan, best: Row | _Usual) -> Figure:
     most = made.records // made.classes
     counts = [*(k for k in (10, 30, 100, 300, 1000, 3000, 10_000) if 2.5 * k < most), most]
     lines = {}
     for row, colour in zip(made.rows, _COLOURS, strict=False):
         shares = [made.expected_right(row.mechanism, teachers=k) or 0.0 for k in counts]
         lines[row.mechanism] = (shares, colour)
-    best = made.best or min(made.rows, key=lambda row: row.expected_misclassified or 0.0)
     return Figure(
         title="Expected right answers",
         caption="By the model of votes, with the given error for every number of teachers. This is no promise: more "

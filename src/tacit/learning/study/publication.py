@@ -29,6 +29,8 @@ _LARGEST_EXPONENT = 700
 """The largest exponent of e that gives a float."""
 WEAK_EPSILON = 4.0
 """Above this privacy loss, a promise is called weak."""
+_AVOIDED = 0.1
+"""Of the errors of always naming the most frequent class, the share that a useful student avoids."""
 WEAK_DELTA, BROKEN_DELTA = 1e-3, 0.1
 """Above the first δ, a promise is called weak; from the second on, it is none."""
 
@@ -129,10 +131,9 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
     cards = [promise_verdict(model.guarantee_, whom=whom, remark=remark, all_protected=not task.allow_overlap)]
     if accuracy is not None:
         low, high, one_class = (accuracy[name] for name in ("low", "high", "one_class"))
-        level = FINE if low > one_class else BROKEN if high < one_class else WEAK
         cards.append(
             Verdict(
-                level=level,
+                level=FINE if _useful(accuracy) else BROKEN if high < one_class else WEAK,
                 about="How often the student is right",
                 proven=f"{percent_down(low)} to {percent_up(high)}",
                 measured=True,
@@ -153,6 +154,11 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
     return tuple(cards)
 
 
+def _useful(accuracy: dict[str, float]) -> bool:
+    """Whether the student certainly avoids enough of the errors that the most frequent class alone would make."""
+    return accuracy["low"] > accuracy["one_class"] + _AVOIDED * (1 - accuracy["one_class"])
+
+
 def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | None) -> tuple[Change, ...]:
     half = task.epsilon / 2
     found = [
@@ -165,7 +171,7 @@ def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | 
             price="records; the promise stays as it is.",
         ),
     ]
-    if accuracy is not None and accuracy["low"] <= accuracy["one_class"]:
+    if accuracy is not None and not _useful(accuracy):
         found.append(
             Change(
                 what="Try another learner or student on public or made-up records first.",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...core.guarantee import Attack, Comparison, Guarantee
 from ..bayes import BayesBounds, bayes_bound
 from ..latent_priors import LatentPrior
+from ..posterior_attacks import posterior_attack
 from ..priors import Mixture
 from ..realism import IN_DOUBT, REFUTED, attack_draws, attack_real, best_of, judged, verdict_of
 from .budget import Budget, OutOfTime
@@ -141,13 +142,19 @@ def unseen(
     steps = None if found.chains is None else found.chains.steps
 
     def attacked(attack: Callable[..., Any], name: str) -> tuple[Any, bool]:
-        """The attacks, and whether chains are among them."""
-        try:
-            with budget.stopping(features, _UNTIL[name]) if timed else contextlib.nullcontext():
-                return attack(steps=steps, **options), steps is not None
-        except OutOfTime:
-            with stopping(1.0):
-                return attack(steps=None, **options), False
+        """The attacks, and whether chains are among them; these come last, so that the others are not repeated."""
+        by_chains = [steps is not None]
+
+        def in_time(*args: Any, **chosen: Any) -> Attack | None:
+            try:
+                with budget.stopping(features, _UNTIL[name]) if timed else contextlib.nullcontext():
+                    return posterior_attack(*args, **chosen)
+            except OutOfTime:
+                by_chains[0] = False
+                return None
+
+        with stopping(1.0):
+            return attack(steps=steps, by_chains=in_time, **options), by_chains[0]
 
     on_prior, first = attacked(partial(attack_draws, features, prior, task.noise), "draws")
     real = partial(attack_real, features, prior, inputs, task.noise, found.guarantee)
