@@ -1,7 +1,6 @@
 """Texts from files: what the report says, and what it refuses."""
 
 import json
-import re
 import time
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 from tacit import InputError
 from tacit.reconstruction import bound_texts_files
-from tacit.reconstruction.study.texts import _paced, texts_of
+from tacit.reconstruction.study.texts import _seconds_per_try, _Time, texts_of
 
 MODEL = """
 import numpy as np
@@ -88,16 +87,38 @@ def test_a_report_on_texts(folder):
     assert any("attacking the real texts" in line for line in lines)
 
 
-def test_the_time_is_said_beforehand_by_that_of_the_encoder():
-    def encode(texts):
-        time.sleep(0.001 * len(texts))
-        return [[0.0]] * len(texts)
+def slow(texts):
+    time.sleep(0.001 * len(texts))
+    return [[0.0]] * len(texts)
 
-    lines = []
-    paced = _paced(lines.append, encode, ["one two three four"] * 100, [5000, 5000], longest=3)
-    paced("finding rivals")
-    assert re.match(r"this takes about \d+ (seconds|minutes)", lines[0])  # 30 000 tries of a millisecond or more
-    assert re.fullmatch(r"0 % done, about \d+ (seconds|minutes) left: finding rivals", lines[1])
+
+def test_the_encoder_is_timed_on_texts_as_long_as_those_tried():
+    taken = _seconds_per_try(slow, ["one two three four"] * 100, longest=3)
+    assert taken >= 0.003  # a millisecond for a text, each of whose three words is tried
+
+
+@pytest.mark.parametrize(
+    ("seconds", "given", "draws", "limit"),
+    [
+        (1000.0, {}, 200, 200),
+        (1e-6, {}, 30, 30),
+        (200.0, {}, 90, 45),  # 180 seconds, half of them for the bound, and two attacks of a second on each text
+        (200.0, {"limit": 7}, 90, 7),
+        (1e-6, {"draws": 50, "limit": 200}, 50, 200),
+    ],
+)
+def test_time_decides_how_many_texts_are_tried_unless_they_are_given(seconds, given, draws, limit):
+    time = _Time(seconds, drawing=1.0, attacking=1.0, **{"draws": None, "limit": None, **given})
+    assert (time.draws, time.limit) == (draws, limit)
+    assert bool(time.left_out) == (min(draws, limit) < 200 and len(given) < 2)
+
+
+def test_a_short_time_is_kept_to_and_said(folder):
+    short = run(folder, draws=None, limit=None, seconds=1e-3)
+    assert short.detail["time"] == {"seconds": 1e-3, "draws": 30, "limit": 30}
+    assert any("There was time for 30 draws" in change.what for change in short.changes)
+    again = run(folder, draws=30, limit=30)
+    assert [one.to_dict() for one in again.comparisons] == [one.to_dict() for one in short.comparisons]
 
 
 def test_real_texts_that_are_easier_than_the_prior_are_said_first(folder):

@@ -19,7 +19,7 @@ _OPTIONS = {
         *("assume_max_slope", "failure_probability", "seed"),
     ),
     "bound": ("functions", "done", "noise", "prior", "basis", "seed", "feature_error", "releases", "device"),
-    "bound texts": ("functions", "noise", "column", "seed", "feature_error", "limit"),
+    "bound texts": ("functions", "noise", "column", "seed", "feature_error", "limit", "draws"),
 }
 """The options that a certificate may set: none that writes anything, and no path."""
 

@@ -146,7 +146,7 @@ def plan(
 
 
 _FOR_INPUTS = (
-    *("data", "out", "weights", "steps", "seconds", "method", "basis", "releases", "engine", "device"),
+    *("data", "out", "weights", "steps", "method", "basis", "releases", "engine", "device"),
     *("resume", "labels", "head", "head_weights"),
 )
 """Options of `bound` that texts do not take."""
@@ -306,7 +306,9 @@ def bound(
     seconds: Annotated[
         float,
         typer.Option(
-            "--seconds", help="How long to compute; methods about real attackers come first.", rich_help_panel=TIME
+            "--seconds",
+            help="About how long to compute; what speaks of real attackers comes first.",
+            rich_help_panel=TIME,
         ),
     ] = 120,
     device: Device = "auto",
@@ -357,7 +359,7 @@ def bound(
         functions = {name: one.rpartition(":")[2] for name, one in code.items() if one is not None}
         options = {**chosen, "functions": functions}
         if text is not None:
-            options |= {"column": column, "limit": limit}
+            options |= {"column": column, **{name: result.detail["time"][name] for name in ("limit", "draws")}}
         else:
             options |= {"prior": "generator" if generator else prior, "basis": basis, "releases": releases}
             options |= {"done": again.done_by(result), "device": inputs.device_of(device, engine)}
@@ -395,7 +397,6 @@ def bound(
         planned = seconds if text is None and steps is None and limit is None else None
         with options_named(bound, model="MODEL"), progress(quiet=quiet, expected=planned) as advance:
             if text is not None:
-                some: dict[str, Any] = {} if limit is None else {"limit": limit}
                 result = bound_texts_files(
                     model,
                     text=text,
@@ -406,8 +407,9 @@ def bound(
                     attribute=attribute,
                     seed=seed,
                     feature_error=feature_error,
+                    limit=limit,
+                    seconds=seconds,
                     advance=advance,
-                    **some,
                 )
             else:
                 result = bound_files(

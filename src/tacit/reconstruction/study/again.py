@@ -80,19 +80,16 @@ def bound_again(files: Mapping[str, str], *, done: object, prior: str, **options
     return found
 
 
-def bound_texts_again(files: Mapping[str, str], *, limit: int | None, **options: Any) -> list[Guarantee]:
+def bound_texts_again(files: Mapping[str, str], **options: Any) -> list[Guarantee]:
     """Run `tacit bound --text` as a certificate says, and return the guarantees.
 
     Parameters
     ----------
     files
         The texts as "replay", FILE.py:FUNCTION as "model" and, where the run called one, "attribute", and "public".
-    limit
-        How many texts are attacked; None for the usual number.
     **options
-        The other options of `bound_texts_files`.
+        The other options of `bound_texts_files`; `draws` and `limit` say how much time there was.
     """
-    options |= {} if limit is None else {"limit": limit}
     report = bound_texts_files(
         files["model"],
         text=files["replay"],

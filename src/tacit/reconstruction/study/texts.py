@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
@@ -16,12 +17,14 @@ from ...core.near import did_you_mean, listed
 from ...core.wording import safe_text
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.timing import Paced
+from ...report.wording import duration
 from ...runtime import files, tables
 from ..causal_prior import CausalPrior
 from ..noise import Noise, checked_noise
 from ..realism import judged
 from ..text_prior import TextLaw, TextPrior
 from ..texts import Rounding, TextAttack, TextBounds, known_texts, text_attack, text_bounds
+from .budget import SECONDS
 from .inputs import made_by, noise_of
 from .progress import Advance, shown
 
@@ -32,8 +35,10 @@ _TRIES_PER_WORD = 3 * 8 * 8
 """How often an attack tries each word of a text: by its chains, sweeps and candidates."""
 _TIMED, _SECONDS_PER_TRY = 64, 6e-5
 """Texts on which the encoder is timed, and what a try takes beside it."""
-_LONG = 180.0
-"""Seconds from which on a run is said how to make it shorter."""
+_USUAL, _FEWEST = 200, 30
+"""Texts that are drawn for the bound, and as many that are attacked; and the fewest, however short the time."""
+_BOUND, _REPORT = 0.5, 0.1
+"""The shares of the time that are kept for the bound, and for drawing and writing the report."""
 _NAMES = {"words": "the words", "whole": "the whole text", "attribute": "the attribute"}
 
 
@@ -47,11 +52,12 @@ def bound_texts_files(
     column: str | None = None,
     attribute: str | None = None,
     longest: int = 20,
-    draws: int = 200,
+    draws: int | None = None,
     rivals: int = 7,
     sweeps: int = 1,
     candidates: int = 4,
-    limit: int = 200,
+    limit: int | None = None,
+    seconds: float = SECONDS,
     seed: int = 0,
     feature_error: float | None = None,
     advance: Advance | None = None,
@@ -82,11 +88,16 @@ def bound_texts_files(
     longest
         Texts are cut off after this many words.
     draws
-        How many texts are drawn from the prior for the bound.
+        How many texts are drawn from the prior for the bound; unless given, 200, or as many as there is time for.
     rivals, sweeps, candidates
         As for `text_bounds`.
     limit
-        How many texts are attacked: draws from the prior, and real ones.
+        How many texts are attacked: draws from the prior, and real ones; unless given, 200, or as many as there is time
+        for.
+    seconds
+        About how long all of it may take, by the time that the encoder takes for some public texts. `draws` and `limit`
+        are kept whatever the time, and never fewer than 30 texts are drawn and attacked; the report's `detail` has
+        both numbers, with which the same seed gives the same results.
     seed
         For all draws.
     feature_error
@@ -108,7 +119,11 @@ def bound_texts_files(
     NoTheoremError
         If the noise has no density.
     """
-    validate.whole("limit", limit, at_least=2, remedy="use 200")
+    if limit is not None:
+        validate.whole("limit", limit, at_least=2, remedy="use 200")
+    if draws is not None:
+        validate.whole("draws", draws, at_least=2, remedy="use 200")
+    validate.number("seconds", seconds, above=0, remedy="leave it out for two minutes")
     added = _noise_of(noise) if isinstance(noise, str) else noise
     if not isinstance(added, Rounding):
         checked_noise(added)
@@ -119,13 +134,14 @@ def bound_texts_files(
     usable = len(known_texts(law, real))
     options: dict[str, Any] = {"attribute": wanted, "seed": seed}
     usual = [one for one in real if law.numbers(one) is not None]
-    tries = {
-        "finding rivals": 0 if isinstance(added, Rounding) else draws * (rivals + 1) * sweeps * candidates,
-        "attacking draws from the prior": limit * _TRIES_PER_WORD,
-        "attacking the real texts": min(limit, len(usual)) * _TRIES_PER_WORD,
-    }
     with shown(advance, progress=progress) as say:
-        paced = _paced(say, _tried(encode, law), known, [count for count in tries.values() if count], longest=longest)
+        each = _seconds_per_try(_tried(encode, law), known, longest=longest)
+        drawing = 0.0 if isinstance(added, Rounding) else each * (rivals + 1) * sweeps * candidates
+        attacking = each * _TRIES_PER_WORD
+        time = _Time(seconds, drawing=drawing, attacking=attacking, draws=draws, limit=limit)
+        draws, limit = time.draws, time.limit
+        steps = [draws * drawing] * (not isinstance(added, Rounding))
+        paced = Paced(say, [*steps, limit * attacking, min(limit, len(usual)) * attacking])
         bounds = None
         if not isinstance(added, Rounding):
             bounds = text_bounds(
@@ -176,7 +192,7 @@ def bound_texts_files(
         comparisons=tuple(comparisons.values()),
         verdicts=(_card(comparisons["words"], attack, checked),),
         opening=(_figure(comparisons, attack),),
-        changes=_changes(added),
+        changes=(*_changes(added), *time.left_out),
         tables=(*_rivals(bounds), _restored(checked)),
         detail={
             "noise": repr(added),
@@ -188,6 +204,7 @@ def bound_texts_files(
             "also_public": shared,
             "without_the_release": attack.guessing,
             "seen": None if bounds is None else dict(bounds.seen),
+            "time": {"seconds": seconds, "draws": draws, "limit": limit},
             "on_data": {part: checked.attack_on(part).to_dict() for part in parts},
             "rivals": [] if bounds is None else [list(star) for star in bounds.examples],
             "restored": [list(pair) for pair in checked.examples],
@@ -302,16 +319,53 @@ def _callable(text: str, name: str) -> Callable[..., Any]:
     return called
 
 
-def _paced(say: Advance, encode: Callable[..., Any], known: list[str], tries: list[int], *, longest: int) -> Paced:
-    """Say how long this takes: the tries of each word in each step, as long as the encoder takes for one text."""
+def _seconds_per_try(encode: Callable[..., Any], known: list[str], *, longest: int) -> float:
+    """How long it takes to try each word of a text once, by the encoder's time for some public texts."""
     some = [" ".join(one.split()[:longest]) for one in known[:_TIMED]]
     encode(some)  # the first call may load something
-    started = time.monotonic()
+    started = monotonic()
     encode(some)
-    each = (time.monotonic() - started) / len(some) + _SECONDS_PER_TRY
-    words = sum(len(one.split()) for one in some) / len(some)
-    seconds = [each * words * count for count in tries]
-    return Paced(say, seconds, remedy="a smaller limit takes less" * (sum(seconds) > _LONG))
+    each = (monotonic() - started) / len(some) + _SECONDS_PER_TRY
+    return each * sum(len(one.split()) for one in some) / len(some)
+
+
+class _Time:
+    """How many texts there is time for.
+
+    Parameters
+    ----------
+    seconds
+        How long all may take.
+    drawing, attacking
+        Seconds that a text takes that is drawn for the bound, and one that is attacked.
+    draws, limit
+        What the caller asks for; None to go by the time.
+    """
+
+    def __init__(
+        self, seconds: float, *, drawing: float, attacking: float, draws: int | None, limit: int | None
+    ) -> None:
+        left = (1 - _REPORT) * seconds
+        self._asked = draws is not None and limit is not None
+        self.draws = draws or _fitting(_BOUND * left, drawing)
+        self.limit = limit or _fitting(left - self.draws * drawing, 2 * attacking)
+        self._whole = _USUAL * (drawing + 2 * attacking)
+
+    @property
+    def left_out(self) -> tuple[Change, ...]:
+        """What more time would bring; nothing if there was enough, or if the caller chose."""
+        if self._asked or min(self.draws, self.limit) >= _USUAL:
+            return ()
+        what = f"There was time for {self.draws} draws and for attacks on {self.limit} texts, instead of {_USUAL} each"
+        more = f"--seconds {math.ceil(self._whole / (1 - _REPORT))}"
+        return (
+            Change(what=f"{what}; more of them tighten both sides.", price=f"about {duration(self._whole)}: {more}."),
+        )
+
+
+def _fitting(seconds: float, each: float) -> int:
+    """How many texts fit into the time: no fewer than mean something, and no more than are usual."""
+    return _USUAL if seconds >= _USUAL * each else max(_FEWEST, int(seconds / each))
 
 
 def _law_of(prior: object, known: list[str], longest: int) -> TextLaw:
