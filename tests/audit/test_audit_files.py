@@ -78,7 +78,7 @@ def test_pictures_state_the_condition_that_the_certificate_rests_on(folder):
 def test_the_verdict_comes_first(written):
     text, data, _ = written
     cards, rest = text.split("\n\n", 2)[1:]
-    assert cards.startswith("WEAK    Telling member from column 'score'")  # the table looks as if it held noise
+    assert cards.startswith("WEAK    Telling member by column 'score'")  # the table looks as if it held noise
     paragraph = " ".join(rest.split())
     assert paragraph.startswith("Met: the largest advantage of anyone who sees only column 'score' with Gaussian noise")
     assert "is 'yes' in 4000 rows (called positive) and 'no' in 4000" in paragraph

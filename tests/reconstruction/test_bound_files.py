@@ -23,6 +23,7 @@ from torch import nn
 
 from tacit import Comparison, InputError, bound
 from tacit.reconstruction import Gaussian, Mixture, bound_files, train_generator
+from tacit.reconstruction.study.budget import Budget
 from tacit.reconstruction.study.inputs import inputs_of
 from tacit.runtime import run_folder
 
@@ -706,7 +707,7 @@ def test_in_python_a_terminal_sees_progress_unless_it_is_silenced(small, monkeyp
     assert re.fullmatch(r"0 % done, at most 2 minutes left: naming the input", lines[0])
     assert [line.partition("left: ")[2] for line in lines] == [
         "naming the input",
-        *(f"your inputs with {size} times the noise" for size in ("1", "2", "0.5", "4", "0.25")),
+        *(f"naming your inputs with {size} times the noise" for size in ("1", "2", "0.5", "4", "0.25")),
         "multi-point, inputs 1 to 4 of 6",
         "multi-point, inputs 5 to 6 of 6",
     ]
@@ -868,3 +869,21 @@ def test_a_prior_that_too_few_inputs_check_is_no_reason_to_call_it_fine():
     )
     assert (few.level, many.level) == ("weak", "fine")
     assert "too few inputs to check the prior" in few.reason
+
+
+def test_numbers_for_every_size_of_the_noise_come_before_any_picture(monkeypatch):
+    """Pictures take most of the time; where it ends among them, the slider still has all of its positions."""
+    now = [0.0]
+    monkeypatch.setattr(Budget, "spent", property(lambda _: now[0]))
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 8))
+    images = np.random.default_rng(0).uniform(size=(20, 1, 4, 4))
+
+    def advance(line):
+        if "rebuilding your inputs with 2 times" in line:
+            now[0] = 1000.0
+
+    report = bound(network, images, "gaussian:1", method="identify", advance=advance)
+    [slider] = report.sliders
+    assert [len(step.pictures) for step in slider.steps] == [1, 1, 2, 1, 1]  # a curve each, and images with 1 × yours
+    assert "there was no time for them" in slider.caption

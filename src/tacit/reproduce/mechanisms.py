@@ -21,6 +21,7 @@ from sklearn.base import clone
 from .. import __version__
 from ..core import validate
 from ..core.guarantee import Comparison, Guarantee
+from ..core.wording import counted
 from ..learning.choice import Choice, choice, margins
 from ..learning.students.fitting import fitted
 from ..learning.study.publication import promise_verdict
@@ -239,7 +240,7 @@ def _summary(task: Task, data: Data, means: list[_Row]) -> tuple[str, ...]:
     first = (
         f"{len(data.private)} private records; {len(data.public)} public records, asked about in the order of their "
         f"file; {len(data.tested)} records to test the student on; δ = {DELTA:g}; the accounting does not use the "
-        f"data. Means over {task.councils} councils of each size."
+        f"data. Means over {counted(task.councils, 'council')} of each size."
     )
     pairs = _pairs(task, means)
     wins = [_case(*pair) for pair in pairs if _wins(*pair[2:])]

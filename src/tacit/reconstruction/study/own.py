@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,18 +40,19 @@ RIVAL = "a rival: nearly the same release"
 def positions(
     features: Any, gallery: _Array, data: Data, task: Task, naming: Comparison, budget: Budget
 ) -> list[Position]:
-    """Return what each size of the noise means, from the least to the most; only those for which there was time."""
+    """Return what each size of the noise means, from the least to the most, as far as there is time: numbers first."""
     if not _sigma(task):
         return []
-    found: list[Position] = []
-    try:
-        with budget.stopping(features):
-            for size in SIZES:
-                budget.begin(f"your inputs with {size:g} times the noise")
-                found.append(_position(features, gallery, data, task, naming, size))
-    except OutOfTime:
-        pass
-    return sorted(found, key=lambda one: one.size)
+    found: dict[float, Position] = {}
+    with contextlib.suppress(OutOfTime), budget.stopping(features):
+        for size in SIZES:
+            budget.begin(f"naming your inputs with {size:g} times the noise")
+            found[size] = _position(features, gallery, task, naming, size)
+        for size in SIZES if shows_images(task, gallery) else ():  # which take longer than all numbers
+            budget.begin(f"rebuilding your inputs with {size:g} times the noise")
+            images = _images(features, gallery, data, task, Gaussian(size * _sigma(task)))
+            found[size] = replace(found[size], images=images)
+    return [found[size] for size in sorted(found)]
 
 
 def _sigma(task: Task) -> float:
@@ -57,7 +60,7 @@ def _sigma(task: Task) -> float:
     return float(task.noise.sigma or 0.0) if isinstance(task.noise, Gaussian) else 0.0
 
 
-def _position(features: Any, gallery: _Array, data: Data, task: Task, naming: Comparison, size: float) -> Position:
+def _position(features: Any, gallery: _Array, task: Task, naming: Comparison, size: float) -> Position:
     options: dict[str, Any] = {"feature_error": task.feature_error, "releases": task.releases}
     noise = Gaussian(size * _sigma(task))
     if size == 1.0:
@@ -71,7 +74,7 @@ def _position(features: Any, gallery: _Array, data: Data, task: Task, naming: Co
         named=attack.value,
         guessing=float(guarantee.detail["guessing"]),
         accuracy=accuracy(features, gallery, task, noise),
-        images=_images(features, gallery, data, task, noise),
+        images={},
     )
 
 
@@ -94,10 +97,13 @@ def _features(features: Any, inputs: _Array) -> torch.Tensor:
     return torch.cat(parts)
 
 
+def shows_images(task: Task, gallery: _Array) -> bool:
+    """Whether there is a page, and images to show on it."""
+    return task.pictures and is_image(gallery.shape[1:]) and task.releases == 1 and len(gallery) >= 2 * _SHOWN
+
+
 def _images(features: Any, gallery: _Array, data: Data, task: Task, noise: Gaussian) -> dict[str, Any]:
-    """Return images, what an attacker makes of them, and rivals; empty if there is no page or no image to show."""
-    if not task.pictures or not is_image(gallery.shape[1:]) or task.releases > 1 or len(gallery) < 2 * _SHOWN:
-        return {}
+    """Return images, what an attacker makes of them, and rivals."""
     # Without public inputs the attacker learns from every second one, and rebuilds the others.
     known, shown = (gallery[1::2], gallery[::2][:_SHOWN]) if task.public is None else (task.public, gallery[:_SHOWN])
     options: dict[str, Any] = {"seed": task.seed, "feature_error": task.feature_error}
@@ -120,9 +126,11 @@ def slider_of(found: list[Position], task: Task) -> tuple[Slider, ...]:
     pictures = (
         f" The attacker's network learned from {learned}. A rival is another valid input whose release differs by less "
         f"than the noise: nobody tells it from yours in more than {percent_up(_told())} of the cases."
-        if found[0].images
+        if any(one.images for one in found)
         else ""
     )
+    if pictures and not all(one.images for one in found):
+        pictures += " Where no images are shown, there was no time for them."
     return (
         noise_slider(
             found,

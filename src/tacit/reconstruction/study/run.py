@@ -46,7 +46,7 @@ from .inputs import (
     prior_of,
 )
 from .options import PER_INPUT, Data, Task, stated
-from .own import SIZES, accuracy, noise_changes, positions, slider_of
+from .own import SIZES, accuracy, noise_changes, positions, shows_images, slider_of
 from .progress import Advance, shown
 from .report import figures_of, hidden_figures, in_time, left_out, summary, useful_verdict, verdicts
 from .unseen import Unseen, unseen
@@ -354,7 +354,7 @@ def _run(
     )
     per_input = [method for method in task.methods if method in PER_INPUT]
     steps = len(per_input) * -(-len(data.inputs) // BATCH) + len(task.methods) - len(per_input)
-    steps += len(SIZES) * ("identify" in task.methods)
+    steps += len(SIZES) * ("identify" in task.methods) * (1 + shows_images(task, gallery))
     budget = Budget(task.seconds, steps=steps, advance=advance, clock=clock)
     hidden, sizes, missing = None, [], {}
     found: dict[str, Comparison] = {}
