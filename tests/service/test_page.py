@@ -17,6 +17,7 @@ from browsing import DESKTOP, PHONE, WAYS, assert_fits, browser
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.certificate import verify
 from tacit.core.errors import InputError
 from tacit.learning.study import serving
 from tacit.learning.study.plan import report as plan_report
@@ -366,7 +367,6 @@ def test_a_table_is_audited_and_nothing_is_kept(browser, address, tokens, tmp_pa
         assert f"What column '{name}'" in report.inner_text()
         assert report.evaluate("one => getComputedStyle(one.querySelector('.card')).borderTopStyle") == "solid"
         assert_fits(page)
-        saved = {}
         for link in ("Report as a file", "Certificate"):
             with page.expect_download() as event:
                 page.get_by_role("link", name=link).click()
