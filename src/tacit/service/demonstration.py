@@ -68,10 +68,10 @@ def demonstration(folder: Path, *, advance: Callable[[str], None] = lambda _: No
     for name, chosen in parts.items():
         labelled = name == "private.csv"
         with (folder / name).open("w", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow([*names, *["digit"] * labelled])
+            table = csv.writer(file)
+            table.writerow([*names, *["digit"] * labelled])
             for place in chosen:
-                rows.writerow([*digits.data[place].astype(int), *[digits.target[place]] * labelled])
+                table.writerow([*digits.data[place].astype(int), *[digits.target[place]] * labelled])
     advance(f"training {_TEACHERS} teachers on {_RECORDS} digits")
     # The ledger goes with the folder, and is none for the user's list. Small teachers are trained here: starting
     # processes for them takes longer.
