@@ -390,3 +390,10 @@ def test_numbers_whose_sum_would_take_hours_are_not_added():
     entry = inputs["entries"][0]
     inputs["entries"] = [{**entry, "epsilon": f"1/{10**398 + place}", "delta": 0} for place in range(4000)]
     assert verdict(statement) == ELSEWHERE
+
+
+def test_what_json_can_just_hold_is_refused_in_one_line():
+    """Nested nearly as deeply as Python allows: it was read, and could not be shown."""
+    for depth in range(900, 1010):
+        with pytest.raises(tacit_check.BadFileError):
+            tacit_check.check(('{"_type":' + "[" * depth + "]" * depth + "}").encode())
