@@ -16,7 +16,8 @@ from typer.core import TyperOption
 from tacit import cli
 from tacit.ledger import Ledger
 
-ORDER = ["demo", "plan", "bound", "learn", "audit", "verify", "certificate", "ledger", "reproduce", "proof"]
+ORDER = ["demo", "plan", "bound", "learn", "audit", "verify", "certificate", "ledger"]
+ORDER += ["serve", "query", "token", "reproduce", "proof"]
 
 
 def commands(group, *path):

@@ -76,6 +76,7 @@ def test_stored_noise_decides_as_the_session_does(account, mechanism):
     by_hand = answers_by_hand(mechanism, leads, noise_in(ledger, entry))
     assert [answer for _, answer, _ in decided_in(ledger, entry)] == by_hand
     assert [one.answer for one in told if one.status in ("answered", "refused")] == by_hand
+    decisions.show()
     assert by_hand.count(None) == mechanism.refusals == decisions.refused
     assert by_hand[-1] is None
     assert decisions.stopped
@@ -99,6 +100,7 @@ def test_decisions_are_one_session_of_the_mechanism(account, mechanism):
     assert [answer for _, answer, _ in decided_in(ledger, entry)] == by_hand
     for one in crowd:
         one.refresh()
+        one.show()
         assert (one.answered, one.refused) == (by_hand.count(0), by_hand.count(None))
 
 
@@ -161,6 +163,7 @@ def test_equal_queries_are_decided_once(account):
     again = decisions.decide([asked(decisions, 2, 0, asker="eve")])
     assert again[0].recorded
     assert (again[0].status, again[0].answer) == (told[1].status, told[1].answer)
+    decisions.show()
     assert decisions.known(decisions.identity(b"2")) == again[0]
     assert decisions.known(decisions.identity(b"3")) is None
 
@@ -175,6 +178,7 @@ def test_quotas_are_exact_and_survive_a_restart(account):
     assert decisions.decide([asked(decisions, 9, 90)])[0].status == "quota"
     assert decisions.decide([asked(decisions, 0, 90)])[0].recorded
     assert decisions.decide([asked(decisions, 9, 90, asker="bob")])[0].status != "quota"
+    decisions.show()
     assert decisions.asked_by == {"ann": 3, "bob": 1}
 
 
@@ -196,3 +200,17 @@ def test_the_ledger_names_no_query(account):
     assert identity == decisions.identity(b"7")
     assert identity != hashlib.sha256(b"7").hexdigest()[: len(identity)]
     assert identity != Decisions.identity(type("Other", (), {"_naming": bytes(32)})(), b"7")
+
+
+def test_what_is_decided_is_seen_when_it_may_leave(account):
+    """Whoever polls the record or the counters must not see when a decision was written."""
+    ledger, entry = account
+    decisions = Decisions(ledger, entry, GATE, KEY)
+    query = asked(decisions, 1, 90)
+    (told,) = decisions.decide([query])
+    assert decisions.known(query.identity) is None
+    assert (decisions.answered + decisions.refused, sum(decisions.asked_by.values())) == (0, 0)
+    assert decisions.decide([query])[0].recorded  # on time, by the schedule
+    decisions.show()
+    assert decisions.known(query.identity).answer == told.answer
+    assert (decisions.answered + decisions.refused, decisions.asked_by) == (1, {"ann": 1})

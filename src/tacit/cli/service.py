@@ -38,7 +38,7 @@ Authority = Annotated[
 
 @described(
     "tacit serve --demo",
-    "tacit serve run --epsilon 1 --delta 1e-6 --refusals 20 \\\n--host 0.0.0.0 --tls-certificate tls.pem --tls-key key.pem",
+    "tacit serve run --epsilon 1 --delta 1e-6 --refusals 20 \\\n--tls-certificate tls.pem --tls-key key.pem",
 )
 def serve(
     folder: Annotated[
@@ -147,7 +147,7 @@ def serve(
         from ..service.tokens import Tokens
 
         shown, examples = "", None
-        with progress(4, quiet=quiet, expected=8.0) as advance:
+        with progress(quiet=quiet, expected=8.0) as advance:
             if folder is None:
                 from ..service.demonstration import demonstration
 
@@ -189,7 +189,7 @@ def serve(
 
 
 @described(
-    "tacit query https://example.org:8710 rows.csv --token-file token.txt --out answered.csv",
+    "tacit query https://example.org:8710 rows.csv \\\n--token-file token.txt --out answered.csv",
     "tacit query https://example.org:8710 --token-file token.txt \\\n--head head.json --public-key ledger-head.pem.pub",
 )
 def query(
@@ -242,7 +242,7 @@ def query(
             return
         if out is None:
             raise InputError("out", None, requirement="must be given", remedy="name the file to write")
-        with progress(2, quiet=quiet) as advance:
+        with progress(quiet=quiet) as advance:
             found = query_file(url, table, token_file=token_file, out=out, authority=authority, advance=advance)  # type: ignore[arg-type]
         if not quiet:
             left = found["budget"]
@@ -278,7 +278,7 @@ def add(
 
 
 @token.command("list", cls=Command)
-@described("tacit token list run", "tacit token list run | grep auditor")
+@described("tacit token list run", "tacit token list other/run")
 def listed(folder: Folder) -> None:
     """List names, roles and quotas."""
     with options_named(listed, folder="FOLDER"):

@@ -42,7 +42,7 @@ _REFRESH = 5.0
 """Seconds after which a process looks for what others have decided."""
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """A request that is refused, with its status and one line."""
 
     def __init__(self, status: int, line: str, **headers: str) -> None:
@@ -104,12 +104,12 @@ class Service:
         fresh = [row for row, known in zip(rows, told, strict=True) if known is None]
         if fresh:
             if self.schedule is None:
-                raise Refusal(503, "the service must have begun, got a query before; ask again in a second")
+                raise RefusedError(503, "the service must have begun, got a query before; ask again in a second")
             try:
                 decided = iter(await self.schedule.ask(fresh, token.name))
             except InputError:  # of the ledger; its words are for the owner
                 self.failed = "the ledger cannot be written"
-                raise Refusal(
+                raise RefusedError(
                     503, "the record must be writable before an answer leaves, got an error; ask again later"
                 ) from None
             self.failed = ""
@@ -141,14 +141,16 @@ class Service:
         kind, _, text = request.headers.get("authorization", "").partition(" ")
         found = self.tokens.find(text.strip()) if kind.lower() == "bearer" else None
         if found is None:
-            raise Refusal(
+            raise RefusedError(
                 401,
                 "Authorization must be 'Bearer TOKEN' with a token of this service, got none that is known; "
                 "ask the owner for one",
                 **{"WWW-Authenticate": "Bearer"},
             )
         if not found.may(role):
-            raise Refusal(403, f"the role of the token must be {role}, got {found.role}; ask the owner for another")
+            raise RefusedError(
+                403, f"the role of the token must be {role}, got {found.role}; ask the owner for another"
+            )
         return found
 
     def _pace(self, token: Token, rows: int) -> None:
@@ -157,7 +159,7 @@ class Service:
         left = min(max(self.rate, float(rows)), left + (now - then) * self.rate)
         if left < rows:
             wait = (rows - left) / self.rate
-            raise Refusal(
+            raise RefusedError(
                 429,
                 f"a token must ask about at most {self.rate:g} rows a second, got more; ask again in {wait:.2f} s",
                 **{"Retry-After": str(int(wait) + 1)},
@@ -167,7 +169,7 @@ class Service:
 
 async def body(request: Request, largest: int) -> bytes:
     """The body of a request, if it is not too large and does not take too long."""
-    refusal = Refusal(413, f"a request must have {largest} bytes at most, got more; send it in parts")
+    refusal = RefusedError(413, f"a request must have {largest} bytes at most, got more; send it in parts")
     said = request.headers.get("content-length", "0")
     if not said.isdecimal() or int(said) > largest:
         raise refusal
@@ -180,7 +182,9 @@ async def body(request: Request, largest: int) -> bytes:
                     raise refusal
                 parts.append(part)
     except TimeoutError:
-        raise Refusal(408, f"a request must arrive within {PATIENCE:g} s, got {size} bytes; send it again") from None
+        raise RefusedError(
+            408, f"a request must arrive within {PATIENCE:g} s, got {size} bytes; send it again"
+        ) from None
     return b"".join(parts)
 
 
@@ -189,15 +193,17 @@ def rows_in(content: bytes, kind: str) -> object:
     if kind == "application/vnd.apache.arrow.stream":
         return arrow.rows(content)
     if kind not in ("", "application/json"):
-        raise Refusal(415, f"Content-Type must be application/json or an Arrow stream, got {kind[:60]!r}; send JSON")
+        raise RefusedError(
+            415, f"Content-Type must be application/json or an Arrow stream, got {kind[:60]!r}; send JSON"
+        )
     try:
         found = json.loads(content, parse_constant=_no_number, object_pairs_hook=_no_key_twice)
     except (ValueError, RecursionError):
-        raise Refusal(
+        raise RefusedError(
             422, 'the body must be JSON such as {"rows": [[1, 2]]}, with no key twice, got something else; correct it'
         ) from None
     if not isinstance(found, dict) or set(found) != {"rows"}:
-        raise Refusal(422, 'the body must be an object with the key "rows" alone, got something else; correct it')
+        raise RefusedError(422, 'the body must be an object with the key "rows" alone, got something else; correct it')
     return found["rows"]
 
 
@@ -229,7 +235,7 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
 
     @contextlib.asynccontextmanager
     async def running(_: FastAPI) -> AsyncIterator[None]:
-        service.schedule = Schedule(service.decide, service.session.every)
+        service.schedule = Schedule(service.decide, service.session.decisions.show, service.session.every)
         tasks = [asyncio.create_task(service.schedule.run()), asyncio.create_task(_refreshed(service))]
         try:
             yield
@@ -247,8 +253,8 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
         openapi_url="/v1/openapi.json",
     )
 
-    @app.exception_handler(Refusal)
-    async def refused(_: Request, refusal: Refusal) -> Response:
+    @app.exception_handler(RefusedError)
+    async def refused(_: Request, refusal: RefusedError) -> Response:
         return _refused(refusal.line, refusal.status, refusal.headers)
 
     @app.exception_handler(InputError)
@@ -385,7 +391,7 @@ def _place(error: Exception) -> str:
 
 def _audits(service: Service, request: Request) -> bool:
     """Whether an auditor asks, who may see the budget without asking queries."""
-    with contextlib.suppress(Refusal):
+    with contextlib.suppress(RefusedError):
         return service.token(request, "auditor").role == "auditor"
     return False
 
@@ -394,7 +400,7 @@ async def _read(what: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return await asyncio.to_thread(what)
     except TacitError:
-        raise Refusal(503, "the ledger must be readable, got an error; ask again later") from None
+        raise RefusedError(503, "the ledger must be readable, got an error; ask again later") from None
 
 
 async def _refreshed(service: Service) -> None:
@@ -403,6 +409,9 @@ async def _refreshed(service: Service) -> None:
         await asyncio.sleep(_REFRESH)
         try:
             await asyncio.to_thread(service.session.decisions.refresh)
+            if service.schedule is not None:
+                await service.schedule.moment()
+            service.session.decisions.show()
             service.failed = ""
         except TacitError:
             service.failed = "the ledger cannot be read"

@@ -87,6 +87,17 @@ class Decisions:
         The secret key of the session, of 32 bytes.
     quotas
         The most fresh queries of each asker; those that are not named have no limit.
+
+    Attributes
+    ----------
+    answered, refused
+        The numbers of answers and of refusals, as of the latest call of `show`, as all below.
+    stopped
+        Whether the session has stopped.
+    asked_by
+        The number of fresh queries of each asker.
+    refusal_times
+        When notes with refusals were written, in UTC.
     """
 
     def __init__(
@@ -107,36 +118,27 @@ class Decisions:
         self._lock = threading.Lock()
         self._noise = noise.NoiseAhead(mechanism)
         self._record: dict[str, int | None] = {}
+        self._asked_by: Counter[str] = Counter()
+        self._showing = threading.Lock()
+        self._unseen: list[Note] = []
+        self._unseen_names: set[str] = set()
         self.asked_by: Counter[str] = Counter()
         self.refusal_times: list[str] = []
+        self.answered = self.refused = 0
+        self.stopped = False
         self._since = 0  # the decision with which the present threshold begins
         self._answered = self._refused = 0
-        self._stopped = False
         self._last: Note | None = None
         with self._lock:
             self._catch_up()
             while not self._noise.ahead:
                 self._note([])
+        self.show()
 
     @property
     def began(self) -> str:
         """When the session was paid for, in UTC."""
         return self._entry.time
-
-    @property
-    def answered(self) -> int:
-        """The number of answers so far."""
-        return self._answered
-
-    @property
-    def refused(self) -> int:
-        """The number of refusals so far."""
-        return self._refused
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the session has stopped."""
-        return self._stopped
 
     def identity(self, content: bytes) -> str:
         """The name of a query on record, which says nothing about it to those who do not hold the key.
@@ -149,10 +151,28 @@ class Decisions:
         return hmac.new(self._naming, content, hashlib.sha256).hexdigest()[:_IDENTITY]
 
     def known(self, identity: str) -> Decision | None:
-        """What is on record about a query; None if it was not decided, as far as this process knows."""
-        if identity not in self._record:
+        """What is on record about a query; None if it was not decided, as far as this process has shown."""
+        if identity not in self._record or identity in self._unseen_names:
             return None
         return _told(self._record[identity], recorded=True)
+
+    def show(self) -> None:
+        """Let `known` and the counters say what is on record by now; until then, `decide` alone tells of it.
+
+        Were they to follow the record at once, whoever asks again and again would see when a decision was written.
+        """
+        with self._showing:
+            for note in self._unseen:
+                for identity, answer, asker in note.detail["decided"]:
+                    self._unseen_names.discard(identity)
+                    self.asked_by[asker] += 1
+                    if answer is None:
+                        self.refused += 1
+                        self.refusal_times.append(note.time)
+                    else:
+                        self.answered += 1
+            self._unseen.clear()
+            self.stopped = self.refused >= self.mechanism.refusals
 
     def decide(self, queries: Sequence[Query]) -> list[Decision]:
         """Decide queries in their order. Once this returns, all decisions are on the disk.
@@ -190,7 +210,7 @@ class Decisions:
 
     def _decided(self, queries: Sequence[Query]) -> tuple[list[tuple[str, int | None, str]], dict[str, Status]]:
         """The decisions about queries that are not on record, and why there is none about others."""
-        session, asked_by = self._session(), Counter(self.asked_by)
+        session, asked_by = self._session(), Counter(self._asked_by)
         decided: list[tuple[str, int | None, str]] = []
         told: dict[str, Status] = {}
         seen: set[str] = set()
@@ -254,17 +274,18 @@ class Decisions:
                 remedy="the ledger was written by something else: answer nothing",
             )
         self._noise.add(noise.opened(note.detail["noise"], self._sealing, self._place(self._noise.ahead)))
+        with self._showing:
+            self._unseen.append(note)
+            self._unseen_names.update(identity for identity, _, _ in note.detail["decided"])
         for identity, answer, asker in note.detail["decided"]:
             self._record[identity] = answer
-            self.asked_by[asker] += 1
+            self._asked_by[asker] += 1
             if answer is None:
                 self._refused += 1
                 self._since = self._answered + self._refused
-                self.refusal_times.append(note.time)
             else:
                 self._answered += 1
         self._noise.forget(self._answered + self._refused, but=self._since)
-        self._stopped = self.mechanism.finished(self._session())
         self._last = note
 
     def _place(self, first: int) -> str:

@@ -6,6 +6,7 @@ key can tell whether a later ledger goes on from there: one that was rolled back
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +28,8 @@ def signer(folder: Path) -> signatures.Signer:
     key = folder / "private" / KEY
     with private_files.enclosed(folder / "private"):
         if not key.exists():
-            signatures.new_key(key)
+            with contextlib.suppress(InputError):  # another process has made it just now
+                signatures.new_key(key)
     public = folder / "publish" / f"{KEY}.pub"
     if not public.exists():
         write_whole(public, key.with_name(f"{KEY}.pub").read_bytes())

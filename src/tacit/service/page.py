@@ -25,7 +25,7 @@ from ..core.errors import InputError, TacitError
 from ..report.document import MARKS
 from ..report.rendering import template
 from . import audits, forms, heads, shown
-from .app import LARGEST_TABLE, Refusal, Service, body
+from .app import LARGEST_TABLE, RefusedError, Service, body
 from .decisions import Decision
 from .logins import SECONDS, Logins
 from .rows import MOST_ROWS
@@ -92,7 +92,7 @@ class _Page:
                 if request.method == "POST":
                     _from_here(request)
                 return await handler(request, who)
-            except Refusal as refusal:
+            except RefusedError as refusal:
                 return await self._shown(request, who, error=refusal.line, status=refusal.status)
             except InputError as error:
                 return await self._shown(request, who, error=str(error), status=422)
@@ -108,7 +108,9 @@ class _Page:
         form = await self._form(request)
         token = self._service.tokens.find(form.texts.get("token", "").strip())
         if token is None:
-            raise Refusal(401, "the token must be one of this service, got none that is known; ask the owner for one")
+            raise RefusedError(
+                401, "the token must be one of this service, got none that is known; ask the owner for one"
+            )
         self._logins.end(_login(request))
         response = RedirectResponse("/", 303)
         response.set_cookie(
@@ -146,8 +148,8 @@ class _Page:
             else:
                 rows = [forms.values([form.texts.get(f"column-{i}", "") for i in range(len(known.names))], known)]
             decisions = await self._service.answers(rows, token)
-        except (InputError, Refusal) as error:
-            status = error.status if isinstance(error, Refusal) else 422
+        except (InputError, RefusedError) as error:
+            status = error.status if isinstance(error, RefusedError) else 422
             return await self._shown(request, token, status=status, asked={**asked, "error": _line(error)})
         return await self._shown(request, token, asked={**asked, **self._answers(rows, decisions)})
 
@@ -235,7 +237,7 @@ class _Page:
         if may["auditor"]:
             try:
                 context["ledger"] = await self._read(lambda: shown.ledger(session, whole=bool(parts.get("whole"))))
-            except Refusal as refusal:
+            except RefusedError as refusal:
                 context["error"] = context["error"] or refusal.line
         text = template("page.html.j2", room="service").render(**_words(), **context)
         # The report of an audit is a page with styles of its own, in a frame that inherits this policy.
@@ -250,7 +252,7 @@ class _Page:
         try:
             return await asyncio.to_thread(what)
         except TacitError:  # its words are for the owner
-            raise Refusal(503, "the ledger must be readable, got an error; ask again later") from None
+            raise RefusedError(503, "the ledger must be readable, got an error; ask again later") from None
 
     def _columns(self) -> list[dict[str, Any]]:
         """Each column with its kind and an ordinary value, which depends on public records alone."""
@@ -295,9 +297,9 @@ class _Page:
 def _must(who: Token | None, role: str | None) -> Token:
     """Whoever is logged in, if they may."""
     if who is None:
-        raise Refusal(401, "whoever asks for this must have logged in, got no login or one that has ended; log in")
+        raise RefusedError(401, "whoever asks for this must have logged in, got no login or one that has ended; log in")
     if role is not None and not who.may(role):
-        raise Refusal(403, f"the role of the token must be {role}, got {who.role}; ask the owner for another")
+        raise RefusedError(403, f"the role of the token must be {role}, got {who.role}; ask the owner for another")
     return who
 
 
@@ -310,7 +312,9 @@ def _from_here(request: Request) -> None:
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
     site = request.headers.get("sec-fetch-site", "same-origin")
     if site not in ("same-origin", "none") or (origin is not None and urlsplit(origin).netloc != host):
-        raise Refusal(403, "a form must be sent by this page, got one from elsewhere; open the page and send it there")
+        raise RefusedError(
+            403, "a form must be sent by this page, got one from elsewhere; open the page and send it there"
+        )
 
 
 def _cookie(request: Request) -> str:
@@ -356,7 +360,7 @@ def _words() -> dict[str, Any]:
 
 
 def _line(error: Exception) -> str:
-    return error.line if isinstance(error, Refusal) else str(error)
+    return error.line if isinstance(error, RefusedError) else str(error)
 
 
 def _short(value: object) -> str:

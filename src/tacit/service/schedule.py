@@ -36,12 +36,19 @@ class Schedule:
     ----------
     decide
         Decides about rows, each given with the name of whoever asks; runs in a thread, one call at a time.
+    show
+        Lets everybody see what is decided by now; called at those moments alone.
     every
         Seconds between the moments at which answers leave.
     """
 
-    def __init__(self, decide: Callable[[list[tuple[object, str]]], list[Decision]], every: float) -> None:
-        self._decide, self._every = decide, every
+    def __init__(
+        self,
+        decide: Callable[[list[tuple[object, str]]], list[Decision]],
+        show: Callable[[], None],
+        every: float,
+    ) -> None:
+        self._decide, self._show, self._every = decide, show, every
         self._waiting: list[_Waiting] = []
         self._some = asyncio.Event()
         self._began = time.monotonic()
@@ -65,15 +72,21 @@ class Schedule:
                 decided = await asyncio.to_thread(self._decide, asked)
             except Exception as error:  # told to those who wait, on time
                 failure = error
-            await asyncio.sleep(self._every - (time.monotonic() - self._began) % self._every)
+            await self.moment()
+            self._show()
+            start = 0
             for one in batch:
-                if one.told.done():  # whoever asked has gone; what was decided stays on record
-                    continue
-                if failure is not None:
-                    one.told.set_exception(failure)
-                else:
-                    one.told.set_result(decided[: len(one.rows)])
-                    decided = decided[len(one.rows) :]
+                end = start + len(one.rows)
+                if not one.told.done():  # or else whoever asked has gone; what was decided stays on record
+                    if failure is None:
+                        one.told.set_result(decided[start:end])
+                    else:
+                        one.told.set_exception(failure)
+                start = end
+
+    async def moment(self) -> None:
+        """Wait for the next moment of the schedule."""
+        await asyncio.sleep(self._every - (time.monotonic() - self._began) % self._every)
 
     def _taken(self) -> list[_Waiting]:
         """Those that came first, as many as fit into one note."""

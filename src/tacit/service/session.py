@@ -33,6 +33,11 @@ _SEEN_LATE = Assumption(
     checked_by="caller",
 )
 
+_UNWRITTEN = Assumption(
+    text="no process dies, and no disk fails, because of how a decision came out that was not yet written",
+    checked_by="caller",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceSession:
@@ -132,7 +137,7 @@ def open_session(
     served = serving.load(folder)
     proven = served.guarantee_of(made)
     first, *others = proven.assumptions
-    proven = replace(proven, assumptions=(first, _SEEN_LATE, *others))
+    proven = replace(proven, assumptions=(first, _SEEN_LATE, _UNWRITTEN, *others))
     place = Path(folder) / "private"
     with private_files.enclosed(place):
         kept = run_folder.record(place / f"session-{session}.json", _fresh)
