@@ -64,5 +64,6 @@ def test_a_process_that_reads_what_another_wrote_moves_its_own_anchor(account, t
     writer.decide([query(writer, 1)])
     assert anchor.required(str(tmp_path / "elsewhere.json")).id < ledger.last()["id"]
     reader.refresh()
+    reader.show()
     assert reader.known(query(reader, 1).identity).recorded
     assert anchor.required(str(tmp_path / "elsewhere.json")).id == ledger.last()["id"]
