@@ -29,7 +29,7 @@ CROSSING = (
     "An interval that reaches into what is ruled out is no contradiction: it shows where the attack's true value may "
     "lie by chance, and the proof leaves it only the other part."
 )
-_MARKS = {"fine": "✓", "weak": "!", "broken": "✕"}
+MARKS = {"fine": "✓", "weak": "!", "broken": "✕"}
 """What stands beside the word, so that nobody has to tell colours apart."""
 
 
@@ -292,7 +292,7 @@ class Report:
             capital=_capital,
             bound_words=bound_words,
             attack_words=attack_words,
-            marks=_MARKS,
+            marks=MARKS,
             crossing=crossing,
             json_address="data:application/json;base64," + base64.b64encode(self.to_json().encode()).decode(),
         )

@@ -11,12 +11,15 @@ if TYPE_CHECKING:
 
 
 @cache
-def template(name: str) -> Template:
-    """A template from `templates/`; it escapes all values, and a missing value is an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def template(name: str, *, room: str = "report") -> Template:
+    """A template from `templates/` of a room; it escapes all values, and a missing value is an error.
+
+    Templates of other rooms may include and import those of this one.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("tacit.report"),
+        loader=ChoiceLoader([PackageLoader(f"tacit.{known}") for known in dict.fromkeys((room, "report"))]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
