@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -144,12 +146,13 @@ def serve(
         from ..service.session import open_session
         from ..service.tokens import Tokens
 
-        shown = ""
+        shown, examples = "", None
         with progress(4, quiet=quiet, expected=8.0) as advance:
             if folder is None:
                 from ..service.demonstration import demonstration
 
-                opened, _ = demonstration(Path(place), advance=advance)
+                signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that its folder goes, too
+                opened, examples = demonstration(Path(place), advance=advance)
                 shown = Tokens(opened.served.folder).add("demo", role="admin")
             else:
                 for name, value in (("epsilon", epsilon), ("delta", delta)):
@@ -180,6 +183,7 @@ def serve(
             engine=engine_of(engine, insecure=insecure),
             rate=rate,
             largest_request=largest_request,
+            examples=examples,
             began=(lambda _: None) if quiet and not shown else began,
         ).run()
 

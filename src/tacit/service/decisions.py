@@ -118,6 +118,11 @@ class Decisions:
                 self._note([])
 
     @property
+    def began(self) -> str:
+        """When the session was paid for, in UTC."""
+        return self._entry.time
+
+    @property
     def answered(self) -> int:
         """The number of answers so far."""
         return self._answered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ from .session import ServiceSession
 
 if TYPE_CHECKING:
     import uvicorn
+
+    from .demonstration import Examples
 
 HOST, PORT = "127.0.0.1", 8710
 _LOCAL = ("127.0.0.1", "::1", "localhost")
@@ -31,6 +34,7 @@ def server(
     engine: str = "local",
     rate: float | None = None,
     largest_request: int | None = None,
+    examples: Examples | None = None,
     began: Callable[[int], None] = lambda _: None,
 ) -> uvicorn.Server:
     """A server for a session; `run()` serves until a signal.
@@ -51,6 +55,8 @@ def server(
         Rows that one token may ask about in a second.
     largest_request
         Bytes of a request.
+    examples
+        Rows that the page shows to try.
     began
         Called with the port once it listens.
 
@@ -100,7 +106,7 @@ def server(
 
     return Announced(
         uvicorn.Config(
-            created(service, page=add_pages),
+            created(service, page=functools.partial(add_pages, examples=examples)),
             host=host,
             port=port,
             ssl_certfile=tls_certificate,
