@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import tempfile
@@ -134,7 +135,7 @@ def serve(
         "new_anchor": new_anchor,
         "every": every,
     }
-    with options_named(serve, folder="FOLDER"), tempfile.TemporaryDirectory(prefix="tacit-serve-") as place:
+    with options_named(serve, folder="FOLDER"), contextlib.ExitStack() as stack:
         if demo == (folder is not None):
             raise InputError(
                 "folder",
@@ -152,6 +153,7 @@ def serve(
                 from ..service.demonstration import demonstration
 
                 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that its folder goes, too
+                place = stack.enter_context(tempfile.TemporaryDirectory(prefix="tacit-serve-"))
                 opened, examples = demonstration(Path(place), advance=advance)
                 shown = Tokens(opened.served.folder).add("demo", role="admin")
             else:
