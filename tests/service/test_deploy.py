@@ -15,6 +15,7 @@ import sys
 import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -47,8 +48,8 @@ def arguments_of(words):
 
 
 def addresses():
-    """The addresses of the application, which exist without a session."""
-    return {route.path for route in created(None).routes}
+    """The addresses of the application, which are the same whatever it serves."""
+    return {route.path for route in created(SimpleNamespace(rows=SimpleNamespace(kinds={}))).routes}
 
 
 # The container.
