@@ -94,7 +94,7 @@ def load(folder: Path | str) -> Served:
             "folder",
             str(folder),
             requirement="must hold the teachers of a finished run of tacit learn",
-            remedy="name what it was given as `out`; a run of an earlier version writes what is missing when it is resumed",
+            remedy="name its folder; a run of an earlier version writes what is missing when it is resumed",
         )
     private_files.closed(place)
     found, task = run_folder.record(place / _FILE, dict), run_folder.task(place)
