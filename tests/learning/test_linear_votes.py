@@ -10,7 +10,7 @@ from teaching import KEY, data
 
 from tacit.core.errors import InputError
 from tacit.learning import Teachers
-from tacit.learning.linear_votes import is_linear
+from tacit.learning.linear_votes import LinearVotes, is_linear
 
 
 class Failing(KNeighborsClassifier):
@@ -49,6 +49,31 @@ def test_a_teacher_that_fails_abstains():
     teachers = Teachers(Failing(1), 10, KEY, classes=range(3)).fit(x, y)
     assert teachers.counts_here(np.full((1, 4), 100.0)).sum() == 0
     assert teachers.counts_here(np.zeros((1, 4))).sum() == 10
+
+
+def test_a_row_that_a_teacher_fails_on_spoils_no_other():
+    """Others may have sent the row beside it."""
+    x, y = data(90, features=4)
+    teachers = Teachers(Failing(1), 10, KEY, classes=range(3)).fit(x, y)
+    both = np.array([np.full(4, 100.0), np.zeros(4)])
+    for counts in (teachers.counts_here(both), teachers.counts(both, abstaining=True)):
+        assert counts.sum(axis=1).tolist() == [0, 10]
+        assert (counts[1] == teachers.counts_here(both[1:])[0]).all()
+    with pytest.raises(InputError, match="must be classes of their chunks"):
+        teachers.counts(both)
+
+
+def test_every_teacher_has_a_place_that_no_other_decides():
+    """Sums may be rounded by where they stand in a matrix, so its shape must not depend on records."""
+    x, y = data(60, features=4)
+    teachers = Teachers(LogisticRegression(), 25, KEY, classes=range(3)).fit(x, y)
+    whole = teachers._teachers
+    less = [(found, None if number == 7 else model) for number, (found, model) in enumerate(whole)]
+    with_it, without = (LinearVotes(known, classes=3) for known in (whole, less))
+    assert with_it._weights.shape == without._weights.shape == (4, 75)
+    others = [place for place in range(75) if place // 3 != 7]
+    assert (with_it._weights[:, others] == without._weights[:, others]).all()
+    assert (with_it._offsets[others] == without._offsets[others]).all()
 
 
 def test_stored_teachers_are_read_back(tmp_path):

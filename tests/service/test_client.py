@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import httpx
 import pytest
 from listening import listening
 
@@ -59,6 +60,47 @@ def test_an_auditor_keeps_heads(session, folder, token, tmp_path):
         head.write_text(head.read_text().replace('"sig": "', '"sig": "AAAA'))
         with pytest.raises(InputError):
             client.check_head(head, key)
+
+
+def test_an_old_head_that_is_shown_again_is_refused(session, folder, token, tmp_path, monkeypatch):
+    """Whoever stands between may replay what the owner once signed; the head that is kept never goes back."""
+    key, head = folder / "publish" / "ledger-head.pem.pub", tmp_path / "head.json"
+    with listening(session) as address, Client(address, token) as client:
+        early = client.ledger()
+        client.ask([[3.0, 0.0, "red"]])
+        client.check_head(head, key)
+        kept = head.read_text()
+        late = client.ledger()
+        monkeypatch.setattr(client, "ledger", lambda: {**late, "head": early["head"]})
+        with pytest.raises(InputError, match="must be its last link"):
+            client.check_head(head, key)
+        monkeypatch.setattr(client, "ledger", lambda: early)
+        with pytest.raises(InputError, match="rolled back or edited"):
+            client.check_head(head, key)
+        assert head.read_text() == kept
+
+
+def test_whoever_lost_the_token_while_sending_is_told_nothing(session, folder):
+    text = Tokens(folder).add("eve", quota=5)
+
+    def body():
+        yield b'{"rows": [[3.0, 0.0, "red"], [3.0, 0.1, "red"]'
+        time.sleep(0.5)  # the token was looked at by now
+        Tokens(folder).remove("eve")
+        yield b"]}"
+
+    with listening(session) as address:
+        sent = httpx.post(
+            f"{address}/v1/queries", content=body(), headers={"Authorization": f"Bearer {text}"}, timeout=60
+        )
+    assert [one["status"] for one in sent.json()["answers"]] == ["quota", "quota"]
+
+
+def test_tokens_do_not_travel_in_the_clear(token):
+    with pytest.raises(InputError, match="must be https:// for another machine"):
+        Client("http://example.org:8710", token)
+    with Client("http://example.org:8710", token, insecure=True):
+        pass
 
 
 def test_a_table_is_asked_about_by_a_file(session, token, tmp_path):
@@ -143,8 +185,6 @@ def test_tls_is_spoken(session, token, tmp_path):
 
 
 def test_tables_are_audited_and_not_kept(session, token):
-    import httpx
-
     lines = ["member,score"] + [f"{row % 2},{row % 3}" for row in range(300)]
     header = {"Authorization": f"Bearer {token}", "Content-Type": "text/csv"}
     with listening(session) as address, httpx.Client(base_url=address, headers=header, timeout=120) as client:

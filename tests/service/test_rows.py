@@ -19,10 +19,23 @@ def test_rows_by_name_and_in_order_are_the_same():
 
 def test_different_rows_are_different_bytes():
     """However text is made up, it does not look like another row."""
-    given = [[0.0, "a"], [0.0, None], [None, "a"], [0.0, "an"], [0.0, ""], [0.0, "n"], [1.0, "a"], [5e-324, "a"]]
+    given = [[0.0, "a"], [0.0, None], [None, "a"], [0.0, "an"], [0.0, "n"], [1.0, "a"], [5e-324, "a"], [None, None]]
     assert len({ROWS.content(row) for row in ROWS.read(given)}) == len(given)
     assert len({ROWS.content(row) for row in ROWS.read([[0.0, "a"], [-0.0, "a"], [0, "a"]])}) == 1
     assert ROWS.content(ROWS.read([[1.0, "\ud800"]])[0])
+
+
+def test_text_is_what_teachers_know_it_as():
+    """Otherwise one row would be two queries, or a category that nobody has learned."""
+    same = (
+        [[0.0, 1], [0.0, 1.0], [0.0, "1"], [0.0, " 1 "]],
+        [[0.0, None], [0.0, ""], [0.0, "NA"]],
+        [[0.0, True], [0.0, "TRUE"]],
+    )
+    for rows in same:
+        assert len({ROWS.content(row) for row in ROWS.read(rows)}) == 1
+    table = Rows(Columns().fit({"code": ["1", "2", "x"]}))
+    assert table.numbers(table.read([[1.0]])).tolist() == [[1.0, 0.0, 0.0]]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Tokens: what is kept of them, and what they open."""
 
+import multiprocessing
 import os
 
 import pytest
@@ -23,7 +24,6 @@ def test_a_token_is_told_once_and_kept_as_a_digest(tokens, tmp_path):
     assert (found.name, found.role, found.quota) == ("ann", "query", 5)
     assert tokens.find(text + "x") is None
     assert tokens.find("") is None
-    assert tokens.quotas() == {"ann": 5}
 
 
 def test_roles_open_what_they_should(tokens):
@@ -69,3 +69,24 @@ def test_a_file_of_tokens_that_was_damaged_lets_nobody_in(tokens, tmp_path):
     os.utime(path, ns=(1, 1))
     with pytest.raises(InputError, match="must be as tacit token wrote them"):
         tokens.find(text)
+
+
+def churn(folder, name, times):
+    """In a process of its own: make tokens and take them back."""
+    tokens = Tokens(folder)
+    for number in range(times):
+        tokens.add(f"{name}{number}")
+        tokens.remove(f"{name}{number}")
+
+
+def test_processes_that_change_tokens_at_once_lose_nothing(tokens, tmp_path):
+    """A token that was taken back must not come back with what another process writes."""
+    tokens.add("stays")
+    context = multiprocessing.get_context("spawn")
+    crowd = [context.Process(target=churn, args=(tmp_path, name, 15)) for name in "abc"]
+    for process in crowd:
+        process.start()
+    for process in crowd:
+        process.join(120)
+    assert [process.exitcode for process in crowd] == [0, 0, 0]
+    assert [token.name for token in tokens.all()] == ["stays"]

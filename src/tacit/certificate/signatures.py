@@ -128,6 +128,14 @@ class Signer:
     def __init__(self, key: Path, *, passphrase_file: Path | None = None) -> None:
         self._key = _private_key(key, _passphrase(passphrase_file))
 
+    def public(self) -> bytes:
+        """The public key in PEM."""
+        serialization, _ = _cryptography()
+        found: bytes = self._key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        return found
+
     def envelope(self, statement: bytes) -> dict[str, Any]:
         """A DSSE envelope around a statement's bytes."""
         signed = self._key.sign(pae(PAYLOAD_TYPE, statement))

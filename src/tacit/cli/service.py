@@ -222,6 +222,12 @@ def query(
         ),
     ] = None,
     authority: Authority = None,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure", help="Allow HTTP to another machine: the token can be read.", rich_help_panel=INPUTS
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask a service about the rows of a file, or check that its ledger was not rolled back."""
@@ -238,14 +244,15 @@ def query(
         if head is not None:
             if public_key is None:
                 raise InputError("public_key", None, requirement="must come with `head`", remedy="name the owner's key")
-            with Client(url, read_token(token_file), authority=authority) as client:
+            with Client(url, read_token(token_file), authority=authority, insecure=insecure) as client:
                 since = client.check_head(head, public_key)
             say(f"the ledger goes on from the head in {head}: {since} links since; the latest head is kept there")
             return
         if out is None:
             raise InputError("out", None, requirement="must be given", remedy="name the file to write")
         with progress(quiet=quiet) as advance:
-            found = query_file(url, table, token_file=token_file, out=out, authority=authority, advance=advance)  # type: ignore[arg-type]
+            options: dict[str, Any] = {"authority": authority, "insecure": insecure, "advance": advance}
+            found = query_file(url, str(table), token_file=token_file, out=out, **options)
         if not quiet:
             left = found["budget"]
             say(

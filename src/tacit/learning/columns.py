@@ -184,7 +184,7 @@ def texts(column: NDArray[Any]) -> list[str | None]:
         value = entry.item() if isinstance(entry, np.generic) else entry
         key = type(value), value  # True, 1 and 1.0 are equal, and no text of one may depend on another record
         if key not in known:
-            known[key] = _text(value)
+            known[key] = text_of(value)
         found.append(known[key])
     return found
 
@@ -196,7 +196,8 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def _text(value: object) -> str | None:
+def text_of(value: object) -> str | None:
+    """A value as text, None where it is missing."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     text = str(value).strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import math
 import operator
@@ -140,6 +141,7 @@ class Teachers:
         X: ArrayLike,  # noqa: N803 — scikit-learn's name
         *,
         engine: str = "local",
+        abstaining: bool = False,
         advance: Callable[[str], None] = lambda _: None,
     ) -> NDArray[np.int32]:
         """The vote of every teacher on public queries.
@@ -150,6 +152,9 @@ class Teachers:
             The queries.
         engine
             Where to compute: "local", or the address of a Dask or Ray cluster.
+        abstaining
+            Let a teacher abstain on a query that it fails on, where an error that others see would tell, without
+            noise, something about its records.
         advance
             Called with a line about the progress.
 
@@ -184,7 +189,9 @@ class Teachers:
             def job(number: int) -> tuple[Any, ...]:
                 return queries, tuple(known[member] for member in blocks[number]), finite
 
-            with contextlib.closing(crowd.outcomes(_cast, range(len(blocks)), job)) as outcomes:
+            with contextlib.closing(
+                crowd.outcomes(functools.partial(_cast, abstaining=abstaining), range(len(blocks)), job)
+            ) as outcomes:
                 for number, outcome in outcomes:
                     if isinstance(outcome, workers.Failure):
                         raise InputError(
@@ -203,6 +210,7 @@ class Teachers:
         X: ArrayLike,  # noqa: N803 — scikit-learn's name
         *,
         engine: str = "local",
+        abstaining: bool = False,
         advance: Callable[[str], None] = lambda _: None,
     ) -> NDArray[np.int64]:
         """The number of teachers that vote for each class. Private: only for a mechanism to answer from.
@@ -213,6 +221,9 @@ class Teachers:
             The queries.
         engine
             Where to compute: "local", or the address of a Dask or Ray cluster.
+        abstaining
+            Let a teacher abstain on a query that it fails on, where an error that others see would tell, without
+            noise, something about its records.
         advance
             Called with a line about the progress.
 
@@ -220,13 +231,15 @@ class Teachers:
         -------
         An array (queries × classes) of counts.
         """
-        votes = self.votes(X, engine=engine, advance=advance)
+        votes = self.votes(X, engine=engine, abstaining=abstaining, advance=advance)
         parts = range(0, max(1, len(votes)), _QUERIES_AT_ONCE)
         counted = [vote_counts(votes[start : start + _QUERIES_AT_ONCE], classes=len(self.classes)) for start in parts]
         return np.concatenate(counted)
 
     def counts_here(self, X: NDArray[np.float64]) -> NDArray[np.int64]:  # noqa: N803 — scikit-learn's name
         """The counts of a few queries, computed in this process at once; for a service, whose queries come singly.
+
+        A teacher abstains on a query that it fails on, as with `abstaining`.
 
         Parameters
         ----------
@@ -237,22 +250,18 @@ class Teachers:
         -------
         An array (queries × classes) of counts. Private, as those of `counts`.
         """
-        teachers = self._taught()
-        votes = np.full((len(X), self.n_teachers), ABSTAIN, dtype=np.int64)
+        teachers, votes = self._taught(), np.full((len(X), self.n_teachers), ABSTAIN, dtype=np.int64)
+        taught = [number for number, (found, _) in enumerate(teachers) if len(found) > 1]
+        if self._linear is None:
+            linear = all(is_linear(teachers[number][1]) for number in taught)
+            self._linear = LinearVotes(teachers, classes=len(self.classes)) if linear and taught else False
+        if self._linear:
+            votes[:, taught] = self._linear.votes(X)[:, taught]
+        else:
+            votes[:, taught] = _cast(X, [teachers[number] for number in taught], True, abstaining=True)
         for number, (found, _) in enumerate(teachers):
             if len(found) == 1:
                 votes[:, number] = found[0]
-        taught = [number for number, (found, _) in enumerate(teachers) if len(found) > 1]
-        if self._linear is None:
-            chosen = [teachers[number] for number in taught]
-            self._linear = LinearVotes(chosen) if all(is_linear(estimator) for _, estimator in chosen) else False
-        if self._linear and taught:
-            votes[:, taught] = self._linear.votes(X)
-            return vote_counts(votes, classes=len(self.classes))
-        for number in taught:
-            # One that fails abstains: an error would tell, without noise, something about its records.
-            with contextlib.suppress(Exception):
-                votes[:, number] = _cast(X, [teachers[number]], True)[:, 0]
         return vote_counts(votes, classes=len(self.classes))
 
     def _taught(self) -> list[Teacher]:
@@ -444,20 +453,34 @@ def _fitted(estimator: Any, chunk: tuple[NDArray[Any], NDArray[np.int64] | None,
     return estimator
 
 
-def _cast(queries: NDArray[Any], teachers: Sequence[Teacher], finite: bool) -> NDArray[np.int32]:
-    """Votes of some teachers, queries × teachers."""
+def _cast(
+    queries: NDArray[Any], teachers: Sequence[Teacher], finite: bool, *, abstaining: bool = False
+) -> NDArray[np.int32]:
+    """Votes of some teachers, queries × teachers; one that fails raises, or abstains on the queries it fails on."""
     import sklearn
 
-    votes = np.empty((len(queries), len(teachers)), dtype=np.int32)
+    votes = np.full((len(queries), len(teachers)), ABSTAIN, dtype=np.int32)
     with sklearn.config_context(assume_finite=finite):
-        for place, (found, estimator) in enumerate(teachers):
-            predicted = np.asarray(estimator.predict(queries))
-            if predicted.shape == (len(queries), 1):
-                predicted = predicted[:, 0]
-            if predicted.shape != (len(queries),) or not np.isin(predicted, np.arange(len(found))).all():
-                raise LookupError
-            votes[:, place] = found[predicted.astype(np.int64)]
+        for place, teacher in enumerate(teachers):
+            try:
+                votes[:, place] = _predicted(queries, teacher)
+            except Exception:
+                if not abstaining:
+                    raise
+                for row in range(len(queries)):
+                    with contextlib.suppress(Exception):
+                        votes[row, place] = _predicted(queries[row : row + 1], teacher)[0]
     return votes
+
+
+def _predicted(queries: NDArray[Any], teacher: Teacher) -> NDArray[np.int64]:
+    found, estimator = teacher
+    predicted = np.asarray(estimator.predict(queries))
+    if predicted.shape == (len(queries), 1):
+        predicted = predicted[:, 0]
+    if predicted.shape != (len(queries),) or not np.isin(predicted, np.arange(len(found))).all():
+        raise LookupError
+    return found[predicted.astype(np.int64)]
 
 
 def _kind(module: str, name: str) -> type:

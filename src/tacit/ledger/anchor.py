@@ -6,17 +6,14 @@ always holds what its anchors remember, whenever a process dies, and no answer i
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import InputError
-from ..runtime.files import write_whole
+from ..runtime.files import alone, write_whole
 
 
 class Mark(NamedTuple):
@@ -106,7 +103,7 @@ def advance(path: str, mark: Mark) -> None:
     """
     try:
         target = Path(os.path.realpath(path))
-        with _alone(target.parent):
+        with alone(target.parent):
             before = remembered(str(target))
             if before is None or before.id < mark.id:
                 write_whole(target, (json.dumps(mark._asdict()) + "\n").encode())
@@ -117,19 +114,3 @@ def advance(path: str, mark: Mark) -> None:
             requirement="must be a file that can be written",
             remedy="choose a folder that exists and is yours to write to; release nothing",
         ) from None
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Lock the folder, so that no anchor moves back. On Windows there is no such lock: keep one anchor a process."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -11,6 +11,7 @@ import math
 import os
 import secrets
 import stat
+import sys
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -53,6 +54,22 @@ def write_new(path: Path, content: bytes) -> None:
         except OSError:  # a file system without links: the last writer wins
             partial.replace(path)
     sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Lock the folder against others who do so, while something in it is read and written. Windows has no such lock."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

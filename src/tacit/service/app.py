@@ -85,10 +85,14 @@ class Service:
         rows: list[Row] = [row for row, _ in asked]  # type: ignore[misc]
         numbers, teachers = self.rows.numbers(rows), self.session.served.teachers
         counts = (
-            teachers.counts_here(numbers) if self.engine == "local" else teachers.counts(numbers, engine=self.engine)
+            teachers.counts_here(numbers)
+            if self.engine == "local"
+            else teachers.counts(numbers, engine=self.engine, abstaining=True)
         )
-        decisions = self.session.decisions
-        decisions.quotas = self.tokens.quotas()
+        decisions, known = self.session.decisions, {token.name: token.quota for token in self.tokens.all()}
+        # Whoever's token was taken back since the request began may ask nothing more.
+        limits = known | {asker: 0 for _, asker in asked if asker not in known}
+        decisions.quotas = {name: quota for name, quota in limits.items() if quota is not None}
         queries = [
             Query(decisions.identity(self.rows.content(row)), count, asker)
             for row, count, (_, asker) in zip(rows, counts, asked, strict=True)
@@ -107,10 +111,10 @@ class Service:
                 raise RefusedError(503, "the service must have begun, got a query before; ask again in a second")
             try:
                 decided = iter(await self.schedule.ask(fresh, token.name))
-            except InputError:  # of the ledger; its words are for the owner
-                self.failed = "the ledger cannot be written"
+            except TacitError:  # of the ledger, or of a cluster; its words are for the owner
+                self.failed = "queries cannot be decided and written"
                 raise RefusedError(
-                    503, "the record must be writable before an answer leaves, got an error; ask again later"
+                    503, "an answer must be decided and written before it leaves, got an error; ask again later"
                 ) from None
             self.failed = ""
             told = [next(decided) if known is None else known for known in told]
@@ -139,7 +143,10 @@ class Service:
     def token(self, request: Request, role: str) -> Token:
         """Whoever asks, if they may."""
         kind, _, text = request.headers.get("authorization", "").partition(" ")
-        found = self.tokens.find(text.strip()) if kind.lower() == "bearer" else None
+        try:
+            found = self.tokens.find(text.strip()) if kind.lower() == "bearer" else None
+        except InputError:  # which names a file of the owner's
+            raise RefusedError(503, "the tokens must be readable, got an error; ask the owner") from None
         if found is None:
             raise RefusedError(
                 401,
@@ -299,7 +306,7 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
     @app.get("/v1/ledger", **OPERATIONS["ledger"])
     async def ledger(request: Request) -> Response:
         service.token(request, "auditor")
-        return JSONResponse(await _read(service.session.ledger.to_dict))
+        return JSONResponse(await _read(lambda: heads.shown(service.session.ledger, service.signer)))
 
     @app.get("/v1/ledger/head", **OPERATIONS["head"])
     async def head(request: Request) -> Response:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,13 @@ SECONDS = 300.0
 """How long an audit may take."""
 _AT_ONCE = 1
 """Audits at once; others wait."""
+_MOST_WAITING = 4
+_MEMORY = 2**33
+"""Bytes that an audit may use: a small file may unpack to a large table."""
+_KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "OMP_NUM_THREADS", "LD_LIBRARY_PATH", "SSL_CERT_FILE")
+"""What an audit inherits of the environment, in which there may be passwords."""
 _turn = asyncio.Semaphore(_AT_ONCE)
+_waiting: set[object] = set()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +70,14 @@ async def audited(table: bytes, what: Asked) -> dict[str, Any]:
     The results, the certificate, and the page, under `results`, `certificate` and `report`.
     """
     kind = "parquet" if table[:4] == b"PAR1" else "csv"
-    async with _turn:
+    if len(_waiting) >= _MOST_WAITING:
+        raise InputError(
+            "audits at once",
+            len(_waiting) + 1,
+            requirement=f"must be {_MOST_WAITING} at most",
+            remedy="try again later",
+        )
+    async with _queued(), _turn:
         with tempfile.TemporaryDirectory(prefix="tacit-audit-") as folder:
             place = Path(folder)
             path = place / f"table.{kind}"
@@ -75,6 +90,9 @@ async def audited(table: bytes, what: Asked) -> dict[str, Any]:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=folder,
+                env={name: os.environ[name] for name in _KEPT if name in os.environ}
+                | {"HOME": folder, "TMPDIR": folder},
+                preexec_fn=_limited,
             )
             try:
                 _, said = await asyncio.wait_for(process.communicate(), SECONDS)
@@ -96,6 +114,24 @@ async def audited(table: bytes, what: Asked) -> dict[str, Any]:
                 "certificate": json.loads((place / "checked.json").read_text()),
                 "report": (place / "report.html").read_text(),
             }
+
+
+@contextlib.asynccontextmanager
+async def _queued() -> AsyncIterator[None]:
+    mark = object()
+    _waiting.add(mark)
+    try:
+        yield
+    finally:
+        _waiting.discard(mark)
+
+
+def _limited() -> None:
+    """Limit the memory of the process that is about to begin."""
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
 def _failed(said: str, path: Path) -> InputError:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from ..core.errors import InputError, MissingExtraError, TacitError
 from ..runtime import tables
@@ -15,6 +16,7 @@ from ..runtime.files import write_whole
 from ..runtime.private_files import own_bytes
 from . import heads
 from .rows import MOST_ROWS
+from .run import LOCAL
 
 _TRIES = 5
 _SECONDS = 60.0
@@ -45,9 +47,11 @@ class Client:
         The token.
     authority
         A file in PEM with the certificate of the service, or of who signed it, if the system does not know them.
+    insecure
+        Allow HTTP to another machine, where the token and the rows can be read on the way.
     """
 
-    def __init__(self, url: str, token: str, *, authority: Path | str | None = None) -> None:
+    def __init__(self, url: str, token: str, *, authority: Path | str | None = None, insecure: bool = False) -> None:
         try:
             import httpx
         except ImportError:
@@ -56,6 +60,14 @@ class Client:
             ) from None
         if not str(url).startswith(("http://", "https://")):
             raise InputError("url", url, requirement="must begin with http:// or https://", remedy="write it whole")
+        if str(url).startswith("http://") and urlsplit(str(url)).hostname not in LOCAL and not insecure:
+            raise InputError(
+                "url",
+                url,
+                requirement="must be https:// for another machine, as the token could be read on the way",
+                remedy="use https://, or add `insecure=True`",
+            )
+
         import ssl
 
         trusted = True if authority is None else ssl.create_default_context(cafile=str(authority))
@@ -125,14 +137,19 @@ class Client:
         -------
         The number of links since the head that was kept.
         """
-        place, key = Path(path), Path(public_key)
-        envelope, ledger = self._sent("GET", "/v1/ledger/head"), self.ledger()
+        place, key, ledger = Path(path), Path(public_key), self.ledger()
+        content = (json.dumps(ledger.get("head"), indent=1) + "\n").encode()
         since = heads.check(place, key, ledger) if place.exists() else 0
-        content = (json.dumps(envelope, indent=1) + "\n").encode()
         latest = place.with_name(f".{place.name}.new")
         try:
             write_whole(latest, content)
-            heads.check(latest, key, ledger)
+            if heads.check(latest, key, ledger):  # an old head that somebody shows again would be worth less
+                raise InputError(
+                    "the head of the ledger",
+                    "an earlier one",
+                    requirement="must be its last link",
+                    remedy="ask again; if it stays so, somebody between you and the service holds heads back",
+                )
             write_whole(place, content)
         finally:
             latest.unlink(missing_ok=True)
@@ -170,6 +187,7 @@ def query_file(
     token_file: Path | str,
     out: Path | str,
     authority: Path | str | None = None,
+    insecure: bool = False,
     advance: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Ask a service about all rows of a table, and write the table with the answers; this is what `tacit query` does.
@@ -186,6 +204,8 @@ def query_file(
         The file to write, of the same kind as the table.
     authority
         A file in PEM with the certificate of the service, or of who signed it.
+    insecure
+        Allow HTTP to another machine.
     advance
         Called with a line about the progress.
 
@@ -200,7 +220,7 @@ def query_file(
         )
     token = read_token(token_file)
     found = tables.read(source, name="table")
-    with Client(url, token, authority=authority) as client:
+    with Client(url, token, authority=authority, insecure=insecure) as client:
         about = client.about()
         wanted = [column["name"] for column in about["columns"]]
         kinds = {column["name"]: column["kind"] for column in about["columns"]}
@@ -238,8 +258,8 @@ def _plain(column: Any, *, numeric: bool) -> list[Any]:
 
     import numpy as np
 
-    from ..learning.columns import numbers
+    from ..learning.columns import numbers, texts
 
     if numeric:
         return [None if math.isnan(value) else value for value in numbers(np.asarray(column)).tolist()]
-    return [None if value is None else str(value) for value in np.asarray(column, dtype=object).tolist()]
+    return texts(np.asarray(column, dtype=object))

@@ -6,7 +6,6 @@ key can tell whether a later ledger goes on from there: one that was rolled back
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from ..core.errors import InputError
 from ..ledger import Ledger
 from ..ledger.entries import chain, digest_of
 from ..runtime import private_files
-from ..runtime.files import write_whole
+from ..runtime.files import alone, write_whole
 
 PREDICATE = "https://tacit-privacy.github.io/ledger-head/v1"
 KEY = "ledger-head.pem"
@@ -25,25 +24,34 @@ KEY = "ledger-head.pem"
 
 def signer(folder: Path) -> signatures.Signer:
     """The key of the folder, which is made at the first call; its public part is written to `publish`."""
-    key = folder / "private" / KEY
-    with private_files.enclosed(folder / "private"):
+    key, public = folder / "private" / KEY, folder / "publish" / f"{KEY}.pub"
+    with private_files.enclosed(folder / "private"), alone(folder / "private"):
         if not key.exists():
-            with contextlib.suppress(InputError):  # another process has made it just now
-                signatures.new_key(key)
-    public = folder / "publish" / f"{KEY}.pub"
+            signatures.new_key(key)
+        found = signatures.Signer(key)
     if not public.exists():
-        write_whole(public, key.with_name(f"{KEY}.pub").read_bytes())
-    return signatures.Signer(key)
+        write_whole(public, found.public())
+    return found
 
 
 def head(ledger: Ledger, by: signatures.Signer) -> dict[str, Any]:
     """The ledger's last link, signed: an in-toto statement in a DSSE envelope."""
-    link = ledger.last()
+    return _signed(ledger.origin, ledger.last(), by)
+
+
+def shown(ledger: Ledger, by: signatures.Signer) -> dict[str, Any]:
+    """The whole ledger, with the head of what is shown, signed, under `head`."""
+    found = ledger.to_dict()
+    last = {name: found["links"][-1][name] for name in ("id", "digest", "time")}
+    return {**found, "head": _signed(ledger.origin, last, by)}
+
+
+def _signed(origin: str, link: Mapping[str, Any], by: signatures.Signer) -> dict[str, Any]:
     statement = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": "the ledger's last link", "digest": {"sha256": link["digest"]}}],
         "predicateType": PREDICATE,
-        "predicate": {"origin": ledger.origin, **link},
+        "predicate": {"origin": origin, **link},
     }
     return by.envelope(json.dumps(statement, sort_keys=True).encode())
 

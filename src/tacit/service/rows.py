@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import InputError
 from ..core.near import did_you_mean
-from ..learning.columns import Columns
+from ..learning.columns import Columns, text_of
 
 MOST_ROWS = 500
 """Rows of one request."""
@@ -119,9 +119,8 @@ class Rows:
                     return found
             requirement = "must be a finite number, or null where it is missing"
         else:
-            text = value if isinstance(value, str) else str(value) if type(value) in (bool, int, float) else None
-            if text is not None and len(text) <= LONGEST:
-                return text
+            if type(value) in (str, bool, int, float) and len(str(value)) <= LONGEST:
+                return text_of(value)  # as teachers know it: 1.0 is 1, and an empty text is missing
             requirement = f"must be text of at most {LONGEST} characters, or null where it is missing"
         raise InputError(f"rows[{place}].{name}", value, requirement=requirement, remedy="correct it and ask again")
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from .demonstration import Examples
 
 HOST, PORT = "127.0.0.1", 8710
-_LOCAL = ("127.0.0.1", "::1", "localhost")
+LOCAL = ("127.0.0.1", "::1", "localhost")
+"""Names of this machine, to which connections need not be encrypted."""
 
 
 def server(
@@ -79,7 +80,7 @@ def server(
         raise InputError(
             "tls_key", tls_key, requirement="must be given together with the certificate", remedy="give both or neither"
         )
-    if tls_certificate is None and host not in _LOCAL and not insecure:
+    if tls_certificate is None and host not in LOCAL and not insecure:
         raise InputError(
             "host",
             host,

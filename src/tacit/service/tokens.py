@@ -14,7 +14,7 @@ from ..core import validate
 from ..core.errors import InputError
 from ..core.near import did_you_mean
 from ..runtime import private_files
-from ..runtime.files import write_whole
+from ..runtime.files import alone, write_whole
 
 ROLES = ("query", "auditor", "admin")
 """Those who ask; those who read the ledger and have tables audited; those who may do all of it."""
@@ -96,11 +96,6 @@ class Tokens:
         validate.choice("role", role, ROLES, remedy="use query")
         if quota is not None:
             validate.whole("quota", quota, at_least=0, remedy="say how many fresh queries it may ask")
-        known = self._read()
-        if any(token.name == name for token in known.values()):
-            raise InputError(
-                "name", name, requirement="must be new", remedy="remove the other one first, or choose another name"
-            )
         text = _PREFIX + secrets.token_urlsafe(32)
         made = Token(
             name=name,
@@ -109,25 +104,28 @@ class Tokens:
             digest=_digest(text),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        self._write([*known.values(), made])
+        with alone(self._path.parent):
+            known = self.all()
+            if any(token.name == name for token in known):
+                raise InputError(
+                    "name", name, requirement="must be new", remedy="remove the other one first, or choose another name"
+                )
+            self._write([*known, made])
         return text
 
     def remove(self, name: str) -> None:
         """Take back a token. What it has asked stays on record, and counts if the name is used again."""
-        known = self.all()
-        left = [token for token in known if token.name != name]
-        if len(left) == len(known):
-            raise InputError(
-                "name",
-                name,
-                requirement="must be that of a token",
-                remedy=did_you_mean(name, [token.name for token in known], "tacit token list shows them"),
-            )
-        self._write(left)
-
-    def quotas(self) -> dict[str, int]:
-        """The quotas by name."""
-        return {token.name: token.quota for token in self._read().values() if token.quota is not None}
+        with alone(self._path.parent):
+            known = self.all()
+            left = [token for token in known if token.name != name]
+            if len(left) == len(known):
+                raise InputError(
+                    "name",
+                    name,
+                    requirement="must be that of a token",
+                    remedy=did_you_mean(name, [token.name for token in known], "tacit token list shows them"),
+                )
+            self._write(left)
 
     def _read(self) -> dict[str, Token]:
         try:
