@@ -1,6 +1,7 @@
 """The demo as a newcomer runs it, once, and what its numbers must satisfy."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -54,7 +55,7 @@ def test_it_ends_well_and_says_where_the_report_is(run):
         assert part in finished.stdout
     for question in ("What is released", "What nobody can learn", "What an attacker got", "What to change"):
         assert page.count(f"<h3>{question}</h3>") == 3
-    assert "takes about 2 minutes at most" in finished.stderr
+    assert re.search(r"takes about \d+ (seconds|minutes)", finished.stderr)
     assert unfolded_words(page) <= 900
     assert [card["level"] for card in data["verdicts"]] == ["broken", "fine", "broken"]
 

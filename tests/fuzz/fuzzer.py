@@ -328,6 +328,8 @@ def judged(code: object, out: str, err: str) -> str | None:
     }
     if steering:
         return f"printed {steering}"
+    # What is damaged may look like words among numbers, and that is told in a line of its own.
+    err = re.sub(r"^tacit: warning: the columns .* are read as text, .*\n", "", err, flags=re.MULTILINE)
     if code == 2:
         fine = err.startswith("tacit: error: ") and err.count("\n") == 1 and not out
         return None if fine else f"2, and said {(out + err)[-300:]!r}"

@@ -219,7 +219,7 @@ def test_features_in_less_than_float64_are_paid_for(arrays):
 
 def test_without_a_word_the_type_of_what_is_released_decides(images):
     torch.manual_seed(0)
-    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 300), nn.Linear(300, 20)).eval()
+    network = nn.Sequential(nn.Flatten(), nn.Linear(16, 64), nn.Linear(64, 20)).eval()
     doubled = copy.deepcopy(network).double()
     cases = [
         (network, 1e-6),
