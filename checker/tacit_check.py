@@ -518,7 +518,7 @@ Claim, UNPROVEN = namedtuple("Claim", "value failure"), "its inputs do not prove
 
 def short(value, side):
     """A short float as it is written, else four digits, rounded to the safe side."""
-    if len(repr(float(value))) <= 6 and Fraction(float(value)) == value:
+    if abs(value) < 10**300 and len(repr(float(value))) <= 6 and Fraction(float(value)) == value:
         return repr(float(value))
     context = Context(prec=4, rounding=ROUND_CEILING if side == "at most" else ROUND_FLOOR)
     return str(context.divide(value.numerator, value.denominator).normalize(context))

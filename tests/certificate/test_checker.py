@@ -186,6 +186,18 @@ def test_broken_certificates_end_in_one_line():
     assert said["does not follow"] > 10
 
 
+def test_a_claim_beyond_all_floats_gets_a_verdict():
+    """It says next to nothing; most of them follow, and are printed."""
+    found = []
+    for name in cases.MADE:
+        statement = cases.statement(name)
+        claimed = claim_of(statement)["claimed"]
+        claimed["value"] = str((1 if claimed["side"] == "at most" else -1) * 10**399)
+        found.append(verdict(statement))
+    assert "refused" not in found
+    assert found.count(FOLLOWS) > len(found) / 2
+
+
 def test_counts_that_no_fair_coin_gave_are_not_pairs():
     statement = cases.statement("audit of pairs")
     claim_of(statement)["inputs"]["cells"] = [[1000, 10], [1000, 10]]
