@@ -109,6 +109,10 @@ def test_labels_are_spread_anew_over_what_a_classifier_has_learned_to_see():
     assert student.propagated_.tolist() == [0, 1, 0, 1, 1, 0, 1, 0]
     assert student.set_params(learned=Seeing(), neighbors=3).fit(points, labels).propagated_.tolist() == sides
     assert Propagated(learned=Seeing()).fit(points, np.zeros(8, dtype=int)).predict(points).tolist() == [0] * 8
+    # The same where no count favours class 1 of three.
+    counts = np.where(np.eye(3)[2 * labels] == 1, 9, 1)
+    student.fit(points, np.where(labels < 0, -1, 2 * labels), counts=counts)
+    assert student.propagated_.tolist() == [2 * side for side in sides]
 
 
 def test_what_has_learned_must_show_what_it_sees():

@@ -142,9 +142,9 @@ def plain_attention() -> Iterator[None]:
 
 @contextlib.contextmanager
 def derivatives() -> Iterator[None]:
-    """Use plain attention, and refuse a model that cannot be differentiated, quoting its error."""
+    """Use plain attention and full products, and refuse a model that cannot be differentiated, quoting its error."""
     try:
-        with plain_attention():
+        with plain_attention(), _full_products():
             yield
     except torch.cuda.OutOfMemoryError:
         raise

@@ -58,6 +58,12 @@ class Renumbered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The student's probabilities, a column for each of `classes_`."""
         return spread_chances(self.student_, X, classes=len(self.classes_))
 
+    @available_if(lambda self: hasattr(self.student, "transform"))  # type: ignore[untyped-decorator]
+    def transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """What the student makes of the points, such as what a network's last layer sees."""
+        seen: NDArray[np.float64] = self.student_.transform(X)
+        return seen
+
 
 def fitted(student: Any, X: NDArray[Any], y: NDArray[Any], counts: NDArray[Any] | None = None) -> Any:  # noqa: N803
     """The student, fitted to what it can use: all points, those with answers, or noisy counts."""
