@@ -16,6 +16,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 AGE = timedelta(weeks=4)
 PURPOSES = {
     "demo": ["pyproject.toml", "--extra", "demo", "--group", "build"],
+    "service": ["pyproject.toml", "--extra", "service"],  # deploy/Containerfile
     "test": ["pyproject.toml", "--extra", "all", "--group", "build", "--group", "test"],
     "check": ["pyproject.toml", "--extra", "all", "--group", "build", "--group", "check"],
     "dist": ["pyproject.toml", "--group", "build", "--group", "dist"],

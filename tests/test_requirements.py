@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
-PURPOSES = ("demo", "test", "check", "dist", "docs", "supply")
+PURPOSES = ("demo", "service", "test", "check", "dist", "docs", "supply")
 
 
 def lock(purpose):

@@ -20,6 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from typer.main import get_command
 
 from tacit import cli
@@ -93,15 +94,28 @@ def test_the_container_runs_as_nobody_special_and_holds_no_secret():
             assert not SECRET.search(rest)
         if name == "COPY":
             *sources, _ = [word for word in rest.split() if not word.startswith("--")]
-            assert set(sources) <= {"dist/tacit_privacy-*.whl", "/opt/tacit", "deploy/healthy.py"}
+            assert set(sources) <= {"dist/tacit_privacy-*.whl", "requirements/service.txt", "/opt/tacit", "deploy/healthy.py"}
 
 
-def test_the_container_installs_what_the_service_needs_from_the_built_wheel():
+def test_the_container_installs_what_the_service_needs_by_its_pins():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["name"].replace("-", "_") == "tacit_privacy"
     (install,) = [rest for name, rest in instructions() if "pip install" in rest]
-    (extra,) = re.findall(r"\.whl\)\[(\w+)\]", install)
-    assert extra in project["optional-dependencies"]
+    assert "--require-hashes --requirement /install/service.txt" in " ".join(install.split())
+    assert re.search(r"--no-deps /install/\*\.whl", install)
+    needed = {Requirement(line) for line in project["dependencies"]}
+    extras = ["service"]
+    for extra in extras:
+        for line in project["optional-dependencies"][extra]:
+            found = Requirement(line)
+            if found.name == project["name"]:
+                extras += sorted(found.extras)
+            else:
+                needed.add(found)
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements" / "service.txt").read_text(), re.MULTILINE))
+    assert len(needed) > 10
+    for one in needed:
+        assert one.specifier.contains(pinned[one.name]), one
 
 
 def test_the_container_asks_for_an_address_that_exists():

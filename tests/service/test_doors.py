@@ -1,9 +1,12 @@
 """Requests that are wrong in every way, to a real server: one clear line each, and others are served meanwhile."""
 
+import contextlib
 import http.client
 import json
 import re
 import socket
+import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +17,7 @@ import pytest
 from listening import listening
 from serving import SVT, Judge, Served, ask, links, rows
 
-from tacit.service import app
+from tacit.service import app, connections
 from tacit.service.session import open_session
 from tacit.service.tokens import Tokens
 
@@ -318,6 +321,72 @@ def test_slow_clients_do_not_keep_others_waiting_and_are_sent_away(doors, monkey
     good.close()
     assert beside < 20 * alone + 0.5  # not the seconds that the others take
     assert all(b" 408 " in one.partition(b"\r\n")[0] for one in said)
+
+
+@pytest.mark.parametrize("before", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"])
+@pytest.mark.parametrize("head", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: "])
+def test_whoever_never_ends_its_headers_is_sent_away(doors, monkeypatch, before, head):
+    """At first, and on a connection on which something was asked before; but not who asks nothing more for a while."""
+    monkeypatch.setattr(connections, "PATIENCE", 0.5)
+    ended = threading.Event()
+    with socket.create_connection(("127.0.0.1", doors[0]), timeout=60) as connection:
+
+        def go_on():
+            with contextlib.suppress(OSError):
+                while not ended.wait(0.05):
+                    connection.sendall(head[-1:])
+
+        connection.sendall(before)
+        if before:
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 OK")
+        connection.sendall(head)
+        sending = threading.Thread(target=go_on)
+        sending.start()
+        try:
+            if before and not head:
+                connection.settimeout(2)
+                with pytest.raises(TimeoutError):
+                    connection.recv(65536)
+            else:
+                with contextlib.suppress(ConnectionResetError):
+                    assert connection.recv(65536) == b""
+        finally:
+            ended.set()
+            sending.join()
+
+
+def test_an_audit_ends_with_the_connection_that_asked_for_it(doors, monkeypatch, tmp_path):
+    """The command is one that would take ten minutes."""
+    port, tokens = doors
+    endless = tmp_path / "endless"
+    endless.write_text("#!/bin/sh\nexec sleep 600\n")
+    endless.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(endless))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def wait(present):
+        deadline = time.monotonic() + 60
+        while bool(list(tmp_path.glob("tacit-audit-*/table.csv"))) != present:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {tokens['auditor']}", "Content-Type": "text/csv"}
+    for _ in range(2):  # the second is not kept waiting by the first
+        connection.request("POST", "/v1/audits?secret=a&output=b", b"a,b\n1,2\n", headers)
+        wait(present=True)
+        connection.close()
+        wait(present=False)
+
+
+def test_a_table_that_cannot_be_audited_is_told_in_the_words_of_the_command(doors):
+    port, tokens = doors
+    table = b"a,b\n" + b"1,2\n0,1\n" * 20
+    found = sent(port, "POST", "/v1/audits?secret=a&output=c", table, token=tokens["auditor"], kind="text/csv")
+    line = line_of(found, 422)
+    assert line.count(" must ") == line.count(", got ") == 1
+    assert "'c'" in line
+    assert "table.csv" not in line
 
 
 def test_a_token_that_is_removed_opens_nothing_at_once(doors, run):

@@ -462,8 +462,10 @@ def test_logins_end(folder, tokens):
     assert logins.find("") is logins.find("guess") is None
     clock[0] = SECONDS
     assert logins.find(first) is None
+    other = logins.begin(known.find(tokens["root"]))
     names = [logins.begin(token) for _ in range(MOST + 1)]
     assert logins.find(names[0]) is None
+    assert logins.find(other).name == "root"
     assert logins.find(names[1]) == logins.find(names[-1]) == token
     logins.end(names[-1])
     assert logins.find(names[-1]) is None

@@ -9,9 +9,9 @@ import logging
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
@@ -21,6 +21,7 @@ from starlette.requests import ClientDisconnect
 from .. import __version__
 from ..core.errors import InputError, TacitError
 from . import arrow, audits, heads
+from .connections import PATIENCE
 from .decisions import Decision, Query
 from .documented import OPERATIONS, SECURITY, queries_operation
 from .rows import Row, Rows
@@ -29,14 +30,13 @@ from .session import ServiceSession
 from .tokens import Token, Tokens
 
 _log = logging.getLogger("uvicorn.error")
+_Found = TypeVar("_Found")
 
 LARGEST = 2**20
 """Bytes of a request, unless said otherwise; tables for audits may have as many as `LARGEST_TABLE`."""
 LARGEST_TABLE = 2**26
 RATE = 1000.0
 """Rows that one token may ask about in a second."""
-PATIENCE = 20.0
-"""Seconds in which the body of a request must arrive."""
 _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 _REFRESH = 5.0
 """Seconds after which a process looks for what others have decided."""
@@ -175,7 +175,7 @@ class Service:
 
 
 async def body(request: Request, largest: int) -> bytes:
-    """The body of a request, if it is not too large and does not take too long."""
+    """The body of a request, if it is not too large and arrives in as much time as its headers had."""
     refusal = RefusedError(413, f"a request must have {largest} bytes at most, got more; send it in parts")
     said = request.headers.get("content-length", "0")
     if not said.isdecimal() or int(said) > largest:
@@ -193,6 +193,25 @@ async def body(request: Request, largest: int) -> bytes:
             408, f"a request must arrive within {PATIENCE:g} s, got {size} bytes; send it again"
         ) from None
     return b"".join(parts)
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, _Found]) -> _Found:
+    """What the work returns; it is stopped if whoever asked for it hangs up."""
+
+    async def hung_up() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, gone = asyncio.create_task(work), asyncio.create_task(hung_up())
+    try:
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        for task in (working, gone):
+            task.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
 
 
 def rows_in(content: bytes, kind: str) -> object:
@@ -317,7 +336,7 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
     async def audited(request: Request) -> Response:
         service.token(request, "auditor")
         asked = audits.asked(request.query_params)
-        return JSONResponse(await audits.audited(await body(request, LARGEST_TABLE), asked))
+        return JSONResponse(await while_connected(request, audits.audited(await body(request, LARGEST_TABLE), asked)))
 
     @app.get("/healthz", **OPERATIONS["health"])
     async def healthy() -> Response:

@@ -134,10 +134,19 @@ def _limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
+class FailedAuditError(InputError):
+    """A table that the command refuses, in its words."""
+
+    def __init__(self, line: str) -> None:
+        Exception.__init__(self, line)
+
+
 def _failed(said: str, path: Path) -> InputError:
     """The line of the command, without the name of the file, which means nothing to whoever sent it."""
     line = next((line for line in reversed(said.splitlines()) if line.startswith("tacit: error: ")), "")
+    if not line:  # it was killed, for its memory perhaps
+        return InputError(
+            "the table", "an error", requirement="must be one that can be audited", remedy="send fewer rows"
+        )
     words = line.removeprefix("tacit: error: ").replace(str(path), "the table").replace(path.name, "the table")
-    return InputError(
-        "the table", words[:300] or "an error", requirement="must be one that can be audited", remedy="correct it"
-    )
+    return FailedAuditError(words[:500])

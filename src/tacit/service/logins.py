@@ -10,8 +10,8 @@ from .tokens import Token, Tokens
 
 SECONDS = 8 * 3600.0
 """How long a login lasts."""
-MOST = 500
-"""Logins at once; the oldest end first."""
+MOST = 50
+"""Logins with one token at once; the oldest end first."""
 
 
 class Logins:
@@ -31,8 +31,9 @@ class Logins:
 
     def begin(self, token: Token) -> str:
         """Log in whoever has shown this token; the name of the login is a secret between them and this process."""
-        while len(self._known) >= MOST:
-            del self._known[next(iter(self._known))]
+        same = [name for name, (digest, _) in self._known.items() if digest == token.digest]
+        for name in same[: max(0, len(same) - MOST + 1)]:
+            del self._known[name]
         name = secrets.token_urlsafe(32)
         self._known[name] = token.digest, self._clock() + SECONDS
         return name

@@ -25,7 +25,7 @@ from ..core.errors import InputError, TacitError
 from ..report.document import MARKS
 from ..report.rendering import template
 from . import audits, forms, heads, shown
-from .app import LARGEST_TABLE, RefusedError, Service, body
+from .app import LARGEST_TABLE, RefusedError, Service, body, while_connected
 from .decisions import Decision
 from .logins import SECONDS, Logins
 from .rows import MOST_ROWS
@@ -200,7 +200,7 @@ class _Page:
                     raise InputError(
                         name, value, requirement="must name a column of the table", remedy="write its name"
                     )
-            found = await audits.audited(content, audits.asked(names))
+            found = await while_connected(request, audits.audited(content, audits.asked(names)))
             audited |= {
                 "report": found["report"],
                 "report_address": _data("text/html", found["report"]),

@@ -69,6 +69,7 @@ def server(
         import uvicorn
 
         from .app import LARGEST, RATE, Service, created
+        from .connections import Impatient
         from .page import add_pages
     except ImportError:
         raise MissingExtraError(
@@ -110,6 +111,7 @@ def server(
             created(service, page=functools.partial(add_pages, examples=examples)),
             host=host,
             port=port,
+            http=Impatient,
             ssl_certfile=tls_certificate,
             ssl_keyfile=tls_key,
             log_level="warning",
