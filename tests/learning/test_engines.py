@@ -1,6 +1,7 @@
 """Teachers on every engine: the same votes, whatever dies; a run that was killed goes on."""
 
 import contextlib
+import http.client
 import os
 import secrets
 import signal
@@ -13,8 +14,10 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+import serving
 from certificates import two_authorities
 from distributed import LocalCluster
+from listening import listening
 from mortal import Mortal
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -24,8 +27,10 @@ from sklearn.preprocessing import StandardScaler
 from teaching import IMPORTABLE, KEY, data, mortal, queries, wait_for
 
 from tacit import InputError, MissingExtraError
-from tacit.learning import Teachers
+from tacit.learning import Teachers, vote_counts
 from tacit.runtime.workers import open_workers
+from tacit.service.session import open_session
+from tacit.service.tokens import Tokens
 
 
 @pytest.fixture
@@ -211,6 +216,54 @@ def test_a_killed_run_goes_on_and_repeats_nothing(tmp_path, alone, monkeypatch):
     assert not heard
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A finished run of `tacit learn`."""
+    place = tmp_path_factory.mktemp("run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        patch.setenv("TACIT_FITS", f"12345678901 {place / 'fits.jsonl'}")
+        return serving.learned(place)
+
+
+def assert_served(run, engine, name):
+    """A service whose teachers vote on that engine decides as each of them by itself would have it."""
+    token = Tokens(run).add(name)
+    asked = serving.rows(15, np.random.default_rng(7))
+    with listening(open_session(run, session=name, every=0.05, **serving.SVT), engine=engine) as address:
+        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=120)
+        heard = []
+        for part in (asked[:1], asked):
+            status, told = serving.ask(connection, token, part)
+            assert status == 200, told
+            heard = told["answers"]
+        connection.close()
+    assert [one["recorded"] for one in heard] == [True] + [False] * 14
+    judge = serving.Judge(run, run / "ledger.sqlite")
+    decided, by_identity = judge.decisions(name, serving.SVT, asked)
+    answers = {by_identity[identity]: answer for identity, answer in decided.items()}
+    labels = [None if answers[tuple(row)] is None else serving.CLASSES[answers[tuple(row)]] for row in asked]
+    assert [one["label"] for one in heard] == labels
+    assert len(set(labels)) > 1
+
+
+def test_a_service_has_its_teachers_vote_on_dask(run, dask):
+    assert_served(run, dask, "dask")
+
+
+def test_teachers_that_stay_on_a_cluster_survive_its_workers(dask, alone, tmp_path):
+    mark = tmp_path / "once"
+    teachers = mortal(fatal_predict=str(mark)).fit(*data())
+    with contextlib.closing(teachers.standing(engine=dask)) as standing:
+        for part in (slice(10), slice(10, 20)):
+            assert (standing.counts(queries()[part]) == vote_counts(alone[2][part], classes=3)).all()
+            mark.unlink()  # which whoever died has left; and another will die
+    mark.touch()
+    gone = teachers.standing(engine="dask://127.0.0.1:1")
+    with pytest.raises(InputError, match="must name a Dask scheduler"):
+        gone.counts(queries())
+
+
 # Last, since an idle Ray cluster takes as much of the processor as some tests.
 
 
@@ -240,6 +293,10 @@ def test_ray_gives_the_same_votes_and_its_workers_may_die(ray, alone, tmp_path):
         "12 of 12 teachers trained",
         "12 of 12 teachers have voted",
     )
+
+
+def test_a_service_has_its_teachers_vote_on_ray(run, ray):
+    assert_served(run, ray, "ray")
 
 
 def test_ray_behind_tls_talks_to_none_but_its_own(strangers):

@@ -31,7 +31,7 @@ def test_votes_are_those_of_predict(estimator):
     assert {1, 2, 3} <= set(known)
     queries = np.random.default_rng(3).normal(size=(300, 4))
     assert all(is_linear(model) for found, model in teachers._teachers if len(found) > 1)
-    assert (teachers.counts_here(queries) == teachers.counts(queries)).all()
+    assert (teachers.standing().counts(queries) == teachers.counts(queries)).all()
 
 
 def test_others_are_asked_one_by_one():
@@ -40,15 +40,15 @@ def test_others_are_asked_one_by_one():
         teachers = Teachers(estimator, 10, KEY, classes=range(3)).fit(x, y)
         queries = np.random.default_rng(3).normal(size=(40, 4))
         assert not is_linear(estimator)
-        assert (teachers.counts_here(queries) == teachers.counts(queries)).all()
+        assert (teachers.standing().counts(queries) == teachers.counts(queries)).all()
 
 
 def test_a_teacher_that_fails_abstains():
     """An error would tell of one teacher, without noise."""
     x, y = data(90, features=4)
     teachers = Teachers(Failing(1), 10, KEY, classes=range(3)).fit(x, y)
-    assert teachers.counts_here(np.full((1, 4), 100.0)).sum() == 0
-    assert teachers.counts_here(np.zeros((1, 4))).sum() == 10
+    assert teachers.standing().counts(np.full((1, 4), 100.0)).sum() == 0
+    assert teachers.standing().counts(np.zeros((1, 4))).sum() == 10
 
 
 def test_a_row_that_a_teacher_fails_on_spoils_no_other():
@@ -56,9 +56,9 @@ def test_a_row_that_a_teacher_fails_on_spoils_no_other():
     x, y = data(90, features=4)
     teachers = Teachers(Failing(1), 10, KEY, classes=range(3)).fit(x, y)
     both = np.array([np.full(4, 100.0), np.zeros(4)])
-    for counts in (teachers.counts_here(both), teachers.counts(both, abstaining=True)):
-        assert counts.sum(axis=1).tolist() == [0, 10]
-        assert (counts[1] == teachers.counts_here(both[1:])[0]).all()
+    counts = teachers.standing().counts(both)
+    assert counts.sum(axis=1).tolist() == [0, 10]
+    assert (counts[1] == teachers.standing().counts(both[1:])[0]).all()
     with pytest.raises(InputError, match="must be classes of their chunks"):
         teachers.counts(both)
 

@@ -88,7 +88,7 @@ def close(folder):
     """Rows between the corners, on which nearly as many teachers say cat as dog."""
     taught = serving.load(folder)
     rows = [{"x": f"{x / 20:g}", "y": f"{-x / 20:g}", "colour": colour} for x in range(-40, 40) for colour in COLOURS]
-    counts = taught.teachers.counts_here(
+    counts = taught.teachers.standing().counts(
         Rows(taught.columns).numbers([(float(r["x"]), float(r["y"]), r["colour"]) for r in rows])
     )
     leads = np.abs(counts[:, 0] - counts[:, 1])

@@ -80,7 +80,7 @@ def test_stored_teachers_vote_as_they_did(learned, tmp_path):
         [{**row, "height": float(row["height"]), "weight": float(row["weight"])} for row in rows]
     )
     numbers = Rows(served.columns).numbers(read)
-    counts = served.teachers.counts_here(numbers)
+    counts = served.teachers.standing().counts(numbers)
     assert counts.sum(axis=1).tolist() == [served.teachers.n_teachers] * len(rows)
     assert (counts == served.teachers.counts(numbers)).all()
     right = [served.classes[place] == kind for place, kind in zip(counts.argmax(axis=1), kinds, strict=True)]
@@ -99,7 +99,7 @@ def test_the_kept_rule_is_plain_text_and_sealed(folder):
 def test_the_session_answers_as_its_teachers_do(session):
     rows = Rows(session.served.columns)
     read = rows.read([[3.0, 0.0, "red"], [-3.0, 0.0, None]])
-    counts = session.served.teachers.counts_here(rows.numbers(read))
+    counts = session.served.teachers.standing().counts(rows.numbers(read))
     queries = [
         Query(session.decisions.identity(rows.content(row)), count, "ann")
         for row, count in zip(read, counts, strict=True)

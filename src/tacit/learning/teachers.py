@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import math
 import operator
@@ -11,7 +10,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,15 +20,12 @@ from ..core.errors import InputError
 from ..runtime import private_files, run_folder, workers
 from . import stored
 from .chunks import KEY_BYTES, checked_key, chunks, features, mark, seed, used
-from .linear_votes import LinearVotes, is_linear
-from .votes import ABSTAIN, vote_counts
+from .standing_votes import StandingVotes
+from .votes import ABSTAIN, Teacher, cast_votes, vote_counts
 
 _QUERIES_AT_ONCE = 10_000
 _COUNCIL = "council.json"
 """The file, beside stored teachers, that says which classes each of them knows."""
-
-Teacher = tuple[NDArray[np.int64], Any]
-"""The numbers of the classes in a chunk, and the estimator that tells them apart if there are several."""
 
 
 class Teachers:
@@ -85,7 +81,6 @@ class Teachers:
             )
         self.trusted = tuple(trusted)
         self._teachers: list[Teacher] | None = None
-        self._linear: LinearVotes | Literal[False] | None = None
 
     def fit(
         self,
@@ -133,7 +128,7 @@ class Teachers:
             private_files.closed(place)
         with private_files.enclosed(place):
             self._teachers = self._trained(records, labels, names, place, engine=engine, advance=advance)
-        self._shape, self._place, self._linear = records.shape[1:], place, None
+        self._shape, self._place = records.shape[1:], place
         return self
 
     def votes(
@@ -141,7 +136,6 @@ class Teachers:
         X: ArrayLike,  # noqa: N803 — scikit-learn's name
         *,
         engine: str = "local",
-        abstaining: bool = False,
         advance: Callable[[str], None] = lambda _: None,
     ) -> NDArray[np.int32]:
         """The vote of every teacher on public queries.
@@ -152,9 +146,6 @@ class Teachers:
             The queries.
         engine
             Where to compute: "local", or the address of a Dask or Ray cluster.
-        abstaining
-            Let a teacher abstain on a query that it fails on, where an error that others see would tell, without
-            noise, something about its records.
         advance
             Called with a line about the progress.
 
@@ -171,8 +162,7 @@ class Teachers:
                 requirement=f"must be that of a record, {self._shape}",
                 remedy="pass the same features, one row a query",
             )
-        empty = ABSTAIN if self.default is None else self._numbers[self.default]
-        votes = np.full((len(queries), self.n_teachers), empty, dtype=np.int32)
+        votes = np.full((len(queries), self.n_teachers), self._empty, dtype=np.int32)
         for number, (found, _) in enumerate(known):
             if len(found) == 1:
                 votes[:, number] = found[0]
@@ -189,9 +179,7 @@ class Teachers:
             def job(number: int) -> tuple[Any, ...]:
                 return queries, tuple(known[member] for member in blocks[number]), finite
 
-            with contextlib.closing(
-                crowd.outcomes(functools.partial(_cast, abstaining=abstaining), range(len(blocks)), job)
-            ) as outcomes:
+            with contextlib.closing(crowd.outcomes(cast_votes, range(len(blocks)), job)) as outcomes:
                 for number, outcome in outcomes:
                     if isinstance(outcome, workers.Failure):
                         raise InputError(
@@ -210,7 +198,6 @@ class Teachers:
         X: ArrayLike,  # noqa: N803 — scikit-learn's name
         *,
         engine: str = "local",
-        abstaining: bool = False,
         advance: Callable[[str], None] = lambda _: None,
     ) -> NDArray[np.int64]:
         """The number of teachers that vote for each class. Private: only for a mechanism to answer from.
@@ -221,9 +208,6 @@ class Teachers:
             The queries.
         engine
             Where to compute: "local", or the address of a Dask or Ray cluster.
-        abstaining
-            Let a teacher abstain on a query that it fails on, where an error that others see would tell, without
-            noise, something about its records.
         advance
             Called with a line about the progress.
 
@@ -231,38 +215,25 @@ class Teachers:
         -------
         An array (queries × classes) of counts.
         """
-        votes = self.votes(X, engine=engine, abstaining=abstaining, advance=advance)
+        votes = self.votes(X, engine=engine, advance=advance)
         parts = range(0, max(1, len(votes)), _QUERIES_AT_ONCE)
         counted = [vote_counts(votes[start : start + _QUERIES_AT_ONCE], classes=len(self.classes)) for start in parts]
         return np.concatenate(counted)
 
-    def counts_here(self, X: NDArray[np.float64]) -> NDArray[np.int64]:  # noqa: N803 — scikit-learn's name
-        """The counts of a few queries, computed in this process at once; for a service, whose queries come singly.
-
-        A teacher abstains on a query that it fails on, as with `abstaining`.
+    def standing(self, *, engine: str = "local") -> StandingVotes:
+        """These teachers, ready to vote on queries that come singly.
 
         Parameters
         ----------
-        X
-            The queries: finite numbers, one row a query.
-
-        Returns
-        -------
-        An array (queries × classes) of counts. Private, as those of `counts`.
+        engine
+            Where they vote: "local", or the address of a Dask or Ray cluster.
         """
-        teachers, votes = self._taught(), np.full((len(X), self.n_teachers), ABSTAIN, dtype=np.int64)
-        taught = [number for number, (found, _) in enumerate(teachers) if len(found) > 1]
-        if self._linear is None:
-            linear = all(is_linear(teachers[number][1]) for number in taught)
-            self._linear = LinearVotes(teachers, classes=len(self.classes)) if linear and taught else False
-        if self._linear:
-            votes[:, taught] = self._linear.votes(X)[:, taught]
-        else:
-            votes[:, taught] = _cast(X, [teachers[number] for number in taught], True, abstaining=True)
-        for number, (found, _) in enumerate(teachers):
-            if len(found) == 1:
-                votes[:, number] = found[0]
-        return vote_counts(votes, classes=len(self.classes))
+        return StandingVotes(self._taught(), classes=len(self.classes), empty=self._empty, engine=engine)
+
+    @property
+    def _empty(self) -> int:
+        """The vote of a teacher without records."""
+        return ABSTAIN if self.default is None else self._numbers[self.default]
 
     def _taught(self) -> list[Teacher]:
         if self._teachers is None:
@@ -451,36 +422,6 @@ def _fitted(estimator: Any, chunk: tuple[NDArray[Any], NDArray[np.int64] | None,
     records, rows, labels = chunk
     estimator.fit(used(records if rows is None else np.asarray(records[rows])), labels)
     return estimator
-
-
-def _cast(
-    queries: NDArray[Any], teachers: Sequence[Teacher], finite: bool, *, abstaining: bool = False
-) -> NDArray[np.int32]:
-    """Votes of some teachers, queries × teachers; one that fails raises, or abstains on the queries it fails on."""
-    import sklearn
-
-    votes = np.full((len(queries), len(teachers)), ABSTAIN, dtype=np.int32)
-    with sklearn.config_context(assume_finite=finite):
-        for place, teacher in enumerate(teachers):
-            try:
-                votes[:, place] = _predicted(queries, teacher)
-            except Exception:
-                if not abstaining:
-                    raise
-                for row in range(len(queries)):
-                    with contextlib.suppress(Exception):
-                        votes[row, place] = _predicted(queries[row : row + 1], teacher)[0]
-    return votes
-
-
-def _predicted(queries: NDArray[Any], teacher: Teacher) -> NDArray[np.int64]:
-    found, estimator = teacher
-    predicted = np.asarray(estimator.predict(queries))
-    if predicted.shape == (len(queries), 1):
-        predicted = predicted[:, 0]
-    if predicted.shape != (len(queries),) or not np.isin(predicted, np.arange(len(found))).all():
-        raise LookupError
-    return found[predicted.astype(np.int64)]
 
 
 def _kind(module: str, name: str) -> type:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,52 @@ _LARGEST_COUNT = 2**40
 ABSTAIN = -1
 """The vote of a teacher that abstains, such as one whose chunk is empty."""
 
+Teacher = tuple[NDArray[np.int64], Any]
+"""The numbers of the classes in a chunk, and the estimator that tells them apart if there are several."""
+
 _COUNTS = "pass vote_counts(votes, classes=…)"
+
+
+def cast_votes(
+    queries: NDArray[Any], teachers: Sequence[Teacher], finite: bool, *, abstaining: bool = False
+) -> NDArray[np.int32]:
+    """Votes of some teachers, queries × teachers.
+
+    Parameters
+    ----------
+    queries
+        The queries, a row each.
+    teachers
+        Teachers with an estimator.
+    finite
+        Whether all numbers are known to be finite; scikit-learn would look again in every call.
+    abstaining
+        Let a teacher that fails abstain on the queries that it fails on, rather than raise.
+    """
+    import sklearn
+
+    votes = np.full((len(queries), len(teachers)), ABSTAIN, dtype=np.int32)
+    with sklearn.config_context(assume_finite=finite):
+        for place, teacher in enumerate(teachers):
+            try:
+                votes[:, place] = _predicted(queries, teacher)
+            except Exception:
+                if not abstaining:
+                    raise
+                for row in range(len(queries)):
+                    with contextlib.suppress(Exception):
+                        votes[row, place] = _predicted(queries[row : row + 1], teacher)[0]
+    return votes
+
+
+def _predicted(queries: NDArray[Any], teacher: Teacher) -> NDArray[np.int64]:
+    found, estimator = teacher
+    predicted = np.asarray(estimator.predict(queries))
+    if predicted.shape == (len(queries), 1):
+        predicted = predicted[:, 0]
+    if predicted.shape != (len(queries),) or not np.isin(predicted, np.arange(len(found))).all():
+        raise LookupError
+    return found[predicted.astype(np.int64)]
 
 
 def vote_counts(votes: ArrayLike, *, classes: int) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ comes back, since its message may quote private records.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import sys
@@ -19,6 +20,8 @@ from typing import Any
 from ..core.errors import InputError, MissingExtraError
 from . import clusters as engines
 
+PATIENCE = 60.0
+"""Seconds in which workers must be done with items that stay with them."""
 RETRIES = 2
 """How often in a row an engine may fail without finishing a job."""
 
@@ -142,6 +145,62 @@ def open_workers(engine: str) -> Iterator[Workers]:
     else:
         with _ray(engine, host, port):
             yield Workers(engine=engine, backend="ray")
+
+
+@contextlib.contextmanager
+def resident(engine: str, items: Sequence[Any]) -> Iterator[Callable[..., list[Any]]]:
+    """Send items to the workers of a cluster, in about as many parts as it has cores; they stay until this is closed.
+
+    Yields
+    ------
+    `each(function, *arguments)`, which returns function(part, *arguments) for every part, in their order.
+    """
+    with open_workers(engine) as crowd:
+        size = math.ceil(len(items) / max(1, crowd.cores))
+        parts = [items[start : start + size] for start in range(0, len(items), size)]
+        call = _on_ray(parts) if crowd.backend == "ray" else _on_dask(parts, crowd.options["client"])
+
+        def each(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+            found = [outcome for _, outcome in call(function, *arguments)]
+            failed = next((one.kind for one in found if isinstance(one, Failure)), None)
+            if failed is not None:
+                raise RuntimeError(failed)
+            return found
+
+        yield each
+
+
+def _on_ray(parts: Sequence[Any]) -> Callable[..., list[tuple[int, Any]]]:
+    import ray
+
+    kept, run = [ray.put(part) for part in parts], ray.remote(_run)
+
+    def call(function: Callable[..., Any], *arguments: Any) -> list[tuple[int, Any]]:
+        jobs = [run.remote(number, function, part, *arguments) for number, part in enumerate(kept)]
+        found: list[tuple[int, Any]] = ray.get(jobs, timeout=PATIENCE)
+        return found
+
+    return call
+
+
+def _on_dask(parts: Sequence[Any], client: Any) -> Callable[..., list[tuple[int, Any]]]:
+    from distributed.protocol import pickle
+
+    # The results of tasks, which Dask can compute again; scattered data would die with its worker.
+    kept = [client.submit(_unpacked, pickle.dumps(part), pure=False, retries=RETRIES) for part in parts]
+
+    def call(function: Callable[..., Any], *arguments: Any) -> list[tuple[int, Any]]:
+        jobs = [client.submit(_run, number, function, part, *arguments, pure=False) for number, part in enumerate(kept)]
+        return [job.result(timeout=PATIENCE) for job in jobs]
+
+    return call
+
+
+def _unpacked(content: bytes) -> Any:
+    """Bytes of this process, over the connection that carries its code anyway; no file is ever unpickled."""
+    from distributed.protocol import pickle
+
+    return pickle.loads(content)
 
 
 @contextlib.contextmanager

@@ -68,7 +68,8 @@ class Service:
     def __init__(
         self, session: ServiceSession, *, engine: str = "local", rate: float = RATE, largest: int = LARGEST
     ) -> None:
-        self.session, self.engine, self.rate, self.largest = session, engine, rate, largest
+        self.session, self.rate, self.largest = session, rate, largest
+        self.votes = session.served.teachers.standing(engine=engine)
         self.tokens = Tokens(session.served.folder)
         self.rows = Rows(session.served.columns)
         self.signer = heads.signer(session.served.folder)
@@ -83,12 +84,7 @@ class Service:
     def decide(self, asked: list[tuple[object, str]]) -> list[Decision]:
         """Let teachers vote on rows, and decide; in a thread."""
         rows: list[Row] = [row for row, _ in asked]  # type: ignore[misc]
-        numbers, teachers = self.rows.numbers(rows), self.session.served.teachers
-        counts = (
-            teachers.counts_here(numbers)
-            if self.engine == "local"
-            else teachers.counts(numbers, engine=self.engine, abstaining=True)
-        )
+        counts = self.votes.counts(self.rows.numbers(rows))
         decisions, known = self.session.decisions, {token.name: token.quota for token in self.tokens.all()}
         # Whoever's token was taken back since the request began may ask nothing more.
         limits = known | {asker: 0 for _, asker in asked if asker not in known}
@@ -268,6 +264,7 @@ def created(service: Service, *, page: Callable[[FastAPI, Service], None] | None
         finally:
             for task in tasks:
                 task.cancel()
+            await asyncio.to_thread(service.votes.close)
 
     app = FastAPI(
         title="Tacit",
