@@ -200,6 +200,6 @@ def verify(
 
         with options_named(verify, certificate="CERTIFICATE"):
             found = verified(
-                certificate, opening=opening, subjects=subject or (), replay=files, rerun=again, whole=all_claims
+                certificate, opening=opening, subjects=subject or (), replay=files, rerun=again, all_claims=all_claims
             )
         deliver(found)

@@ -253,7 +253,7 @@ def bound(
             "--prior",
             metavar="PRIOR",
             help="What an attacker knows, for bayes: gaussian, spectrum, jittered:SIZE, generator:FILE or auto; with "
-            "--text, language-model:FOLDER or auto (trigrams of --public).",
+            "--text, language-model:FOLDER, trigrams (of --public) or auto (the same).",
             rich_help_panel=NOISE,
         ),
     ] = "auto",
@@ -402,7 +402,7 @@ def bound(
                     text=text,
                     public=needed["--public"],
                     noise=noise,
-                    prior="trigrams" if prior == "auto" else prior,
+                    prior=prior,
                     column=column,
                     attribute=attribute,
                     seed=seed,

@@ -297,7 +297,7 @@ def _answers_table(model: PrivateClassifier) -> Table:
 def _leads_figure(task: Task, model: PrivateClassifier) -> Figure:
     """Expected leads, and those in the noisy counts if these were released. True votes are private."""
     teachers, noise = (model.guarantee_.detail[name] for name in ("teachers", "spread"))
-    found: dict[str, Any] = {"expected beforehand": np.array(margins(task.expected))}
+    found: dict[str, Any] = {"expected beforehand": np.array(margins(task.teacher_accuracy))}
     if model.noisy_counts_ is not None:
         ordered = np.sort(model.noisy_counts_[model.answered_], axis=1)
         found["in the noisy counts released"] = (ordered[:, -1] - ordered[:, -2]) / teachers
