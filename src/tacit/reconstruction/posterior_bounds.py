@@ -156,9 +156,9 @@ class PosteriorBounds(Carded):
             value=value,
             adversary=Adversary.PRIOR.scoped(self.prior),
             theorem=(
+                f"theory.posterior.{function}",
                 *total_variation_theorems(self.noise),
                 *repeated_theorems(self.noise, self.releases),
-                f"theory.posterior.{function}",
             ),
             assumptions=(
                 Assumption(text=f"the input is drawn from this prior: {self.prior}", checked_by="caller"),
