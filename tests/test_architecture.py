@@ -161,6 +161,12 @@ def test_the_architecture_page_draws_the_floors():
     (told,) = re.findall(r"^Layers, from the top: (.*)$", page, flags=re.MULTILINE)
     floors = [set(re.findall(r"`(\w+)`", floor)) for floor in told.split("→")]
     assert floors == FLOORS[-3::-1]
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", page)
+    assert len(named) > 15
+    assert [name for name in named if not any((place / name).exists() for place in (SOURCE, ROOT))] == [
+        "study/texts.py",
+        "study/run.py",
+    ]
 
 
 def test_the_core_needs_the_standard_library_alone():
