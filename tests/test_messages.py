@@ -124,7 +124,7 @@ BAD = {
         "--ledger spend.db": "got 'spend.db'; no such file: did you mean 'spent.db'?",
         "--ledger other.db": "no such file: check its name, or add --new-ledger to make it",
         "--ledger-url-file url.txt": "--ledger-url-file must name a file that exists, got 'url.txt'; no such file",
-        "--anchor here.json --ledger spent.db": "no such file: check its name, or bring it back; --new-anchor",
+        "--anchor here.json --ledger spent.db": "no such file: check its name, or restore it; --new-anchor",
         "--new-anchor": "--new-anchor must come with --anchor",
         "--engine ray://1.2.3.4:5": "add --insecure",
         "--device cuda": "--device must be left out for learners that have no parameter of this name, got 'cuda'",

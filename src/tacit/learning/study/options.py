@@ -131,6 +131,6 @@ def checked(task: Task) -> Task:
         )
     if (task.out / "private" / "task.json").exists() and not task.resume:
         raise InputError(
-            "out", str(task.out), requirement="must be new without `resume`", remedy="add `resume` to go on there"
+            "out", str(task.out), requirement="must be new without `resume`", remedy="add `resume` to continue there"
         )
     return dataclasses.replace(task, epsilon=epsilon, delta=delta)

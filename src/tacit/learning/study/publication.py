@@ -238,8 +238,8 @@ def _summary(
         said.append(
             f"The classes were not given. ε = {text_above(proven['epsilon_classes'])} and δ = "
             f"{text_above(proven['delta_classes'])} of this paid for finding them with noise (tacit proof "
-            f"label_threshold): they are the labels of about {proven['found_from']} records or more. Records with "
-            "other labels were left out."
+            f"label_threshold): they are the labels that at least about {proven['found_from']} records have. Records "
+            "with other labels were left out."
         )
     if task.allow_overlap:
         said.append(
