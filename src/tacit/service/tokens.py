@@ -31,7 +31,7 @@ class Token:
     name
         Whose it is, as the ledger shows it.
     role
-        What it opens.
+        What the token allows: "query", "auditor" or "admin".
     quota
         The most fresh queries, in all; None sets no limit.
     digest
