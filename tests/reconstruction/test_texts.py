@@ -157,7 +157,7 @@ def test_bounds_hold_and_meet_the_best_guess(prior, all_texts, bounds, part):
     assert truth - 5 * error < bounds.seen[part] < 1.25 * truth
     found = bounds.guarantee_of(part)
     assert found.value == getattr(bounds, part)
-    assert found.theorem[-1].endswith("restored_share" if part == "words" else "attribute_success")
+    assert found.theorem[0].endswith("restored_share" if part == "words" else "attribute_success")
     assert bounds.guarantee.value == bounds.words
     assert "%" in bounds._repr_html_()
 
