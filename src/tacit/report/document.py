@@ -180,7 +180,7 @@ class Report:
 
     @property
     def theorems(self) -> tuple[Theorem, ...]:
-        """The theorems that guarantees name, and those that sentences and tables name after "tacit proof"."""
+        """The theorems that guarantees name, and those that sentences, captions and tables name after "tacit proof"."""
         known = theorems()
         named = [name for one in self.comparisons for name in one.guarantee.references if name in known]
         named += [name for text in self._texts for name in _named(text).values()]
@@ -188,10 +188,11 @@ class Report:
 
     @property
     def _texts(self) -> tuple[str, ...]:
-        """The sentences and table cells in which a theorem may be named."""
+        """The sentences, captions and table cells in which a theorem may be named."""
         tables = [*self.tables, *(table for chapter in self.chapters for table in chapter.tables)]
         answers = [text for chapter in self.chapters for _, text in chapter.answers]
         answers += [text for change in self.changes for text in (change.what, change.price)]
+        answers += [figure.caption for part in (self, *self.chapters) for figure in (*part.opening, *part.figures)]
         return (*self.summary, *answers, *(text for table in tables for text in (table.note, *sum(table.rows, ()))))
 
     @property
