@@ -397,11 +397,13 @@ def test_lines_say_the_time_that_is_left_once_it_was_estimated():
     timed("trying")
     now[0] = 10.0
     timed.expect(40, remedy="fewer teachers take less")
-    for now[0], line in ((25.0, "training"), (51.0, "writing")):
+    for now[0], line in ((25.0, "training"), (50.5, "3 of 90 teachers trained"), (51.0, "writing")):
         timed(line)
     assert lines == [
         *("reading", "trying", "this takes about 50 seconds; fewer teachers take less"),
-        *("50 % done, about 25 seconds left: training", "99 % done, longer than expected: writing"),
+        "50 % done, about 25 seconds left: training",
+        "3 % done, longer than expected: 3 of 90 teachers trained",
+        "99 % done, longer than expected: writing",
     ]
 
 
