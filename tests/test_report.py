@@ -434,3 +434,9 @@ def test_no_line_of_a_page_ends_between_a_number_and_its_unit():
     made = report(comparison(), summary=("At most 57 % with ε = 2, δ = 1e-09 of 100 records.",))
     assert "At most 57\N{NO-BREAK SPACE}% with ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}2, δ" in made.to_html()
     assert "At most 57 % with ε = 2" in made.to_text()
+
+
+def test_no_line_ends_inside_a_small_number_nor_a_page_turns_dark_on_paper():
+    source = report(comparison(), summary=("Plus δ = 1e-06; and <more>.",)).to_html()
+    assert '<span class="whole">1e-06;</span> and &lt;more&gt;.' in source
+    assert source.count("prefers-color-scheme: dark") == source.count("@media screen and (prefers-color-scheme: dark)")
