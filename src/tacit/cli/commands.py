@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -438,7 +440,14 @@ def bound(
                     pictures=report is not None,
                     advance=advance,
                 )
-        deliver(result)
+        deliver(result if report is None else _with_page(result, report))
+
+
+def _with_page(result: Report, path: Path) -> Report:
+    """The report whose commands write its page again, too."""
+    option = shlex.join(["--report", str(path)])
+    changes = [replace(change, command=change.command and f"{change.command} {option}") for change in result.changes]
+    return replace(result, changes=tuple(changes))
 
 
 @described(

@@ -170,8 +170,8 @@ def noise_changes(found: list[Position], task: Task, cards: Sequence[Verdict]) -
         return f"accuracy goes from {percent(here.accuracy)} to {percent(one.accuracy)}"
 
     def named(one: Position) -> str:
-        sigma = safe_text(one.size * _sigma(task), toward="up", digits=4)
-        return f"gaussian:{sigma}, {one.size:g} times yours"
+        sigma = float(safe_text(one.size * _sigma(task), toward="up", digits=4))
+        return f"gaussian:{sigma:g}, {one.size:g} times yours"
 
     if rare is None:
         most = found[-1]
