@@ -357,6 +357,15 @@ def test_every_plain_line_stands_for_an_assumption_that_the_library_states():
         assert re.search(pattern, sources), pattern
 
 
+def test_what_an_audit_assumes_is_said_in_plain_words():
+    from tacit import certify
+
+    for options in ({}, {"noise": 1.0}, {"noise_added": 1.0}, {"method": "monotone"}):
+        found = certify([0, 1] * 50, [0.1, 0.9] * 50, **options).guarantee
+        for text in found.assumed(checked_by="caller"):
+            assert any(re.match(pattern, text) for pattern, _ in PLAIN), text
+
+
 def test_a_share_has_one_unit_and_a_line_from_0_to_1():
     from tacit.report.document import number_line
 

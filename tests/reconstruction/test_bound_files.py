@@ -847,7 +847,7 @@ def test_labels_and_a_head_show_what_noise_costs(folder, run_here):
     assert [one["size"] for one in sizes] == [0.25, 0.5, 1, 2, 4]
     assert sizes[0]["accuracy"] > sizes[-1]["accuracy"]
     assert sizes[0]["named_upper"] > sizes[-1]["named_upper"]
-    assert data["verdicts"][-1]["about"] == "Use: inputs classified rightly"
+    assert data["verdicts"][-1]["about"] == "Use: inputs classified correctly"
     assert "Without noise it is 100 %" in data["verdicts"][-1]["reason"]
     page = (folder / "h.html").read_text()
     for words in ("All positions as a table", "What to change, and what it costs"):
