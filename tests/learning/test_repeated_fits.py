@@ -42,6 +42,7 @@ def test_the_second_fit_and_every_further_one_say_what_all_cost():
     assert len(said) == 2
     assert "fit number 2 on the same private records: all of them together cost ε = 2 and δ = 0.00002" in said[0]
     assert "fit number 3 on the same private records: all of them together cost ε = 3 and δ = 0.00003" in said[1]
+    assert ["give a `ledger`" in one for one in said] == [True, False]  # what to do is said once
     other = RNG.normal([40, -3], [12, 0.5], size=(600, 2))
     assert heard(lambda: model().fit(other, LABELS, PUBLIC)) == []
 

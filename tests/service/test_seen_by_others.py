@@ -7,18 +7,12 @@ import pytest
 
 from tacit.core.errors import InputError
 from tacit.learning.mechanisms import Gate, SparseVector
-from tacit.ledger import Ledger, anchor
+from tacit.ledger import anchor
 from tacit.service import noise
 from tacit.service.decisions import Decisions, Query
 
 KEY = bytes(range(32))
 GATE = Gate(epsilon=4.0, delta=1e-5, refusals=10)
-
-
-@pytest.fixture
-def account(tmp_path):
-    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=10, delta=1e-4, anchor=tmp_path / "anchor.json")
-    return ledger, ledger.spend("a session", epsilon=8, delta=1e-5)
 
 
 def query(decisions, number):
@@ -37,7 +31,7 @@ def test_the_length_of_sealed_noise_tells_nothing_about_it():
 
 
 def test_an_answer_whose_note_stands_is_told_only_once_the_anchor_has_moved(account, tmp_path, monkeypatch):
-    """Otherwise a ledger without this note could be brought back, and its anchor would not know."""
+    """Otherwise a ledger without this note could be restored, and its anchor would not know."""
     ledger, entry = account
     decisions = Decisions(ledger, entry, GATE, KEY)
     before = anchor.required(str(tmp_path / "anchor.json"))

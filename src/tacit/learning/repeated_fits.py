@@ -38,6 +38,9 @@ _KEPT = 256
 _SAME = 0.05
 """Fits whose rows have this share in common are fits on the same records."""
 
+_FIRST = 2
+"""The fit that repeats another for the first time: it is told what to do instead, and later ones the sum alone."""
+
 _uncounted = ContextVar("_uncounted", default=False)
 
 
@@ -106,10 +109,13 @@ def count(private: NDArray[np.float64], *, epsilon: float, delta: float, release
     same = _releases([*_connected(fit, before), fit])
     if len(same) > 1 and not limited:
         total = sum((one.cost for one in same[1:]), same[0].cost)
+        advice = (
+            f", and this one alone {fit.cost}; searches and cross-validation fit many times: choose settings on public "
+            "or made-up records, or give a `ledger`, which refuses what exceeds its budget"
+        )
         warnings.warn(
             f"fit number {len(same)} on the same private records: all of them together cost {total} by basic "
-            f"composition, and this one alone {fit.cost}; searches and cross-validation fit many times: choose "
-            "settings on public or made-up records, or give a `ledger`, which refuses what exceeds its budget",
+            f"composition{advice if len(same) == _FIRST else ''}",
             PrivacyWarning,
             stacklevel=3,
         )

@@ -14,7 +14,6 @@ from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
 from ...core.wording import counted, safe_text, text_above
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.wording import percent, percent_down
-from ..mechanisms.gnmax import TEST_RATIO
 from ..mechanisms.registry import KINDS
 from ..planning import Plan, Row, plan
 from .publication import promise_verdict
@@ -121,21 +120,17 @@ def _guarantee(made: Plan) -> Guarantee:
 
 def _constants(made: Plan, mechanisms: tuple[str, ...]) -> dict[str, Any]:
     """What a certificate states: the constants of every mechanism that keeps to the budget."""
-    parts = []
-    for row in made.rows:
-        if row.mechanism not in mechanisms:
-            continue
-        if row.mechanism in ("gnmax", "confident-gnmax"):
-            tests = made.queries if row.mechanism == "confident-gnmax" else 0
-            noise = {"sigma": row.noise, "test_sigma": TEST_RATIO * row.noise if tests else 0}
-            part: dict[str, Any] = {"mechanism": "gnmax", "answers": made.queries, "tests": tests, **noise}
-        elif row.mechanism == "stable":
-            part = {"mechanism": "stable release", "scale": row.noise, "queries": made.queries}
-            part |= {"threshold": row.threshold}
-        else:
-            part = {"mechanism": "sparse vector", "scale": row.noise, "refusals": row.refusals}
-            part |= {"threshold": row.threshold}
-        parts.append({**part, "epsilon": made.epsilon, "delta": made.delta})
+    parts = [
+        {
+            **KINDS[row.mechanism].stated(
+                queries=made.queries, noise=row.noise, threshold=row.threshold, refusals=row.refusals
+            ),
+            "epsilon": made.epsilon,
+            "delta": made.delta,
+        }
+        for row in made.rows
+        if row.mechanism in mechanisms
+    ]
     return {"delta": made.delta, "neighbours": "one record added or removed", "parts": parts}
 
 
@@ -299,7 +294,7 @@ def _table(made: Plan) -> Table:
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise is the scale of the threshold's noise (svt), the scale of the distance's noise (stable), the "
         "standard deviation of each count's noise (gnmax), and the votes by which refusals become e times rarer "
-        "(gate, confirm). Votes to flip: a query is answered rightly if the right class wins and that many teachers "
+        "(gate, confirm). Votes to flip: a query is answered correctly if the right class wins and that many teachers "
         "could change their votes without changing the winner. Right and lost are proven, except with probability "
         f"{made.failure_probability:.10g}, by the theorems named above; lost queries are answered wrongly or not at "
         "all."
@@ -360,7 +355,7 @@ def _summary(made: Plan) -> tuple[str, ...]:
         choice = (
             f"The best promise is that of {best.mechanism}: {counted(best.teachers, 'teacher')} with "
             f"{counted(best.records_per_teacher, 'record')} each answer at least {best.answers_lower} of "
-            f"{counted(made.queries, 'query')} rightly, except with "
+            f"{counted(made.queries, 'query')} correctly, except with "
             f"probability {made.failure_probability:.10g}, if they are as assumed ({_proof(best)})."
         )
     return (
@@ -394,7 +389,7 @@ def _against_teachers(made: Plan, best: Row | _Usual) -> Figure:
         title="Expected right answers",
         caption="By the model of votes, with the given error for every number of teachers. This is no promise: more "
         "teachers have fewer records each, and err more.",
-        alternative="Shares of queries answered rightly: "
+        alternative="Shares of queries answered correctly: "
         + "; ".join(
             f"{name} {100 * shares[-1]:.0f} % with {counts[-1]} teachers" for name, (shares, _) in lines.items()
         ),
