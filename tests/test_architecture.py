@@ -5,6 +5,7 @@ import contextlib
 import functools
 import inspect
 import json
+import pkgutil
 import re
 import runpy
 import shlex
@@ -160,6 +161,12 @@ def test_the_architecture_page_draws_the_floors():
     (told,) = re.findall(r"^Layers, from the top: (.*)$", page, flags=re.MULTILINE)
     floors = [set(re.findall(r"`(\w+)`", floor)) for floor in told.split("→")]
     assert floors == FLOORS[-3::-1]
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", page)
+    assert len(named) > 15
+    assert [name for name in named if not any((place / name).exists() for place in (SOURCE, ROOT))] == [
+        "study/texts.py",
+        "study/run.py",
+    ]
 
 
 def test_the_core_needs_the_standard_library_alone():
@@ -235,6 +242,35 @@ def test_a_command_and_its_function_have_the_same_defaults(name):
         if parameter.default is not inspect.Parameter.empty and option in offered:
             default = offered[option].default
             assert (default or None) == (parameter.default or None), option
+
+
+CALLED = {
+    "bound": ("reconstruction.bound", "reconstruction.bound_texts_files"),
+    "plan": ("learning.plan", "learning.study.plan.report"),
+    "learn": ("learning.PrivateClassifier",),
+    "audit": ("audit.audit", "audit.certify"),
+    "ledger": ("ledger.statement",),
+    "verify": ("certificate.verify",),
+    "serve": ("service.session.open_session", "service.run.server"),
+    "query": ("service.client.query_file", "service.client.Client"),
+    "token add": ("service.tokens.Tokens.add",),
+    "reproduce hcr": ("reproduce.hcr.Task",),
+    "reproduce mapl": ("reproduce.mapl.Task",),
+    "reproduce mechanisms": ("reproduce.mechanisms.Task",),
+    "reproduce audit": ("reproduce.finite.Task", "reproduce.audits.Task"),
+}
+"""What else commands call, or what does the same in Python."""
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_all_functions_behind_a_command_have_its_defaults(name):
+    """Options without a default of their own are left to the function."""
+    offered = {one.name: one.default for one in COMMANDS[name].params if one.default is not None}
+    for function in map(pkgutil.resolve_name, (f"tacit.{called}" for called in CALLED[name])):
+        taken = inspect.signature(function).parameters
+        shared = {key for key in offered if key in taken and taken[key].default is not inspect.Parameter.empty}
+        assert shared, function
+        assert {key: offered[key] for key in shared} == {key: taken[key].default for key in shared}, function
 
 
 def test_every_theorem_states_what_it_claims():

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import assert_one_line_error
+from sklearn.base import clone
 
 import tacit
 from tacit.core.near import did_you_mean
@@ -123,7 +124,7 @@ BAD = {
         "--ledger spend.db": "got 'spend.db'; no such file: did you mean 'spent.db'?",
         "--ledger other.db": "no such file: check its name, or add --new-ledger to make it",
         "--ledger-url-file url.txt": "--ledger-url-file must name a file that exists, got 'url.txt'; no such file",
-        "--anchor here.json --ledger spent.db": "no such file: check its name, or bring it back; --new-anchor",
+        "--anchor here.json --ledger spent.db": "no such file: check its name, or restore it; --new-anchor",
         "--new-anchor": "--new-anchor must come with --anchor",
         "--engine ray://1.2.3.4:5": "add --insecure",
         "--device cuda": "--device must be left out for learners that have no parameter of this name, got 'cuda'",
@@ -288,6 +289,9 @@ def test_old_keywords_go_on_working(files):
         tacit.learn_files(
             files / "private.csv", label="bought", labels_only=True, epsilon=1, delta=1e-5, out="o", expected=0.1
         )
+    with pytest.warns(DeprecationWarning, match=r"PrivateClassifier\(expected=…\) will be removed"):
+        model = tacit.PrivateClassifier(expected=0.9)
+    assert clone(model).teacher_accuracy == 0.9
 
 
 def test_only_what_is_near_is_suggested():

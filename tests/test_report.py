@@ -357,6 +357,15 @@ def test_every_plain_line_stands_for_an_assumption_that_the_library_states():
         assert re.search(pattern, sources), pattern
 
 
+def test_what_an_audit_assumes_is_said_in_plain_words():
+    from tacit import certify
+
+    for options in ({}, {"noise": 1.0}, {"noise_added": 1.0}, {"method": "monotone"}):
+        found = certify([0, 1] * 50, [0.1, 0.9] * 50, **options).guarantee
+        for text in found.assumed(checked_by="caller"):
+            assert any(re.match(pattern, text) for pattern, _ in PLAIN), text
+
+
 def test_a_share_has_one_unit_and_a_line_from_0_to_1():
     from tacit.report.document import number_line
 
@@ -397,11 +406,13 @@ def test_lines_say_the_time_that_is_left_once_it_was_estimated():
     timed("trying")
     now[0] = 10.0
     timed.expect(40, remedy="fewer teachers take less")
-    for now[0], line in ((25.0, "training"), (51.0, "writing")):
+    for now[0], line in ((25.0, "training"), (50.5, "3 of 90 teachers trained"), (51.0, "writing")):
         timed(line)
     assert lines == [
         *("reading", "trying", "this takes about 50 seconds; fewer teachers take less"),
-        *("50 % done, about 25 seconds left: training", "99 % done, longer than expected: writing"),
+        "50 % done, about 25 seconds left: training",
+        "3 % done, longer than expected: 3 of 90 teachers trained",
+        "99 % done, longer than expected: writing",
     ]
 
 
@@ -432,3 +443,9 @@ def test_no_line_of_a_page_ends_between_a_number_and_its_unit():
     made = report(comparison(), summary=("At most 57 % with ε = 2, δ = 1e-09 of 100 records.",))
     assert "At most 57\N{NO-BREAK SPACE}% with ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}2, δ" in made.to_html()
     assert "At most 57 % with ε = 2" in made.to_text()
+
+
+def test_no_line_ends_inside_a_small_number_nor_a_page_turns_dark_on_paper():
+    source = report(comparison(), summary=("Plus δ = 1e-06; and <more>.",)).to_html()
+    assert '<span class="whole">1e-06;</span> and &lt;more&gt;.' in source
+    assert source.count("prefers-color-scheme: dark") == source.count("@media screen and (prefers-color-scheme: dark)")

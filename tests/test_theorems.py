@@ -410,6 +410,7 @@ def test_all_theorems_are_found_without_importing_them():
         assert theorem.side == MARKED[name].side
         assert theorem.proof, f"{theorem.page} has no section about {name}"
         assert (ROOT / theorem.page).is_file()
+        assert theorem.short.startswith("printed_") or "*Proof" in theorem.proof[-1], f"{name} is stated, not proven"
         assert [part for part, text in theorem.stated if text] == [
             "Statement",
             "Assumptions",

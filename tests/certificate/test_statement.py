@@ -119,7 +119,7 @@ def test_a_guarantee_without_evidence_is_stated_and_not_checkable(tmp_path):
     found = verify(tmp_path / "certificate.json")
     assert [verdict for verdict, _ in found.verdicts] == ["not checkable here", "follows"]
     assert found.met
-    assert not verify(tmp_path / "certificate.json", whole=True).met
+    assert not verify(tmp_path / "certificate.json", all_claims=True).met
 
 
 def test_what_is_no_certificate_is_one_line(tmp_path):

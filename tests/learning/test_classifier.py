@@ -560,7 +560,7 @@ def test_a_person_is_one_record_if_there_are_ids():
         ({"queries": 0}, "queries must"),
         ({"queries": "some"}, "queries must"),
         ({"n_teachers": 0}, "n_teachers must"),
-        ({"expected": 0.2}, "expected must"),
+        ({"teacher_accuracy": 0.2}, "teacher_accuracy must"),
         ({"refusals": 0}, "refusals must"),
         ({"key": b"short"}, "key must be 32 bytes"),
         ({"ledger": "ledger.db"}, "ledger must be a Ledger"),

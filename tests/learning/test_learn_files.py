@@ -352,7 +352,7 @@ def test_an_interrupted_run_says_what_was_spent(folder, here, monkeypatch, word,
     amount = "this run has spent ε = 8 and δ = 0.00001, which it will not spend again"
     said = amount if spent else "nothing was spent"
     *before, last = stopped.stderr.splitlines()
-    assert last == f"tacit: interrupted: {said}; the same run with --resume goes on"
+    assert last == f"tacit: interrupted: {said}; the same run with --resume continues"
     assert all(PROGRESS.match(line) for line in before)
     done = here(folder, "learn", *MIXED, *out, "--resume", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")

@@ -38,7 +38,7 @@ def test_it_begins_with_the_best_promise_and_its_condition(written):
     assert cards.startswith("FINE What the budget buys: at least 82 % right answers.")
     assert said.startswith(
         "The best promise is that of gnmax: 1963 teachers with 30 records each answer at least 824 of 1000 queries "
-        "rightly, except with probability 0.05, if they are as assumed (tacit proof hard_queries "
+        "correctly, except with probability 0.05, if they are as assumed (tacit proof hard_queries "
         "tolerated_votes gnmax_distance stable_teachers). Teachers are assumed to err on 5 %"
     )
 

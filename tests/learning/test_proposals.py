@@ -213,7 +213,7 @@ def test_auto_considers_confirmations_where_somebody_proposes():
         POINTS[:2400], LABELS[:2400], PUBLIC, proposer=FIRST
     )
     assert "confirm " in learner.choice_
-    gated = model(mechanism="auto", refusals=None, queries=20, expected=0.99).fit(
+    gated = model(mechanism="auto", refusals=None, queries=20, teacher_accuracy=0.99).fit(
         POINTS[:2400], LABELS[:2400], PUBLIC, proposer=RidgeClassifier().fit(ELSEWHERE, 1 - OTHERS)
     )
     for found in (learner, gated):  # its own account of its errors had a say in the choice, whatever was chosen

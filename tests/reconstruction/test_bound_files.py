@@ -492,6 +492,14 @@ def test_finished_batches_are_not_repeated(folder, run_here):
     assert np.load(marked).max() == 123.0
 
 
+def test_the_command_for_the_rest_runs_and_writes_the_page_again(folder, here, run_here):
+    assert run_here("--seconds", "0.01", "--report", "its page.html", "--json", "out.json").returncode == 0
+    [command] = [change["command"] for change in json.loads((folder / "out.json").read_text())["changes"]]
+    first = (folder / "its page.html").read_text()
+    assert here(folder, *shlex.split(command)[1:]).returncode == 0
+    assert (folder / "its page.html").read_text() != first
+
+
 def test_batches_of_another_run_or_damaged_ones_are_refused(folder, run_here):
     """Ten times larger numbers once moved a guarantee from 0.998 to 9.98, and another noise's were taken for these."""
     quick = ("--method", "multi-point", "--limit", "4", "--quiet")
@@ -839,7 +847,7 @@ def test_labels_and_a_head_show_what_noise_costs(folder, run_here):
     assert [one["size"] for one in sizes] == [0.25, 0.5, 1, 2, 4]
     assert sizes[0]["accuracy"] > sizes[-1]["accuracy"]
     assert sizes[0]["named_upper"] > sizes[-1]["named_upper"]
-    assert data["verdicts"][-1]["about"] == "Use: inputs classified rightly"
+    assert data["verdicts"][-1]["about"] == "Use: inputs classified correctly"
     assert "Without noise it is 100 %" in data["verdicts"][-1]["reason"]
     page = (folder / "h.html").read_text()
     for words in ("All positions as a table", "What to change, and what it costs"):

@@ -229,7 +229,7 @@ def test_a_folder_is_read_and_nothing_else(prior, tokenizer, tmp_path):
     assert page.detail["of_known_words"] == 3
     assert any("3 of 4 real texts can be made of the model's tokens" in line for line in page.summary)
     assert "the language model model" in page.detail["prior"]
-    with pytest.raises(InputError, match="must be trigrams or language-model:FOLDER"):
+    with pytest.raises(InputError, match="must be trigrams, language-model:FOLDER or auto"):
         bound_texts_files(
             f"{tmp_path / 'encoder.py'}:encoder",
             text=tmp_path / "own.txt",

@@ -185,7 +185,7 @@ def test_quotas_are_exact_and_survive_a_restart(account):
 def test_another_key_reads_no_noise(account):
     ledger, entry = account
     Decisions(ledger, entry, GATE, KEY)
-    with pytest.raises(InputError, match="bring back the key"):
+    with pytest.raises(InputError, match="restore the key"):
         Decisions(ledger, entry, GATE, bytes(32))
     with pytest.raises(InputError, match="must be 32 bytes"):
         Decisions(ledger, entry, GATE, b"short")

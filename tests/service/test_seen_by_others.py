@@ -37,7 +37,7 @@ def test_the_length_of_sealed_noise_tells_nothing_about_it():
 
 
 def test_an_answer_whose_note_stands_is_told_only_once_the_anchor_has_moved(account, tmp_path, monkeypatch):
-    """Otherwise a ledger without this note could be brought back, and its anchor would not know."""
+    """Otherwise a ledger without this note could be restored, and its anchor would not know."""
     ledger, entry = account
     decisions = Decisions(ledger, entry, GATE, KEY)
     before = anchor.required(str(tmp_path / "anchor.json"))

@@ -46,7 +46,7 @@ class Verified:
         The packages that the numbers depend on and of which this machine has another version.
     enveloped
         Whether the certificate stands in an envelope, whose signature nobody looked at.
-    whole
+    all_claims
         Whether a claim that cannot be checked fails the command.
     """
 
@@ -58,7 +58,7 @@ class Verified:
     found: tuple[str, ...] = ()
     other_versions: tuple[str, ...] = ()
     enveloped: bool = False
-    whole: bool = False
+    all_claims: bool = False
 
     @property
     def contradicted(self) -> bool:
@@ -73,7 +73,7 @@ class Verified:
     def met(self) -> bool:
         """Whether the same run gave the same claims or, else, some claims follow, and all if all were asked for."""
         follow = self._count("follows")
-        return bool(self.replayed) or (follow == len(self.verdicts) if self.whole else follow > 0)
+        return bool(self.replayed) or (follow == len(self.verdicts) if self.all_claims else follow > 0)
 
     def _count(self, verdict: str) -> int:
         return sum(found == verdict for found, _ in self.verdicts)
@@ -138,7 +138,7 @@ def verify(
     subjects: Sequence[Path | str] = (),
     replay: Mapping[str, Path | str] | None = None,
     rerun: Rerun | None = None,
-    whole: bool = False,
+    all_claims: bool = False,
 ) -> Verified:
     """Check a certificate from a stranger.
 
@@ -155,7 +155,7 @@ def verify(
         "weights", "public" and "generator" are further files of bound, "model" and "attribute" its FILE.py:FUNCTION.
     rerun
         What runs it: takes the command, these files and the certificate's options, and returns the guarantees.
-    whole
+    all_claims
         Whether a claim that cannot be checked counts against the certificate.
 
     Raises
@@ -201,7 +201,7 @@ def verify(
         found=tuple(str(one) for one in found),
         other_versions=others,
         enveloped="payloadType" in json.loads(contents[0]),
-        whole=whole,
+        all_claims=all_claims,
     )
 
 

@@ -102,10 +102,10 @@ def show(
     ] = None,
     card: Annotated[
         Path | None,
-        typer.Option("--card", metavar="FILE", help="Write the section of a Hugging Face model card; a new file."),
+        typer.Option("--card", metavar="FILE", help="Write a section for a Hugging Face model card to a new file."),
     ] = None,
     badge: Annotated[
-        Path | None, typer.Option("--badge", metavar="FILE", help="Write a badge as an SVG; a new file.")
+        Path | None, typer.Option("--badge", metavar="FILE", help="Write a badge as SVG to a new file.")
     ] = None,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -136,7 +136,7 @@ def verify(
         typer.Option(
             "--subject",
             metavar="FILE",
-            help="A file that the certificate should be about, by its SHA-256; repeatable.",
+            help="A released file to compare with the certificate, by its SHA-256; repeatable.",
             rich_help_panel=INPUTS,
         ),
     ] = None,
@@ -161,15 +161,17 @@ def verify(
     weights: Annotated[Path | None, read_by_bound("--weights", panel=REPLAY, meaning="The model's weights.")] = None,
     public: Annotated[Path | None, read_by_bound("--public", panel=REPLAY, meaning="The public inputs.")] = None,
     generator: Annotated[
-        Path | None, read_by_bound("--generator", panel=REPLAY, meaning="The prior, of generator:FILE.")
+        Path | None, read_by_bound("--generator", panel=REPLAY, meaning="The file of the prior generator:FILE.")
     ] = None,
     attribute: Annotated[
         str | None,
-        read_by_bound("--attribute", panel=REPLAY, meaning="What finds the attribute in texts. The file is run."),
+        read_by_bound(
+            "--attribute", panel=REPLAY, meaning="The function that finds the attribute in texts. The file is run."
+        ),
     ] = None,
     all_claims: Annotated[
         bool,
-        typer.Option("--all", help="Fail if a claim cannot be checked, too.", rich_help_panel=PROVE),
+        typer.Option("--all", help="Also fail if a claim cannot be checked.", rich_help_panel=PROVE),
     ] = False,
     json: JsonPath = None,
     report: ReportPath = None,
@@ -200,6 +202,6 @@ def verify(
 
         with options_named(verify, certificate="CERTIFICATE"):
             found = verified(
-                certificate, opening=opening, subjects=subject or (), replay=files, rerun=again, whole=all_claims
+                certificate, opening=opening, subjects=subject or (), replay=files, rerun=again, all_claims=all_claims
             )
         deliver(found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,7 +117,7 @@ def plan(
         float | None,
         typer.Option(
             "--public-model-error",
-            help="The error of a model of labelled public records; plans the mechanism confirm, too.",
+            help="The error of a model trained on labelled public records; also plans the mechanism confirm.",
             rich_help_panel=LEARN,
         ),
     ] = None,
@@ -162,7 +164,7 @@ def bound(
         str,
         typer.Argument(
             metavar="MODEL.py:FUNCTION",
-            help="A function that returns the torch module or, for texts, what encodes a list of them.",
+            help="A function that returns the torch module or, for texts, a function that encodes a list.",
         ),
     ],
     noise: Annotated[
@@ -226,7 +228,7 @@ def bound(
         typer.Option(
             "--text",
             metavar="FILE",
-            help="Instead of --data: texts, one a line (.txt) or a column of a table (.csv, .tsv, .parquet).",
+            help="Instead of --data: texts, one per line (.txt) or a column of a table (.csv, .tsv, .parquet).",
             rich_help_panel=INPUTS,
         ),
     ] = None,
@@ -244,7 +246,8 @@ def bound(
         read_by_bound(
             "--attribute",
             panel=INPUTS,
-            meaning="With --text: a function that returns what finds an attribute, such as a name, in each of a list.",
+            meaning="With --text: a function that returns a function from a list of texts to an attribute "
+            "of each, such as a name.",
         ),
     ] = None,
     prior: Annotated[
@@ -253,7 +256,7 @@ def bound(
             "--prior",
             metavar="PRIOR",
             help="What an attacker knows, for bayes: gaussian, spectrum, jittered:SIZE, generator:FILE or auto; with "
-            "--text, language-model:FOLDER or auto (trigrams of --public).",
+            "--text, trigrams (of --public), language-model:FOLDER or auto (trigrams).",
             rich_help_panel=NOISE,
         ),
     ] = "auto",
@@ -307,7 +310,7 @@ def bound(
         float,
         typer.Option(
             "--seconds",
-            help="About how long to compute; what speaks of real attackers comes first.",
+            help="About how long to compute; bounds on real attackers come first.",
             rich_help_panel=TIME,
         ),
     ] = 120,
@@ -336,7 +339,7 @@ def bound(
         typer.Option(
             "--reveal-draws",
             help="With --certificate: put the sampled values into it, which give the inputs away. By default it holds "
-            "commitments, and PATH.json.opening, which is yours to keep, what opens them.",
+            "commitments; PATH.json.opening, which you keep to yourself, opens them.",
         ),
     ] = False,
     subject: Subjects = None,
@@ -346,7 +349,7 @@ def bound(
     generator = prior.removeprefix("generator:") if prior.startswith("generator:") else None
     function = None if attribute is None else attribute.rpartition(":")[0]
     read = (model.rpartition(":")[0] or None, data, text, weights, public, generator, function)
-    left = "" if out is None else f"finished batches are kept in {out}; the same command with --resume goes on"
+    left = "" if out is None else f"finished batches are kept in {out}; the same command with --resume continues"
     files = [*(subject or ()), *([] if weights is None else [weights])]
     only = ["--reveal-draws"] * reveal_draws + ["--subject"] * bool(subject)
     chosen: dict[str, Any] = {"noise": noise, "seed": seed, "feature_error": feature_error}
@@ -402,7 +405,7 @@ def bound(
                     text=text,
                     public=needed["--public"],
                     noise=noise,
-                    prior="trigrams" if prior == "auto" else prior,
+                    prior=prior,
                     column=column,
                     attribute=attribute,
                     seed=seed,
@@ -437,7 +440,14 @@ def bound(
                     pictures=report is not None,
                     advance=advance,
                 )
-        deliver(result)
+        deliver(result if report is None else _with_page(result, report))
+
+
+def _with_page(result: Report, path: Path) -> Report:
+    """The report whose commands write its page again, too."""
+    option = shlex.join(["--report", str(path)])
+    changes = [replace(change, command=change.command and f"{change.command} {option}") for change in result.changes]
+    return replace(result, changes=tuple(changes))
 
 
 @described(
@@ -503,7 +513,7 @@ def learn(
         typer.Option(
             "--ids",
             metavar="COLUMN",
-            help="The person of each record, to protect all records of a person together.",
+            help="The column that identifies the person; protects all records of a person together.",
             rich_help_panel=INPUTS,
         ),
     ] = None,
@@ -520,7 +530,7 @@ def learn(
         typer.Option(
             "--learner",
             metavar="MODULE:CLASS",
-            help="The class of the teachers, of an installed package.",
+            help="The class of the teachers, from an installed package.",
             show_default="logistic regression",
             rich_help_panel=LEARN,
         ),
@@ -613,13 +623,13 @@ def learn(
         float | None,
         typer.Option(
             "--budget-epsilon",
-            help="The ε of a new ledger, if it is to pay for more than this run, such as tacit serve.",
+            help="The ε of a new ledger that pays for more than this run, such as tacit serve.",
             rich_help_panel=BUDGET,
         ),
     ] = None,
     budget_delta: Annotated[
         float | None,
-        typer.Option("--budget-delta", help="The δ of a new ledger, likewise.", rich_help_panel=BUDGET),
+        typer.Option("--budget-delta", help="The δ of a new ledger, for the same purpose.", rich_help_panel=BUDGET),
     ] = None,
     anchor: Anchor = None,
     new_anchor: NewAnchor = False,
@@ -731,7 +741,7 @@ def audit(
         typer.Option(
             "--slice",
             metavar="COLUMN",
-            help="A column, each value of which is certified separately, too.",
+            help="A column whose values are also certified separately.",
             rich_help_panel=INPUTS,
         ),
     ] = None,
@@ -797,8 +807,8 @@ def audit(
         bool,
         typer.Option(
             "--commit-counts",
-            help="With --certificate: leave the counts of the table out, and put a commitment in their place; "
-            "PATH.json.opening, which is yours to keep, opens it.",
+            help="With --certificate: replace the counts of the table by a commitment; PATH.json.opening, "
+            "which you keep to yourself, opens it.",
         ),
     ] = False,
     subject: Subjects = None,

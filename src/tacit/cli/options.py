@@ -32,7 +32,7 @@ Subjects = Annotated[
     typer.Option(
         "--subject",
         metavar="FILE",
-        help="With --certificate: a released file that it is about, by its SHA-256; repeatable.",
+        help="With --certificate: a released file to name in it, by its SHA-256; repeatable.",
     ),
 ]
 _READ_BY_BOUND = {

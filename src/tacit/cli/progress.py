@@ -37,7 +37,7 @@ class Pace:
         self._told, self._when, self._shown = 0.0, clock(), 0.0
 
     def told(self, percent: float, left: float | None) -> None:
-        """A line says that so much is done, and how many seconds are left; None if it takes longer than expected."""
+        """A line says how much is done, and how many seconds are left; None if it takes longer than expected."""
         self._told, self._when = percent, self._clock()
         self._rate = (100 - percent) / left if left else 0.0
 

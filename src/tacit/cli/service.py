@@ -17,7 +17,7 @@ from .options import Anchor, Insecure, LedgerUrlFile, NewAnchor, Quiet, engine_o
 from .printing import say
 from .progress import progress
 
-token = typer.Typer(cls=Group, help="Say who may ask a service, and what.", no_args_is_help=True)
+token = typer.Typer(cls=Group, help="Manage who may query a service.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that tacit learn wrote.")]
 TokenFile = Annotated[
@@ -31,7 +31,7 @@ Authority = Annotated[
     typer.Option(
         "--authority",
         metavar="FILE",
-        help="The certificate of the service in PEM, if the system does not know who signed it.",
+        help="The certificate of the service in PEM, if the system does not trust its issuer.",
         rich_help_panel=INPUTS,
     ),
 ]
@@ -63,14 +63,14 @@ def serve(
     ] = "gate",
     refusals: Annotated[
         int,
-        typer.Option("--refusals", help="The refusals after which the session stops for good.", rich_help_panel=BUDGET),
+        typer.Option("--refusals", help="The number of refusals after which the session ends.", rich_help_panel=BUDGET),
     ] = 20,
     session: Annotated[
         str,
         typer.Option(
             "--session",
             metavar="NAME",
-            help="The session; another name begins another, with a cost of its own.",
+            help="The name of the session; a new name begins a new session, at its own cost.",
             rich_help_panel=BUDGET,
         ),
     ] = "service",
@@ -103,14 +103,21 @@ def serve(
     every: Annotated[
         float,
         typer.Option(
-            "--every", metavar="SECONDS", help="Answers leave once in so many seconds.", rich_help_panel=SERVE
+            "--every",
+            metavar="SECONDS",
+            help="Release answers at moments this many seconds apart.",
+            rich_help_panel=SERVE,
         ),
     ] = 0.05,
     rate: Annotated[
-        float, typer.Option("--rate", help="Rows that one token may ask about in a second.", rich_help_panel=SERVE)
+        float,
+        typer.Option(
+            "--rate", help="The number of rows per second that one token may ask about.", rich_help_panel=SERVE
+        ),
     ] = 1000.0,
     largest_request: Annotated[
-        int, typer.Option("--largest-request", metavar="BYTES", help="Larger ones are refused.", rich_help_panel=SERVE)
+        int,
+        typer.Option("--largest-request", metavar="BYTES", help="The largest request accepted.", rich_help_panel=SERVE),
     ] = 2**20,
     engine: Annotated[
         str,
@@ -173,7 +180,7 @@ def serve(
             if shown:
                 say(f"token for this demo: {shown}")
             elif not Tokens(opened.served.folder).all():
-                say(f"nobody may ask yet: tacit token add {folder} NAME makes a token")
+                say(f"nobody may ask yet; create a token with: tacit token add {folder} NAME")
 
         server(
             opened,
@@ -208,7 +215,7 @@ def query(
         typer.Option(
             "--head",
             metavar="FILE",
-            help="For auditors: check that the ledger goes on from the head kept here, and keep the latest.",
+            help="For auditors: check that the ledger continues the head kept here, and keep the latest.",
             rich_help_panel=INPUTS,
         ),
     ] = None,
@@ -217,7 +224,7 @@ def query(
         typer.Option(
             "--public-key",
             metavar="FILE",
-            help="The owner's key of heads, from a place you trust.",
+            help="The owner's public key for heads, from a place you trust.",
             rich_help_panel=INPUTS,
         ),
     ] = None,
@@ -246,7 +253,7 @@ def query(
                 raise InputError("public_key", None, requirement="must come with `head`", remedy="name the owner's key")
             with Client(url, read_token(token_file), authority=authority, insecure=insecure) as client:
                 since = client.check_head(head, public_key)
-            say(f"the ledger goes on from the head in {head}: {since} links since; the latest head is kept there")
+            say(f"the ledger continues the head in {head}, with {since} links since; the latest head is kept there")
             return
         if out is None:
             raise InputError("out", None, requirement="must be given", remedy="name the file to write")
@@ -257,8 +264,8 @@ def query(
             left = found["budget"]
             say(
                 f"{found['rows']} rows: {found['answered']} answered, {found['refused']} refused, "
-                f"{found['spent']} after the end, {found['quota']} beyond your quota; {found['recorded']} were on "
-                f"record; {left['refusals_left']} refusals left; written: {out}"
+                f"{found['spent']} after the session's end, {found['quota']} beyond your quota; {found['recorded']} "
+                f"had been decided before; {left['refusals_left']} refusals left; written: {out}"
             )
 
 
@@ -272,16 +279,19 @@ def _token() -> None:
 @described("tacit token add run ann --quota 1000", "tacit token add run eve --role auditor")
 def add(
     folder: Folder,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is; the ledger shows it beside each query.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Who gets the token; the ledger shows the name beside each query.")
+    ],
     role: Annotated[
         str,
-        typer.Option("--role", metavar="query|auditor|admin", help="What it opens.", rich_help_panel=SERVE),
+        typer.Option("--role", metavar="query|auditor|admin", help="What the token allows.", rich_help_panel=SERVE),
     ] = "query",
     quota: Annotated[
-        int | None, typer.Option("--quota", help="The most fresh queries, in all.", rich_help_panel=SERVE)
+        int | None,
+        typer.Option("--quota", help="The number of new queries it may ask, in total.", rich_help_panel=SERVE),
     ] = None,
 ) -> None:
-    """Make a token, and print it once. Only its digest is kept."""
+    """Make a token, and print it once. Only its digest is stored."""
     with options_named(add, folder="FOLDER", name="NAME"):
         say(_tokens(folder).add(name, role=role, quota=quota))
 
@@ -299,9 +309,9 @@ def listed(folder: Folder) -> None:
 @token.command("remove", cls=Command)
 @described("tacit token remove run ann", "tacit token remove run eve")
 def remove(
-    folder: Folder, name: Annotated[str, typer.Argument(metavar="NAME", help="Whose token is taken back.")]
+    folder: Folder, name: Annotated[str, typer.Argument(metavar="NAME", help="Whose token is revoked.")]
 ) -> None:
-    """Take back a token; a service that runs notices at once."""
+    """Revoke a token; a running service notices at once."""
     with options_named(remove, folder="FOLDER", name="NAME"):
         _tokens(folder).remove(name)
 

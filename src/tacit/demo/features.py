@@ -118,8 +118,8 @@ def part(digits: Digits, seed: int, advance: Callable[[str], None]) -> tuple[Cha
         released=f"{clean.shape[1]} numbers that a small network computes from each image, with fresh Gaussian noise "
         f"{SIZES[here]:g} times their size. The rest of the network still reads {percent(reads[here])} of the digits "
         f"({percent(unnoisy)} without noise).",
-        nobody=f"Who holds {CANDIDATES} candidates names at most {percent_up(limits[here])} of the images, and leaves "
-        f"at least {percent_down(chosen.remaining.value)} of their variance. {unseen.sentence}",
+        nobody=f"Somebody who holds {CANDIDATES} candidates names at most {percent_up(limits[here])} of the images, "
+        f"and leaves at least {percent_down(chosen.remaining.value)} of their variance. {unseen.sentence}",
         attacker=f"The nearest candidate is the right one {percent(named[here].value)} of the time. A network trained "
         f"on public digits leaves {percent(rebuilding.value)} of the variance: move the slider to see it.",
         change=_more_noise(reads, limits),

@@ -49,20 +49,24 @@ class Choice:
     reason: str
 
 
-def margins(expected: object) -> Margins:
+def margins(teacher_accuracy: object) -> Margins:
     """The expected leads of the winning class over the next one, as shares of all votes.
 
     Parameters
     ----------
-    expected
-        The share of teachers expected to be right on average, from which the model of votes in `expectations` gives the
-        leads; or counts of public or made-up votes, a row for each query.
+    teacher_accuracy
+        The share of teachers expected to be right on average, from which `wrong_shares` models the votes; or counts of
+        public or made-up votes, a row for each query.
     """
-    if np.ndim(expected) == 2:  # type: ignore[arg-type]  # whatever it is, it is checked next
-        counts = checked_counts(expected)  # type: ignore[arg-type]
+    if np.ndim(teacher_accuracy) == 2:  # type: ignore[arg-type]  # whatever it is, it is checked next
+        counts = checked_counts(teacher_accuracy)  # type: ignore[arg-type]
         return tuple((leads(counts) / np.maximum(1, counts.sum(axis=1))).tolist())
     share = validate.number(
-        "expected", expected, above=0.5, at_most=1, remedy="give the share of teachers that are right, or public counts"
+        "teacher_accuracy",
+        teacher_accuracy,
+        above=0.5,
+        at_most=1,
+        remedy="give the share of teachers that are right, or public counts",
     )
     return tuple(np.abs(1 - 2 * wrong_shares(1 - share)).tolist())
 

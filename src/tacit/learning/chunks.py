@@ -37,8 +37,8 @@ def checked_key(key: object) -> bytes | None:
 
 
 def features(name: str, values: object) -> NDArray[Any]:
-    """Records, one a row: real numbers as they are, strings and mixtures as objects; anything else is refused."""
-    remedy = "pass a NumPy array, one row a record"
+    """Records, one per row: real numbers as they are, strings and mixtures as objects; anything else is refused."""
+    remedy = "pass a NumPy array, one row per record"
     if isinstance(values, np.ma.MaskedArray):
         raise InputError(name, values, requirement=_FEATURES, remedy="fill in or leave out what is masked")
     try:

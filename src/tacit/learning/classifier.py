@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ..core import validate
+from ..core.deprecation import renamed
 from ..core.errors import InputError
 from ..core.guarantee import Guarantee
 from ..core.rounding import down
@@ -55,11 +56,12 @@ _HELD_OUT = 5
 _FAILURE = 0.05
 """The failure probability for which Theorem 3.2 turns that estimate into refusals."""
 _EXPECTED_ERROR = 0.2
-"""The error that is assumed in rehearsals, until the estimate is paid for."""
+"""The error that is assumed in dry runs, until the estimate is paid for."""
 _FEW = 200
 """The number of public records on which a student is tried with a class that is answered once."""
 
 
+@renamed(expected="teacher_accuracy")
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """A scikit-learn classifier that is (ε, δ)-differentially private for its training records.
 
@@ -93,8 +95,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         student gets the points as they are.
     queries
         "all" public records, or a number of them, medoids of clusters; None leaves it to the choice.
-    expected
-        What the choice expects: the share of teachers that are right, or counts of public or made-up votes.
+    teacher_accuracy
+        The share of teachers expected to be right, or counts of public or made-up votes; "auto" chooses by it.
     refusals
         The T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate.
     error_share
@@ -150,7 +152,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         student: Any = None,
         features: Any = None,
         queries: int | str | None = None,
-        expected: Any = 0.8,
+        teacher_accuracy: Any = 0.8,
         refusals: int | None = None,
         error_share: float = 0.0,
         ledger: Ledger | None = None,
@@ -167,7 +169,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.student = student
         self.features = features
         self.queries = queries
-        self.expected = expected
+        self.teacher_accuracy = teacher_accuracy
         self.refusals = refusals
         self.error_share = error_share
         self.ledger = ledger
@@ -467,7 +469,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> Choice:
         """The choice by expected votes."""
         wrong = None if proposer is None else proposer.error
-        lead = margins(self.expected)
+        lead = margins(self.teacher_accuracy)
         return self._choice(points, teachers, student, lead, budget=shares.left, proposer_error=wrong)
 
     def _informed_choice(

@@ -21,7 +21,7 @@ def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares) 
     share = validate.budget(
         "error_share", options["error_share"], at_least=0, below=most, remedy="use 0.1, or 0 for none"
     )
-    margins(options["expected"])
+    margins(options["teacher_accuracy"])
     kind, mechanism = None, options["mechanism"]
     if isinstance(mechanism, str):
         kind = KINDS.get(validate.choice("mechanism", mechanism, ("auto", *KINDS), remedy="use 'auto'"))

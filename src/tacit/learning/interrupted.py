@@ -66,7 +66,7 @@ def run(folder: Path | None, key: bytes | None) -> Run:
 def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
     """The ledger with an anchor in the folder, after checking that it holds what the anchor remembers.
 
-    Otherwise somebody could bring back an earlier ledger, go on, and draw published answers again with fresh noise.
+    Otherwise somebody could restore an earlier ledger, go on, and draw published answers again with fresh noise.
     """
     if ledger is None or folder is None:
         return ledger
@@ -77,7 +77,7 @@ def anchored(ledger: Ledger | None, folder: Path | None) -> Ledger | None:
             "folder",
             f"no {path.name} in {folder}",
             requirement="must remember the ledger's last link once a run has paid",
-            remedy="bring the file back, or choose another folder, and pay for it",
+            remedy="restore the file, or choose another folder, and pay for it",
         )
     return ledger.anchored(path, new=not claimed)
 
@@ -207,7 +207,7 @@ def drawn_once(
                 "folder",
                 f"no {path.name} in {folder}",
                 requirement="must say for which people this was drawn and paid",
-                remedy="bring the file back, or choose another folder, and pay for it",
+                remedy="restore the file, or choose another folder, and pay for it",
             )
         kept = run_folder.record(path, lambda: {name: draw() if noted is None else noted}, claimed=False, mark=mark)
         found = kept.get(name)

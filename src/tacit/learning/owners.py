@@ -22,7 +22,7 @@ def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[b
             "ids",
             len(given),
             requirement=f"must be {len(records)} strings, bytes or whole numbers",
-            remedy="pass one a record",
+            remedy="pass one per record",
         )
     return [packed_id(value) for value in given]
 

@@ -4,7 +4,7 @@
 of each mechanism. It reads no private data: the caller states the learner's error, or the VC dimension of its class.
 
 A row promises, except with the failure probability: whenever no more than a tolerated number of teachers is wrong on a
-query, the mechanism answers it, and rightly. All other queries, the hard ones, count as lost. Numbers called *expected*
+query, the mechanism answers it correctly. All other queries, the hard ones, count as lost. Numbers called *expected*
 are no promise: they come from the model of votes in `expectations`. The gate and confirmations promise something where
 a table is stored for the budget. Elsewhere a table has to be searched for, and their rows are estimates.
 """
@@ -58,7 +58,7 @@ class Row:
     refusals, noise, threshold
         The constants of the mechanism, None where it has none.
     votes_to_flip
-        The votes to flip from which a query is answered rightly.
+        The votes to flip from which a query is answered correctly.
     delta_spent
         The δ that the constants spend. None for a table: that is proven when it is run.
     answers_lower, misclassified_upper

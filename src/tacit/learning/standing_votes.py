@@ -53,7 +53,7 @@ class StandingVotes:
         Parameters
         ----------
         queries
-            Finite numbers, one row a query.
+            Finite numbers, one row per query.
 
         Returns
         -------

@@ -160,7 +160,7 @@ class Teachers:
                 "the shape of a query",
                 queries.shape[1:],
                 requirement=f"must be that of a record, {self._shape}",
-                remedy="pass the same features, one row a query",
+                remedy="pass the same features, one row per query",
             )
         votes = np.full((len(queries), self.n_teachers), self._empty, dtype=np.int32)
         for number, (found, _) in enumerate(known):

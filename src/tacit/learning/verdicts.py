@@ -18,7 +18,7 @@ def verdict(kind: Kind, run: Run, needed: int | None, expected: tuple[float, flo
     if run.hard is not None:
         promise = (
             f"{counted(run.teachers, 'teacher')} with {counted(size, 'record')} each answer at least {m - run.hard} of "
-            f"{counted(m, 'query')} rightly"
+            f"{counted(m, 'query')} correctly"
         )
         condition = f"if they err on at most {wrong} on average"
         if setting.vc_dimension is not None:

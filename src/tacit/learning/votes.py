@@ -83,7 +83,7 @@ def vote_counts(votes: ArrayLike, *, classes: int) -> NDArray[np.int64]:
         raise InputError(
             "classes", classes, requirement="must be a whole number from 1 to 2**20", remedy="say how many classes"
         )
-    found = _whole_numbers("votes", votes, dimensions=2, remedy="pass class indices, one row a query")
+    found = _whole_numbers("votes", votes, dimensions=2, remedy="pass class indices, one row per query")
     if found.size and (found.min() < ABSTAIN or found.max() >= classes):
         bad = found[(found < ABSTAIN) | (found >= classes)].flat[0]
         raise InputError(

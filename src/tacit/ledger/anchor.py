@@ -68,7 +68,7 @@ def check(path: str, before: Mark | None, *, new_ledger: bool, new_anchor: bool)
             "anchor",
             path,
             requirement="must not remember another ledger than the one that is to be created",
-            remedy="name another file for the anchor, or bring back the ledger that it remembers",
+            remedy="name another file for the anchor, or restore the ledger that it remembers",
         )
     if not (new_ledger or new_anchor):
         required(path)
@@ -91,7 +91,7 @@ def required(path: str) -> Mark:
             "anchor",
             path,
             requirement="must name a file that exists, unless it is to be new",
-            remedy="no such file: check its name, or bring it back; `new_anchor=True` makes a new one",
+            remedy="no such file: check its name, or restore it; `new_anchor=True` makes a new one",
         )
     return mark
 

@@ -51,7 +51,7 @@ class Ledger:
     origin: str
     anchors: tuple[str, ...] = ()
     _seen: list[Mark] = field(default_factory=list, repr=False, compare=False)
-    """The last link that this object has read or written: an earlier ledger that is brought back is refused."""
+    """The last link that this object has read or written: an earlier ledger that is restored is refused."""
 
     @classmethod
     def open(
@@ -135,7 +135,7 @@ class Ledger:
         ----------
         path
             The anchor. It must exist, and the ledger must hold the link that it remembers; otherwise an earlier ledger
-            was brought back, or this is another one. If the path is a symbolic link, its target is written.
+            was restored, or this is another one. If the path is a symbolic link, its target is written.
         new
             Create the anchor if it does not exist.
 
@@ -407,7 +407,7 @@ class Ledger:
                 ),
                 Assumption(text="nothing computed from the data was released without an entry", checked_by="caller"),
                 Assumption(
-                    text="nobody brought back an earlier ledger or made a new one (anchors and seals show it)",
+                    text="nobody restored an earlier ledger or made a new one (anchors and seals show it)",
                     checked_by="caller",
                 ),
                 Assumption(text="the costs together never exceed the budget", checked_by="code"),
@@ -504,7 +504,7 @@ class Ledger:
                     f"the ledger {self._name}",
                     f"one that ends with link {state['last']}" if row is None else "another link there",
                     requirement=f"must hold link {mark.id} that {who} remembers",
-                    remedy="this is an earlier ledger, or another one: bring back the latest, and spend nothing",
+                    remedy="this is an earlier ledger, or another one: restore the latest, and spend nothing",
                 )
         return state
 

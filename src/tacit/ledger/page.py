@@ -40,7 +40,7 @@ def statement(
     where
         The path of an SQLite file, or the address of a PostgreSQL database.
     anchor
-        A file that remembers the ledger's last link, to check that no earlier ledger was brought back.
+        A file that remembers the ledger's last link, to check that no earlier ledger was restored.
     new_anchor
         Create the anchor if it does not exist.
     key
@@ -99,13 +99,13 @@ def statement(
         summary.append(
             f"The anchor {anchor} is new, and remembers link {last} from now on."
             if before is None
-            else f"No earlier ledger was brought back since link {before.id}, which the anchor {anchor} remembered."
+            else f"No earlier ledger was restored since link {before.id}, which the anchor {anchor} remembered."
         )
     unknown = []
     if sealed is None:  # a seal that is made now says nothing about what came before it
         unknown.append("whether somebody who can write to the database forged the whole chain (--key shows it)")
     if before is None:
-        unknown.append("whether an earlier ledger was brought back (--anchor shows it)")
+        unknown.append("whether an earlier ledger was restored (--anchor shows it)")
     if unknown:
         summary.append(f"What this check cannot know: {'; '.join(unknown)}.")
     if content["clock_went_back"]:

@@ -505,7 +505,7 @@ def _held_out(release: Release, held_out: object, tries: int, seed: int) -> _Tri
 
 
 def _middle(noise: Noise, releases: object) -> tuple[Drawn, str]:
-    """Return the noise of what a decoder sees of so many releases, and what that is, in words."""
+    """Return the noise of what a decoder sees of this many releases, and what that is, in words."""
     checked_noise(noise)
     count = checked_releases(releases)
     if count == 1:

@@ -49,7 +49,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class State(NamedTuple):
-    """Where the chains are, one a row.
+    """Where the chains are, one per row.
 
     `likelihood` is the logarithm of the release's density there, up to a constant, and `error` how far rounding may
     have taken the logarithm of the posterior density. `force` is the gradient of the latter, where it is known.

@@ -38,7 +38,7 @@ class LatentPrior(ABC):
 
     @abstractmethod
     def decode(self, numbers: Tensor, components: Tensor) -> Tensor:
-        """Inputs, one a row, in the type of the numbers; differentiable in these."""
+        """Inputs, one per row, in the type of the numbers; differentiable in these."""
 
     @property
     @abstractmethod
@@ -68,7 +68,7 @@ class LatentPrior(ABC):
         return numbers, components
 
     def sample(self, count: int, *, seed: int) -> Tensor:
-        """Inputs drawn from the prior, one a row.
+        """Inputs drawn from the prior, one per row.
 
         Parameters
         ----------

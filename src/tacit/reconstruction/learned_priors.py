@@ -90,7 +90,7 @@ class Generator(LatentPrior):
         return f"Generator, inputs of shape {self.shape}: {self.description}"
 
     def decode(self, numbers: Tensor, components: Tensor) -> Tensor:  # noqa: ARG002 — there is one
-        """Inputs, one a row, in the type of the numbers; differentiable in these."""
+        """Inputs, one per row, in the type of the numbers; differentiable in these."""
         kind = (numbers.dtype, numbers.device)
         if kind not in self._kept:
             decoder = copy.deepcopy(self.decoder).to(numbers.device, numbers.dtype)

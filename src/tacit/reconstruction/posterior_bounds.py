@@ -54,8 +54,8 @@ class PosteriorBounds(Carded):
     radius_success
         Greatest chance of coming within `radius` of the input, where one was given.
     curve
-        Number of steps and, for so many, the mean share that the stars show: no guarantee, but it tells whether more
-        steps would raise the bound.
+        Number of steps and, for that number, the mean share that the stars show: no guarantee, but it tells whether
+        more steps would raise the bound.
     steps
         Of the chain between two points of a star.
     inputs
@@ -156,9 +156,9 @@ class PosteriorBounds(Carded):
             value=value,
             adversary=Adversary.PRIOR.scoped(self.prior),
             theorem=(
+                f"theory.posterior.{function}",
                 *total_variation_theorems(self.noise),
                 *repeated_theorems(self.noise, self.releases),
-                f"theory.posterior.{function}",
             ),
             assumptions=(
                 Assumption(text=f"the input is drawn from this prior: {self.prior}", checked_by="caller"),
@@ -354,7 +354,7 @@ def posterior_bound(
 
 @dataclass(frozen=True, kw_only=True)
 class _Points:
-    """What bounds look at: one row a star, its points as columns; `numbers` are what is estimated."""
+    """What bounds look at: one row per star, its points as columns; `numbers` are what is estimated."""
 
     numbers: Tensor
     variation: Tensor

@@ -93,7 +93,7 @@ class Spectrum(LatentPrior):
         return cls(mean, colours, powers, description=words, flat=flat)
 
     def decode(self, numbers: Tensor, components: Tensor) -> Tensor:  # noqa: ARG002 — there is one
-        """Images, one a row, in the type of the numbers; differentiable in these."""
+        """Images, one per row, in the type of the numbers; differentiable in these."""
         kind = (numbers.dtype, numbers.device)
         if kind not in self._kept:
             high, wide = (cosines(size, numbers.device).to(numbers) for size in self._powers.shape[1:])

@@ -42,7 +42,7 @@ class Embeddings:
             self.found.update(zip(new, encoded(self.encode, [self.prior.text(one) for one in new]), strict=True))
 
     def of(self, sentences: Sequence[Sentence]) -> Vector:
-        """Return one row a sentence."""
+        """Return one row per sentence."""
         self.add(sentences)
         return np.array([self.found[one] for one in sentences], dtype=np.float64)
 
@@ -56,7 +56,7 @@ def encoded(encode: Encode, texts: list[str]) -> NDArray[Any]:
             "what encode returns",
             f"{rows.dtype} of shape {rows.shape}",
             requirement=f"must be {len(texts)} rows of finite floating-point numbers for {len(texts)} texts",
-            remedy="return one row a text",
+            remedy="return one row per text",
         )
     return rows
 
@@ -76,8 +76,8 @@ def walked(
 ) -> list[Sentence]:
     """Take a step at each of these places in turn, in every text that is long enough to have it.
 
-    Where `votes` are given, one a text, the chance of every word that was tried at a place is added to them. `favour`
-    is a row a text, by how much each word is to be tried more often than the prior draws it.
+    Where `votes` are given, one per text, the chance of every word that was tried at a place is added to them. `favour`
+    has one row per text, by how much each word is to be tried more often than the prior draws it.
     """
     found = list(sentences)
     for done, place in enumerate(places, start=1):

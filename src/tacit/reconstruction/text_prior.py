@@ -131,9 +131,9 @@ class TextLaw(ABC):
     ) -> Iterator[tuple[list[int], Vector]]:
         """Draw words for one place of every sentence, from a law q that depends on the rest of it alone.
 
-        `favour` has a row a sentence, by how much each word is to be drawn more often. Yielded, sentence by sentence:
-        the words, and for the present word and each of them the logarithm of q less that of the probability of the
-        sentence with this word, up to a constant.
+        `favour` has one row per sentence, by how much each word is to be drawn more often. Yielded, for each
+        sentence: the words, and for the present word and each of them the logarithm of q less that of the probability
+        of the sentence with this word, up to a constant.
         """
 
 

@@ -139,8 +139,8 @@ class TextBounds(Carded):
             value=claims[part],
             adversary=Adversary.PRIOR.scoped(self.prior),
             theorem=(
-                *total_variation_theorems(unrounded(self.noise)),
                 f"theory.posterior.{'restored_share' if part == 'words' else 'attribute_success'}",
+                *total_variation_theorems(unrounded(self.noise)),
             ),
             assumptions=(
                 Assumption(text=f"the text is drawn from this prior: {self.prior}", checked_by="caller"),

@@ -123,7 +123,7 @@ class TwoPointBounds(Carded):
 
 
 def evidence_of(pairs: _Array | None) -> Evidence | None:
-    """Return what a certificate states of `TwoPointBounds.pairs`; nothing where the checker would refuse so many."""
+    """Return what a certificate states of `TwoPointBounds.pairs`; nothing where the checker would refuse that many."""
     if pairs is None or pairs[0].size > _MOST_STATED:
         return None
     return Evidence(rule="two points", inputs=lambda: {"modes": pairs.reshape(2, -1).T.tolist()}, private=("modes",))

@@ -38,9 +38,11 @@ PLAIN = (
     ),
     (r"one session is run|one fit is made|one mechanism is run", "This is run once; another run costs again."),
     (r"nobody can foresee the noise", "Nobody can predict the noise."),
+    (r"the adversary sees answers when they leave", "Adversaries see answers, not the machine that makes them."),
+    (r"no process dies, and no disk fails", "Crashes do not depend on decisions that are not yet written down."),
     (r"rows are independent", "Rows are independent of one another."),
     (
-        r"columns(, method, noise, bins)? and seed were chosen",
+        r"columns\b.* seed were chosen",
         "Columns and options were chosen before looking at the table.",
     ),
     (r"public records and the options", "Public records and options were chosen without looking at private records."),

@@ -23,6 +23,7 @@ from .proving import Theorem, theorems
 from .rendering import template
 from .wording import attack_words, bound_words, ends_at_one, is_share, percent
 
+_SMALL = re.compile(r"(?<!\S)[^\s<>]*\de-\d[^\s<>]*")
 _COMMAND = re.compile(r"tacit proof (\w+(?: \w+)*)")
 FAILED_ATTACKS = "An attack that fails shows only that this attack failed."
 CROSSING = (
@@ -180,7 +181,7 @@ class Report:
 
     @property
     def theorems(self) -> tuple[Theorem, ...]:
-        """The theorems that guarantees name, and those that sentences and tables name after "tacit proof"."""
+        """The theorems that guarantees name, and those that sentences, captions and tables name after "tacit proof"."""
         known = theorems()
         named = [name for one in self.comparisons for name in one.guarantee.references if name in known]
         named += [name for text in self._texts for name in _named(text).values()]
@@ -188,10 +189,11 @@ class Report:
 
     @property
     def _texts(self) -> tuple[str, ...]:
-        """The sentences and table cells in which a theorem may be named."""
+        """The sentences, captions and table cells in which a theorem may be named."""
         tables = [*self.tables, *(table for chapter in self.chapters for table in chapter.tables)]
         answers = [text for chapter in self.chapters for _, text in chapter.answers]
         answers += [text for change in self.changes for text in (change.what, change.price)]
+        answers += [figure.caption for part in (self, *self.chapters) for figure in (*part.opening, *part.figures)]
         return (*self.summary, *answers, *(text for table in tables for text in (table.note, *sum(table.rows, ()))))
 
     @property
@@ -396,14 +398,13 @@ def _named(text: str) -> dict[str, str]:
 
 
 def _linked(text: str) -> str:
-    """The text as HTML, in which the names of theorems are links to their proofs on the page."""
+    """The text as HTML: names of theorems are links to their proofs on the page, and no line ends inside 1e-06."""
     from markupsafe import Markup
 
-    found = _named(text)
-    if not found:
-        return Markup.escape(text)
-    names = re.compile(rf"\b({'|'.join(found)})\b")
-    return Markup(names.sub(r'<a href="#proof-\1">\1</a>', str(Markup.escape(text))))  # noqa: S704 — escaped
+    found, safe = _named(text), str(Markup.escape(text))
+    if found:
+        safe = re.sub(rf"\b({'|'.join(found)})\b", r'<a href="#proof-\1">\1</a>', safe)
+    return Markup(_SMALL.sub(r'<span class="whole">\g<0></span>', safe))  # noqa: S704 — escaped
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

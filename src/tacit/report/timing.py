@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 
@@ -12,6 +13,8 @@ WORTH_SAYING = 10.0
 """Seconds from which on the time that a run takes is said beforehand."""
 _TRUSTED = 0.05
 """The share of a run that the estimate weighs, against what was measured."""
+
+_COUNTED = re.compile(r"(\d+) of ([1-9]\d*) ")
 
 
 def takes(seconds: float, *, at_most: bool = False) -> str:
@@ -48,9 +51,12 @@ class Timed:
     def __call__(self, line: str) -> None:
         """A step begins."""
         if self._expected >= WORTH_SAYING:
-            left = self._expected - self.spent
+            left, share = self._expected - self.spent, self.spent / self._expected
             rest = f"about {duration(left)} left" if left > 0 else "longer than expected"
-            line = f"{min(99, int(100 * self.spent / self._expected))} % done, {rest}: {line}"
+            counted = _COUNTED.match(line)
+            if left <= 0 and counted is not None:  # the clock no longer says how much is done
+                share = int(counted[1]) / int(counted[2])
+            line = f"{min(99, int(100 * share))} % done, {rest}: {line}"
         self._advance(line)
 
 

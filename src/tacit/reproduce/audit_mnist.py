@@ -127,7 +127,7 @@ def _private_instead(tables: Mapping[str, Array]) -> Change:
     by_heart, other = (tables[name][place][tables[name][0] == 0].mean() for name in (_LEARNED, private))
     return Change(
         what=f"Publish the private classifier ({private}) instead of the one that learned by heart.",
-        price=f"{percent(other)} of other images are classified rightly, instead of {percent(by_heart)}.",
+        price=f"{percent(other)} of other images are classified correctly, instead of {percent(by_heart)}.",
     )
 
 

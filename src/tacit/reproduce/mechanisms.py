@@ -214,7 +214,7 @@ def _verdicts(task: Task, means: list[_Row], guarantees: list[Guarantee]) -> tup
             about="The gate against GNMax",
             proven=f"ahead in {wins} of {len(pairs)} cases",
             measured=True,
-            reason="Ahead: it answers more queries, and at least as large a share of them rightly.",
+            reason="Ahead: it answers more queries, and at least as large a share of them correctly.",
         ),
         Verdict(
             level=FINE if answering == len(printed) else WEAK if answering else BROKEN,

@@ -32,11 +32,8 @@ from .tokens import Token, Tokens
 _log = logging.getLogger("uvicorn.error")
 _Found = TypeVar("_Found")
 
-LARGEST = 2**20
-"""Bytes of a request, unless said otherwise; tables for audits may have as many as `LARGEST_TABLE`."""
 LARGEST_TABLE = 2**26
-RATE = 1000.0
-"""Rows that one token may ask about in a second."""
+"""Bytes of a table that is sent for an audit, which may be larger than other requests."""
 _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 _REFRESH = 5.0
 """Seconds after which a process looks for what others have decided."""
@@ -65,9 +62,7 @@ class Service:
         Bytes of a request.
     """
 
-    def __init__(
-        self, session: ServiceSession, *, engine: str = "local", rate: float = RATE, largest: int = LARGEST
-    ) -> None:
+    def __init__(self, session: ServiceSession, *, engine: str, rate: float, largest: int) -> None:
         self.session, self.rate, self.largest = session, rate, largest
         self.votes = session.served.teachers.standing(engine=engine)
         self.tokens = Tokens(session.served.folder)

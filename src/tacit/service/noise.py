@@ -117,7 +117,7 @@ def opened(text: str, key: bytes, place: str) -> list[Draw]:
             f"the noise {place}",
             "what this key does not open",
             requirement="must be as the service wrote it",
-            remedy="bring back the key of this folder, or begin another session, which costs privacy again",
+            remedy="restore the key of this folder, or begin another session, which costs privacy again",
         ) from None
     return [tuple(draw) for draw in json.loads(found)]
 

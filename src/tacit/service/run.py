@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .demonstration import Examples
 
 HOST, PORT = "127.0.0.1", 8710
+RATE, LARGEST_REQUEST = 1000.0, 2**20
 LOCAL = ("127.0.0.1", "::1", "localhost")
 """Names of this machine, to which connections need not be encrypted."""
 
@@ -33,8 +34,8 @@ def server(
     tls_key: Path | str | None = None,
     insecure: bool = False,
     engine: str = "local",
-    rate: float | None = None,
-    largest_request: int | None = None,
+    rate: float = RATE,
+    largest_request: int = LARGEST_REQUEST,
     examples: Examples | None = None,
     began: Callable[[int], None] = lambda _: None,
 ) -> uvicorn.Server:
@@ -68,7 +69,7 @@ def server(
     try:
         import uvicorn
 
-        from .app import LARGEST, RATE, Service, created
+        from .app import Service, created
         from .connections import Impatient
         from .page import add_pages
     except ImportError:
@@ -91,10 +92,8 @@ def server(
     if tls_certificate is not None and tls_key is not None:
         existing(Path(tls_certificate), "tls_certificate")
         own_bytes(Path(tls_key), "tls_key", remedy="chmod 600 it")
-    rate = validate.number("rate", RATE if rate is None else rate, above=0, remedy="use 1000")
-    largest = validate.whole(
-        "largest_request", LARGEST if largest_request is None else largest_request, at_least=1024, remedy="use 1048576"
-    )
+    rate = validate.number("rate", rate, above=0, remedy="use 1000")
+    largest = validate.whole("largest_request", largest_request, at_least=1024, remedy="use 1048576")
     service = Service(session, engine=engine, rate=rate, largest=largest)
 
     class Announced(uvicorn.Server):

@@ -108,7 +108,7 @@ def open_session(
     new_anchor
         Create the anchor for a ledger that exists already.
     every
-        Answers leave once in so many seconds.
+        Seconds between the moments at which answers leave.
     advance
         Called with a line about what begins.
 

@@ -98,8 +98,8 @@ def about(session: ServiceSession) -> About:
     listed = ", ".join(names[:_MOST_CLASSES]) + f" and {len(names) - _MOST_CLASSES} more" * (len(names) > _MOST_CLASSES)
     return About(
         served=f"Ask about a row of {counted(len(served.columns.names_), 'column')}: {proven.detail['teachers']} "
-        f"teachers, each trained on its own share of private records, vote on “{served.label}”, and the service tells "
-        "the class that wins, or refuses where too few agree.",
+        f"teachers, each trained on its own share of private records, vote on “{served.label}”, and the service "
+        "returns the class that wins, or refuses where too few agree.",
         proven="For anyone who sees all answers, however many they ask for and whatever else they know: any conclusion "
         f"has, with {whom.with_it}, at most {factor} times the probability that it would have {whom.without_it} "
         f"(ε = {text_above(epsilon)}), plus δ = {text_above(delta)}; and the other way round.",

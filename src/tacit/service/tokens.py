@@ -31,7 +31,7 @@ class Token:
     name
         Whose it is, as the ledger shows it.
     role
-        What it opens.
+        What the token allows: "query", "auditor" or "admin".
     quota
         The most fresh queries, in all; None sets no limit.
     digest
@@ -141,7 +141,7 @@ class Tokens:
                     "the tokens",
                     str(self._path),
                     requirement="must be as tacit token wrote them",
-                    remedy="bring the file back, or delete it and make new tokens",
+                    remedy="restore the file, or delete it and make new tokens",
                 ) from None
             self._tokens, self._seen = {token.digest: token for token in found}, mark
         return self._tokens

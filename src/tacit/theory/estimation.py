@@ -621,7 +621,7 @@ def _chances(weights: ArrayLike, count: int) -> NDArray[np.float64]:
         raise InputError(
             "weights",
             (len(found), float(found.min())),
-            requirement=f"must be {count} positive numbers, one a candidate",
+            requirement=f"must be {count} positive numbers, one per candidate",
             remedy=remedy,
         )
     scaled = found / found.max()
@@ -634,7 +634,7 @@ def _chances(weights: ArrayLike, count: int) -> NDArray[np.float64]:
 
 
 def _candidates(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    rows = validate.array(name, value, dimensions=2, remedy="pass one row a candidate")
+    rows = validate.array(name, value, dimensions=2, remedy="pass one row per candidate")
     if len(rows) < 2:
         raise InputError(f"the rows of {name}", len(rows), requirement="must be 2 or more", remedy="add candidates")
     return rows

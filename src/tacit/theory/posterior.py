@@ -100,7 +100,7 @@ def attribute_success(
     Parameters
     ----------
     labels
-        The attribute of each point, as a whole number; one row a star, its K + 1 points as columns.
+        The attribute of each point, as a whole number; one row per star, its K + 1 points as columns.
     inside
         Which points have a release that is computed to within `release_variation`; all, unless given.
     failure_probability

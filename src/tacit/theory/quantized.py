@@ -176,7 +176,7 @@ class _Task:
                 "the shapes of features, shift and error",
                 (a.shape, z.shape, e.shape),
                 requirement="must match",
-                remedy="pass one row a release, and one error a row",
+                remedy="pass one row per release, and one error per row",
             ) from None
         with np.errstate(over="ignore"):
             place, shift_, slack, step_ = np.fmod(a, s) / b, z / b, up(e / b), s / b  # the remainder is exact

@@ -69,7 +69,7 @@ def advantage_verdict(audited: Audit, *, about: str = "Telling the secret", caut
     elif ceiling is not None:
         level, reason = WEAK, f"The ceiling of {ceiling!r} is not proven, and no attack has broken it."
     elif audited.low >= LARGE:
-        level, reason = BROKEN, "An attack tells the secret; 0 is guessing, 1 is certainty."
+        level, reason = BROKEN, "An attack can tell the secret; 0 is guessing, 1 is certainty."
     elif certified and audited.high <= SMALL:
         level, reason = FINE, "Hardly better than guessing, which is 0; 1 is certainty."
     else:

@@ -278,7 +278,7 @@ def _fixed_point(fixed: _Floats, stay_down: float, stay_up: float, ratio: float)
 
 
 class _Grid:
-    """Values on a grid even in ln y, one row a node and one column for each of some levels, moved by any ratio."""
+    """Values on a grid even in ln y, one row per node and one column for each of some levels, moved by any ratio."""
 
     def __init__(self, nodes: _Floats, values: _Floats, levels: NDArray[np.int64]) -> None:
         self.node, self.size = math.log(nodes[1]), len(nodes)

@@ -31,7 +31,7 @@ class Kind(ABC):
     theorem: ClassVar[str] = ""
     """The theorem of the δ in a row of a plan; empty if the δ is proven only when the mechanism is run."""
     promise: ClassVar[tuple[str, ...]] = ()
-    """The theorems of the distance from which queries are answered rightly."""
+    """The theorems of the distance from which queries are answered correctly."""
     caveat: ClassVar[str] = ""
     """A sentence beside pictures of plans."""
 

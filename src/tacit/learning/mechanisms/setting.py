@@ -67,7 +67,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The constants of a mechanism, and the votes to flip (`distance`) from which it answers all queries rightly.
+    """The constants of a mechanism, and the votes to flip (`distance`) from which it answers all queries correctly.
 
     If `estimated`, they are about right, for a table that has yet to be searched for. `delta_spent` is None for a
     table, whose δ is proven when it is run.
@@ -83,7 +83,7 @@ class Constants:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A mechanism with a number of teachers. All but `hard` queries are answered rightly; None promises nothing."""
+    """A mechanism with a number of teachers. All but `hard` queries are answered correctly; None promises nothing."""
 
     teachers: int
     error: float

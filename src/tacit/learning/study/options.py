@@ -39,7 +39,7 @@ class Task:
     mechanism: str
     queries: str | None
     refusals: int | None
-    expected: float
+    teacher_accuracy: float
     classes: str | None
     ids: str | None
     labelled_public: Path | None
@@ -86,7 +86,7 @@ def checked(task: Task) -> Task:
             raise InputError(
                 name, lone, requirement=f"must come with `{other}`", remedy=f"add `{other}`, or leave it out"
             )
-    validate.number("teacher_accuracy", task.expected, above=0.5, at_most=1, remedy="give a share such as 0.8")
+    validate.number("teacher_accuracy", task.teacher_accuracy, above=0.5, at_most=1, remedy="give a share such as 0.8")
     for name, value in (("teachers", task.teachers), ("refusals", task.refusals)):
         if value is not None:
             validate.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
@@ -131,6 +131,6 @@ def checked(task: Task) -> Task:
         )
     if (task.out / "private" / "task.json").exists() and not task.resume:
         raise InputError(
-            "out", str(task.out), requirement="must be new without `resume`", remedy="add `resume` to go on there"
+            "out", str(task.out), requirement="must be new without `resume`", remedy="add `resume` to continue there"
         )
     return dataclasses.replace(task, epsilon=epsilon, delta=delta)

@@ -94,7 +94,8 @@ def write_page(
                 caption="The lead over the next class, as a share of all teachers, on every query that was asked.",
                 alternative=f"A histogram of true leads, with their median at {100 * np.median(lead):.1f} %.",
                 svg=figures.leads(
-                    {"true votes": lead, "expected beforehand": np.array(margins(task.expected))}, noise / teachers
+                    {"true votes": lead, "expected beforehand": np.array(margins(task.teacher_accuracy))},
+                    noise / teachers,
                 ),
             ),
         ),

@@ -299,7 +299,7 @@ def _table(made: Plan) -> Table:
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise is the scale of the threshold's noise (svt), the scale of the distance's noise (stable), the "
         "standard deviation of each count's noise (gnmax), and the votes by which refusals become e times rarer "
-        "(gate, confirm). Votes to flip: a query is answered rightly if the right class wins and that many teachers "
+        "(gate, confirm). Votes to flip: a query is answered correctly if the right class wins and that many teachers "
         "could change their votes without changing the winner. Right and lost are proven, except with probability "
         f"{made.failure_probability:.10g}, by the theorems named above; lost queries are answered wrongly or not at "
         "all."
@@ -360,7 +360,7 @@ def _summary(made: Plan) -> tuple[str, ...]:
         choice = (
             f"The best promise is that of {best.mechanism}: {counted(best.teachers, 'teacher')} with "
             f"{counted(best.records_per_teacher, 'record')} each answer at least {best.answers_lower} of "
-            f"{counted(made.queries, 'query')} rightly, except with "
+            f"{counted(made.queries, 'query')} correctly, except with "
             f"probability {made.failure_probability:.10g}, if they are as assumed ({_proof(best)})."
         )
     return (
@@ -394,7 +394,7 @@ def _against_teachers(made: Plan, best: Row | _Usual) -> Figure:
         title="Expected right answers",
         caption="By the model of votes, with the given error for every number of teachers. This is no promise: more "
         "teachers have fewer records each, and err more.",
-        alternative="Shares of queries answered rightly: "
+        alternative="Shares of queries answered correctly: "
         + "; ".join(
             f"{name} {100 * shares[-1]:.0f} % with {counts[-1]} teachers" for name, (shares, _) in lines.items()
         ),

@@ -238,8 +238,8 @@ def _summary(
         said.append(
             f"The classes were not given. ε = {text_above(proven['epsilon_classes'])} and δ = "
             f"{text_above(proven['delta_classes'])} of this paid for finding them with noise (tacit proof "
-            f"label_threshold): they are the labels of about {proven['found_from']} records or more. Records with "
-            "other labels were left out."
+            f"label_threshold): they are the labels that at least about {proven['found_from']} records have. Records "
+            "with other labels were left out."
         )
     if task.allow_overlap:
         said.append(
@@ -297,7 +297,7 @@ def _answers_table(model: PrivateClassifier) -> Table:
 def _leads_figure(task: Task, model: PrivateClassifier) -> Figure:
     """Expected leads, and those in the noisy counts if these were released. True votes are private."""
     teachers, noise = (model.guarantee_.detail[name] for name in ("teachers", "spread"))
-    found: dict[str, Any] = {"expected beforehand": np.array(margins(task.expected))}
+    found: dict[str, Any] = {"expected beforehand": np.array(margins(task.teacher_accuracy))}
     if model.noisy_counts_ is not None:
         ordered = np.sort(model.noisy_counts_[model.answered_], axis=1)
         found["in the noisy counts released"] = (ordered[:, -1] - ordered[:, -2]) / teachers

@@ -178,7 +178,7 @@ def learn_files(
         mechanism=mechanism,
         queries=queries,
         refusals=refusals,
-        expected=teacher_accuracy,
+        teacher_accuracy=teacher_accuracy,
         classes=classes,
         ids=ids,
         labelled_public=_path(labelled_public),
@@ -413,7 +413,7 @@ def _classifier(task: Task, data: inputs.Records) -> PrivateClassifier:
         mechanism=task.mechanism,
         student=student,
         queries=task.queries if task.queries in (None, "all") else int(str(task.queries)),
-        expected=task.expected,
+        teacher_accuracy=task.teacher_accuracy,
         refusals=task.refusals,
         classes=data.classes,
         engine=task.engine,
@@ -445,7 +445,7 @@ def _told_if_interrupted(ledger: Ledger, folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{_spent(ledger, folder)}; the same run with `resume=True` goes on") from None
+        raise KeyboardInterrupt(f"{_spent(ledger, folder)}; the same run with `resume=True` continues") from None
 
 
 def _spent(ledger: Ledger, folder: Path) -> str:
@@ -478,7 +478,7 @@ def _check_ledger(task: Task) -> None:
 def _check_anchor(task: Task) -> None:
     """Refuse an anchor that cannot be used before a folder or a ledger is made, and a run that goes on without its own.
 
-    A run that goes on without the anchor that it began with would not notice an earlier ledger that was brought back
+    A run that goes on without the anchor that it began with would not notice an earlier ledger that was restored
     together with the folder.
     """
     kept = task.out / "private" / _OUTSIDE

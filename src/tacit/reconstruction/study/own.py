@@ -79,7 +79,7 @@ def _position(features: Any, gallery: _Array, task: Task, naming: Comparison, si
 
 
 def accuracy(features: Any, gallery: _Array, task: Task, noise: Noise | None) -> float | None:
-    """Return the share of releases that the head still classifies rightly; None without labels."""
+    """Return the share of releases that the head still classifies correctly; None without labels."""
     if task.labels is None or task.head is None:
         return None
     generator = torch.Generator().manual_seed(task.seed)
@@ -170,8 +170,8 @@ def noise_changes(found: list[Position], task: Task, cards: Sequence[Verdict]) -
         return f"accuracy goes from {percent(here.accuracy)} to {percent(one.accuracy)}"
 
     def named(one: Position) -> str:
-        sigma = safe_text(one.size * _sigma(task), toward="up", digits=4)
-        return f"gaussian:{sigma}, {one.size:g} times yours"
+        sigma = float(safe_text(one.size * _sigma(task), toward="up", digits=4))
+        return f"gaussian:{sigma:g}, {one.size:g} times yours"
 
     if rare is None:
         most = found[-1]
@@ -182,7 +182,7 @@ def noise_changes(found: list[Position], task: Task, cards: Sequence[Verdict]) -
         return (Change(what=what, price=f"{read(rare)}."),)
     if rare.size < 1 and fine:
         what = f"You could do with less noise, {named(rare)}: nobody names more than {percent_up(rare.named_upper)}."
-        return (Change(what=what, price=f"{read(rare)}; less stays hidden from who rebuilds."),)
+        return (Change(what=what, price=f"{read(rare)}; less stays hidden from those who rebuild inputs."),)
     if rare.size < 1 or found[0].size == 1:
         return ()
     less = f"Nothing: with noise {named(found[0])}, naming is not proven to be rare."

@@ -130,7 +130,7 @@ def useful_verdict(noisy: float, clean: float) -> Verdict:
     words = {FINE: "The noise costs little.", WEAK: "The noise costs a lot.", BROKEN: "Little of the use is left."}
     return Verdict(
         level=level,
-        about="Use: inputs classified rightly",
+        about="Use: inputs classified correctly",
         proven=percent(noisy),
         measured=True,
         reason=f"{words[level]} Without noise it is {percent(clean)}.",
@@ -324,8 +324,9 @@ def _rising(chains: PosteriorBounds, best: Attack) -> Figure:
     rises = len(shares) > 1 and shares[-1] > _RISEN * shares[-2]
     return Figure(
         title="Would more steps help?",
-        caption="The mean share that chains of so many steps show. Its last point, less a margin for chance, is the "
-        f"bound. {'It still rises: more steps would tighten the bound.' if rises else 'It hardly rises any more.'}",
+        caption="The mean share that stays hidden, by the number of steps of a chain. Its last point, less a margin "
+        "for chance, is the bound. "
+        + ("It still rises: more steps would tighten the bound." if rises else "It hardly rises any more."),
         alternative=f"The share goes from {percent(shares[0])} with {steps[0]} steps to {percent(shares[-1])} with "
         f"{steps[-1]}; the bound is {percent_down(chains.remaining)}, the best attack left {percent(best.value)}.",
         svg=figures.rising(steps, shares, proven=chains.remaining, achieved=best.value),

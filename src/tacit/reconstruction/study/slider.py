@@ -25,7 +25,7 @@ class Position:
     guessing
         The share that somebody names who sees no release.
     accuracy
-        The share of inputs that are still classified rightly; None without labels.
+        The share of inputs that are still classified correctly; None without labels.
     hidden_lower
         The share of the variance that stays hidden from everyone, at least; None if it was not computed.
     images
@@ -77,7 +77,7 @@ def noise_slider(
     }
     useful = [one.accuracy for one in positions if one.accuracy is not None]
     if len(useful) == len(positions):
-        lines = {f"{things} still classified rightly": (useful, figures.USEFUL), **lines}
+        lines = {f"{things} still classified correctly": (useful, figures.USEFUL), **lines}
     steps = []
     for one in positions:
         drawn = []
@@ -115,7 +115,7 @@ def _values(one: Position) -> tuple[str, ...]:
 def _reading(one: Position, unit: str, things: str) -> str:
     said = "With your noise, " if (unit, one.size) == ("yours", 1.0) else f"With noise of {one.size:g} times {unit}, "
     if one.accuracy is not None:
-        said += f"{percent(one.accuracy)} of {things} are classified rightly; "
+        said += f"{percent(one.accuracy)} of {things} are classified correctly; "
     said += f"nobody names more than {percent_up(one.named_upper)}, an attack named {percent(one.named)}"
     if one.hidden_lower is not None:
         said += f", and at least {percent_down(one.hidden_lower)} of the variance stays hidden"

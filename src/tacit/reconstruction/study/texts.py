@@ -48,7 +48,7 @@ def bound_texts_files(
     text: Path | str,
     public: Path | str,
     noise: Noise | Rounding | str,
-    prior: str = "trigrams",
+    prior: str = "auto",
     column: str | None = None,
     attribute: str | None = None,
     longest: int = 20,
@@ -78,8 +78,9 @@ def bound_texts_files(
         The noise added to the embedding: an object of `tacit.reconstruction`, or a text such as "gaussian:0.3";
         "rounded:STEP" for rounding alone.
     prior
-        What an attacker knows of a text: "trigrams" of the public ones, or "language-model:FOLDER", a causal language
-        model of the transformers library with its tokenizer, whose tokens then stand for words.
+        What an attacker knows of a text: "trigrams" of the public ones, which "auto" takes too, or
+        "language-model:FOLDER", a causal language model of the transformers library with its tokenizer, whose tokens
+        then stand for words.
     column
         The column of both tables that holds the texts; may be left out where there is only one.
     attribute
@@ -370,11 +371,11 @@ def _fitting(seconds: float, each: float) -> int:
 
 def _law_of(prior: object, known: list[str], longest: int) -> TextLaw:
     kind, _, folder = str(prior).partition(":")
-    if kind == "trigrams" and not folder:
+    if kind in ("auto", "trigrams") and not folder:
         return TextPrior.fitted(known, longest=longest)
     if kind == "language-model" and folder:
         return CausalPrior.loaded(folder, longest=longest)
-    requirement = "must be trigrams or language-model:FOLDER for texts"
+    requirement = "must be trigrams, language-model:FOLDER or auto for texts"
     raise InputError("prior", prior, requirement=requirement, remedy="leave it out for trigrams of the public texts")
 
 
