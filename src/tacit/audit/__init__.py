@@ -11,7 +11,7 @@ from .planning import rows_needed
 from .record_audit import RecordAttack, RecordAudit, audit_records
 from .retraining import Retrained, retrain
 from .slices import certify_slices, certify_tallies
-from .study import audit_file
+from .study import audit_file, audit_model
 from .tally import Tally
 from .verdict import Audit, audit
 
@@ -32,6 +32,7 @@ __all__ = [
     "attempts",
     "audit",
     "audit_file",
+    "audit_model",
     "audit_records",
     "certify",
     "certify_network",

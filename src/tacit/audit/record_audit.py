@@ -23,6 +23,8 @@ from .retraining import Retrained, retrain
 
 LEAST_MODELS = 16
 """Half of them are attacked."""
+KNOWN = "the record, all other records and "
+"""What the adversary holds beside what is released."""
 DIGITS = 1
 """To how many digits a confidence is rounded that is certified."""
 _GUESSED = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -199,7 +201,7 @@ def _guarantee(found: Retrained, release: str, codes: NDArray[np.int64] | None, 
         "quantity": "advantage (TPR − FPR) in telling whether a model was trained on a record, on average over "
         f"{records} records",
         "side": "at_most",
-        "adversary": Adversary.OUTPUT.scoped(f"the record, all other records and {release}"),
+        "adversary": Adversary.OUTPUT.scoped(f"{KNOWN}{release}"),
     }
     if codes is None:
         theorem = ("none: probabilities hardly ever repeat, so that trainings cannot be compared",)
@@ -242,14 +244,15 @@ def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float
     value = 2 * float(gains.mean()) - 1
     _, hit, alarm = roc_counts(scores.ravel(), inside.ravel())
     true, false = hit / hit[-1], alarm / alarm[-1]
-    places = np.unique(np.linspace(0, len(hit) - 1, _MOST_POINTS).astype(int))
+    aims = np.geomspace(1, alarm[-1], _MOST_POINTS)
+    places = np.unique([0, *np.searchsorted(alarm, aims, side="right") - 1])
     share = _best_share(chosen, ours.inside, delta, failure)
     correct, guesses = _guessed(scores, inside, share)
     return RecordAttack(
         quantity=guarantee.quantity,
         value=value,
         low=min(value, down(2 * sampled_mean_lower(gains, failure_probability=failure / 2) - 1)),
-        high=max(value, up(2 * sampled_mean_upper(gains, failure_probability=failure / 2) - 1)),
+        high=max(value, min(1.0, up(2 * sampled_mean_upper(gains, failure_probability=failure / 2) - 1))),
         failure_probability=failure,
         adversary=guarantee.adversary,
         method=f"{words} ({len(ours.inside)} models to compare with, {len(theirs.inside)} attacked)",

@@ -193,7 +193,9 @@ class Report:
         tables = [*self.tables, *(table for chapter in self.chapters for table in chapter.tables)]
         answers = [text for chapter in self.chapters for _, text in chapter.answers]
         answers += [text for change in self.changes for text in (change.what, change.price)]
-        answers += [figure.caption for part in (self, *self.chapters) for figure in (*part.opening, *part.figures)]
+        figures = [*self.opening, *self.figures]
+        figures += [figure for chapter in self.chapters for figure in (*chapter.opening, *chapter.figures)]
+        answers += [figure.caption for figure in figures]
         return (*self.summary, *answers, *(text for table in tables for text in (table.note, *sum(table.rows, ()))))
 
     @property
