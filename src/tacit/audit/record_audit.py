@@ -198,8 +198,8 @@ def _guarantee(found: Retrained, release: str, codes: NDArray[np.int64] | None, 
     count, records = found.inside.shape
     halves = "each record was in each training with probability 1/2, independently, and trainings are independent"
     common: dict[str, Any] = {
-        "quantity": "advantage (TPR − FPR) in telling whether a model was trained on a record, on average over "
-        f"{records} records",
+        "quantity": f"advantage (TPR − FPR) in telling whether a model trained on a random half of {records} records "
+        "has seen one of them, on average over all",
         "side": "at_most",
         "adversary": Adversary.OUTPUT.scoped(f"{KNOWN}{release}"),
     }

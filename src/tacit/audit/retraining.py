@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ..core import validate
 from ..core.errors import InputError
-from ..runtime import run_folder, workers
+from ..runtime import private_files, run_folder, workers
+from ..runtime.user_functions import UserFunction
 from .classifiers import probabilities, records_of
 
 LEAST_MODELS = 4
@@ -121,7 +122,9 @@ def retrain(
     said = np.full((count, _ANSWERS, len(labels)), np.nan)
     place = None if out is None else Path(out)
     if place is not None:
+        private_files.closed(place)  # whoever reads what models say can tell members
         mark = {
+            "factory": _identity(factory),
             "records": run_folder.digest(inputs.tobytes() + labels.tobytes()),
             "shape": list(inputs.shape),
             "models": count,
@@ -132,7 +135,7 @@ def retrain(
             if _kept(place, number).exists():
                 said[number] = run_folder.array(_kept(place, number), (_ANSWERS, len(labels)), _never)
     left = [number for number in range(count) if np.isnan(said[number]).any()]
-    with workers.open_workers(engine) as crowd:
+    with private_files.enclosed(place), workers.open_workers(engine) as crowd:
         advance(f"training {len(left)} models")
         for number, answers in _trained(crowd, factory, (inputs, labels), inside, left):
             said[number] = answers
@@ -182,6 +185,13 @@ def _answers(
     for chance, one in zip(chances.T, classes, strict=True):
         found[:, known == one] = chance[:, None]
     return np.stack([found[np.arange(len(labels)), own], found.argmax(axis=1), found.max(axis=1)])
+
+
+def _identity(factory: Callable[[Any, Any], Any]) -> str:
+    """What a run that goes on must have in common: the source of the user's file, or the function's name."""
+    if isinstance(factory, UserFunction):
+        return f"{factory.function} of {run_folder.digest(factory.source.encode())}"
+    return getattr(factory, "__qualname__", type(factory).__qualname__)
 
 
 def _kept(folder: Path, number: int) -> Path:

@@ -231,7 +231,7 @@ def _verdict(comparison: Comparison) -> Verdict:
         proven=f"advantage at most {safe_text(guarantee.value, toward='up')}" if certified else "nothing is proven",
         reached=safe_text(best.value, toward="nearest"),
         reason=reason,
-        scope="for everyone who holds the record" if certified else "",
+        scope="for everyone who holds the record, on average over records" if certified else "",
     )
 
 
