@@ -93,8 +93,6 @@ def _compared(kind: str, inputs: Any, labels: Any, peer: Any, given: Any) -> lis
         between, _, _ = peer.tune_offline_a(target, signals, outside, memberships, quiet)
         scores = peer.run_rmia(target, signals, outside, memberships, given.references, between)
         found.setdefault("ML Privacy Meter: rmia", []).append(_measured(scores, inside[target]))
-        scores = peer.run_loss(signals[:, target])
-        found.setdefault("ML Privacy Meter: loss", []).append(_measured(scores, inside[target]))
     return [
         {"model": kind, "attack": name, **{key: round(float(np.mean([m[key] for m in made])), 4) for key in made[0]}}
         for name, made in found.items()
