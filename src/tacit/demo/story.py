@@ -44,7 +44,7 @@ def demo(*, seed: int = 0, advance: Callable[[str], None] = lambda _: None) -> R
         title="Three releases of handwritten digits: what nobody can learn, and what attackers got",
         summary=(
             f"1797 small pictures of digits take the place of your data; {PRIVATE} are private.",
-            "They are released in three ways, two of them weak on purpose.",
+            "They are released in three ways, two weak on purpose.",
         ),
         chapters=(first, second, third),
         detail={

@@ -277,6 +277,47 @@ def _at_least(least: float, points: Sequence[tuple[float, float]]) -> tuple[list
 
 
 @_remembered
+def curve(x: Sequence[float], y: Sequence[float], *, x_label: str, y_label: str) -> str:
+    """One line of shares over shares; both axes from 0 to 1."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.plot(x, y, color=ACHIEVED)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1.02)
+        axes.xaxis.set_major_formatter(_percent)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+
+    return _svg(draw, width=4.4, height=3.0)
+
+
+@_remembered
+def log_roc(found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """ROC curves on logarithmic axes, which show what is found at few false alarms."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        least = min((x for points in found.values() for x, _ in points if x > 0), default=1e-3)
+        left = 10.0 ** math.floor(math.log10(least))
+        styles = ((ACHIEVED, "-"), (USEFUL, (0, (5, 2))), (INK, (0, (2, 2))), (PROVEN, "-."), (MUTED, "-"))
+        for (name, points), (colour, dashes) in zip(found.items(), styles, strict=False):
+            axes.step(
+                *zip(*points, strict=True), where="post", color=colour, linestyle=dashes, linewidth=1.3, label=name
+            )
+        axes.plot([left, 1], [left, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(left, 1.05)
+        axes.set_ylim(left, 1.05)
+        axes.set_xlabel("false positive rate")
+        axes.set_ylabel("true positive rate")
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=4.2 + 0.2 * len(found))
+
+
+@_remembered
 def calibration(groups: Sequence[tuple[float, float, float, float]]) -> str:
     """Shares over guesses, (guess, share, low, high) each, beside the line on which both agree."""
 
