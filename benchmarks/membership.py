@@ -77,7 +77,7 @@ def _compared(kind: str, inputs: Any, labels: Any, peer: Any, given: Any) -> lis
         inside=inside,
         chances=chances[:, :pool],
         predicted=predicted[:, :pool],
-        confidence=chances[:, :pool],
+        largest=chances[:, :pool],
         labels=labels[:pool],
     )
     found: dict[str, list[dict[str, float]]] = {}

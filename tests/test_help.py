@@ -16,7 +16,7 @@ from typer.core import TyperOption
 from tacit import cli
 from tacit.ledger import Ledger
 
-ORDER = ["demo", "plan", "bound", "learn", "audit", "verify", "certificate", "ledger"]
+ORDER = ["demo", "plan", "bound", "learn", "audit", "audit-model", "verify", "certificate", "ledger"]
 ORDER += ["serve", "query", "token", "reproduce", "proof"]
 
 

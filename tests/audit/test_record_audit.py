@@ -70,7 +70,7 @@ def told(rng, models, records, *, classes=2, chance=0.5):
     predicted = np.where(right, labels, (labels + 1) % classes)
     chances = np.where(right, 0.9, 0.1)
     return Retrained(
-        inside=inside, chances=chances, predicted=predicted, confidence=np.full(inside.shape, 0.9), labels=labels
+        inside=inside, chances=chances, predicted=predicted, largest=np.full(inside.shape, 0.9), labels=labels
     )
 
 
@@ -109,7 +109,7 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
     assert len(list(trained.iterdir())) == 10
     assert lines[0] == "training 2 models"
     assert lines[-1] == "8 of 8 models trained"
-    for name in ("inside", "chances", "predicted", "confidence"):
+    for name in ("inside", "chances", "predicted", "largest"):
         np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
     with pytest.raises(InputError, match="models"):
         retrain(counted, X, Y, models=9, out=tmp_path / "run", resume=True)

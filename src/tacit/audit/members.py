@@ -112,7 +112,7 @@ def membership(
             inside=member[None],
             chances=own[None],
             predicted=np.where(scores["correct"], others.labels, -1)[None],
-            confidence=scores["confidence"][None],
+            largest=scores["confidence"][None],
             labels=others.labels,
         )
         scores |= {name: score(others, seen)[0] for name, (_, score) in ATTACKS.items() if name != "loss"}

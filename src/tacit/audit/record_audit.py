@@ -161,7 +161,7 @@ def audit_records(
 def audited(found: Retrained, *, delta: float, failure_probability: float) -> RecordAudit:
     """The audit of models that were trained already, as `audit_records` describes it."""
     count, records = found.inside.shape
-    rounded = np.round(found.confidence, DIGITS)
+    rounded = np.round(found.largest, DIGITS)
     coarse = replace(found, chances=np.where(found.right, rounded, 1 - rounded))
     views = (
         ("the predicted class", found, found.predicted, ("label",)),

@@ -37,7 +37,7 @@ class Retrained:
         The probability that the model gives to the record's own label.
     predicted
         The class that the model predicts, as the number of its place among all labels in their order.
-    confidence
+    largest
         The probability of that class.
     labels
         The place of each record's own label.
@@ -46,7 +46,7 @@ class Retrained:
     inside: NDArray[np.bool_]
     chances: NDArray[np.float64]
     predicted: NDArray[np.int64]
-    confidence: NDArray[np.float64]
+    largest: NDArray[np.float64]
     labels: NDArray[np.int64]
 
     @property
@@ -65,7 +65,7 @@ class Retrained:
             inside=self.inside[models],
             chances=self.chances[models],
             predicted=self.predicted[models],
-            confidence=self.confidence[models],
+            largest=self.largest[models],
             labels=self.labels,
         )
 
@@ -146,7 +146,7 @@ def retrain(
         inside=inside,
         chances=said[:, 0],
         predicted=said[:, 1].astype(np.int64),
-        confidence=said[:, 2],
+        largest=said[:, 2],
         labels=np.unique(labels, return_inverse=True)[1],
     )
 
