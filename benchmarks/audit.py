@@ -20,6 +20,7 @@ from pyarrow import parquet
 from scipy import stats
 
 from tacit.audit import certify
+from tacit.theory import leakage
 
 SIZES = (10**5, 10**6, 10**7)
 FEW = 20_000
@@ -102,12 +103,85 @@ def nothing_leaks() -> None:
     print("nothing leaks, rows/10 different outputs: certified advantage, median of 5 tables")
     for rows in (10**3, 10**4, 10**5, 10**6):
         secrets = np.arange(rows) % 2
-        found: dict[str, list[float]] = {"sharp": [], "pairwise": []}
+        found: dict[str, list[float]] = {"sharp": [], "closed": [], "pairwise": []}
         for seed in range(5):
             outputs = np.random.default_rng(seed).integers(0, rows // 10, rows)
             for form, values in found.items():
                 values.append(certify(secrets, outputs, form=form).advantage)
         print(f"  {rows:9d} rows " + "   ".join(f"{form} {np.median(values):.3f}" for form, values in found.items()))
+
+
+def laws() -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Twenty pairs of laws of an output, for either secret, on which limits are tried."""
+    found = {f"nothing leaks, {values} outputs": (np.full(values, 1 / values),) * 2 for values in (1, 12, 100, 1000)}
+    for bias in (0.02, 0.2, 0.8):
+        for values in (2, 60, 600):
+            tilt = 1 + bias * np.resize([1.0, -1.0], values)
+            found[f"{values} outputs, each with a bias of {bias}"] = tilt / values, (2 - tilt) / values
+    for share in (0.002, 0.03, 0.4):
+        exposed = np.array([share, 0.0, *np.full(50, (1 - share) / 50)])
+        found[f"{share:g} of the records exposed"] = exposed, exposed[[1, 0, *range(2, 52)]]
+        many = np.concatenate([np.full(200, share / 200), np.zeros(200), [1 - share]])
+        found[f"{share:g} exposed, each by an output of its own"] = many, np.append(np.roll(many[:-1], 200), 1 - share)
+    steep = np.geomspace(1, 1e-4, 80) / np.geomspace(1, 1e-4, 80).sum()
+    found["rare outputs tell more"] = steep, steep[::-1] * 0.1 + steep * 0.9
+    return {name: (np.asarray(one, float), np.asarray(zero, float)) for name, (one, zero) in found.items()}
+
+
+def truths(one: NDArray[np.float64], zero: NDArray[np.float64]) -> NDArray[np.float64]:
+    """v, total variation, true positive rates at `RATES` and δ at `LOSSES`, all at their largest."""
+    total, gap = one + zero, one - zero
+    seen = total > 0
+    order = np.argsort(-(gap[seen] / total[seen]))
+    falses, trues = (np.concatenate([[0.0], np.cumsum(law[seen][order])]) for law in (zero, one))
+    sticks = [max(np.maximum(0, a - k * b).sum() for a, b in ((one, zero), (zero, one))) for k in np.exp(LOSSES)]
+    rates = np.interp(RATES, falses, trues)
+    # Where outputs of one class alone come first, the curve rises at once.
+    rates = np.maximum(rates, trues[falses == 0].max())
+    return np.array([(gap[seen] ** 2 / total[seen]).sum() / 2, np.abs(gap).sum() / 2, *rates, *sticks])
+
+
+RATES, LOSSES = (0.0, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9), (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def missed(
+    law: tuple[NDArray[np.float64], NDArray[np.float64]], *, rows: tuple[int, int], runs: int, failure: float, seed: int
+) -> float:
+    """The share of tables whose certificate has any bound below the truth."""
+    source, truth, wrong = np.random.default_rng(seed), truths(*law), 0
+    symbols = np.tile(np.arange(len(law[0])), 2)
+    secrets = np.repeat([1, 0], len(law[0]))
+    for run in range(runs):
+        counts = np.concatenate([source.multinomial(size, chances) for size, chances in zip(rows, law, strict=True)])
+        found = certify(secrets, symbols, weights=counts, failure_probability=failure, seed=run)
+        bounds = [found.squared, found.variation, *found.tpr_at(RATES), *found.hockey_stick(LOSSES)]
+        wrong += bool((np.array(bounds) < truth * (1 - 1e-12) - 1e-12).any())
+    return wrong / runs
+
+
+def coverage() -> None:
+    """How often a certificate with failure probability 0.1 is wrong in any of its bounds."""
+    print("certificates that are wrong, of 400 each, at a failure probability of 0.1 (by chance up to 0.17)")
+    for rows in ((150, 150), (2_000, 2_000), (100, 2_000)):
+        found = {name: missed(law, rows=rows, runs=400, failure=0.1, seed=1) for name, law in laws().items()}
+        worst = max(found, key=lambda name: found[name])
+        mean = float(np.mean(list(found.values())))
+        print(f"  {rows} rows by class, {len(found)} laws: at most {found[worst]:.3f} ({worst}), on average {mean:.3f}")
+
+
+def low_rates() -> None:
+    """The largest true positive rate at a low false positive rate, beside the truth."""
+    print("true positive rate at 0.1 % false positives: certified, by v and total variation alone, truth")
+    for values, bias, rows in ((1000, 0.0, 10**6), (2, 0.3, 10**5), (60, 0.3, 10**5)):
+        source, secrets = np.random.default_rng(0), np.arange(rows) % 2
+        outputs = 2 * source.integers(0, max(1, values // 2), rows)
+        outputs += source.random(rows) < (1 + bias * (2 * secrets - 1)) / 2
+        found = certify(secrets, outputs)
+        alone = leakage.roc_upper(0.001, squared=found.squared, advantage=found.variation)
+        truth = 0.001 * (1 + bias) / (1 - bias)
+        print(
+            f"  {rows:9d} rows, {values:4d} outputs, bias {bias}: {found.tpr_at(0.001):.4f}, {alone:.4f}, {truth:.4f}"
+        )
 
 
 def from_arrays(secret: NDArray[np.int64], symbol: NDArray[np.int64], score: NDArray[np.float64]) -> None:
@@ -140,6 +214,8 @@ def main() -> None:
     from_files(secret, {"symbol": symbol, "rounded": np.round(score, 2), "score": score})
     from_arrays(secret, symbol, score)
     nothing_leaks()
+    low_rates()
+    coverage()
 
 
 if __name__ == "__main__":

@@ -13,15 +13,16 @@ import base64
 import hashlib
 import json
 import math
+import random
 import re
 import sys
 from bisect import bisect_right
-from collections import namedtuple
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from collections import Counter, namedtuple
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import partial
 from inspect import signature
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 
 class BadFileError(Exception):
@@ -56,9 +57,7 @@ def parsed(data):
         return dict(pairs)
 
     def integer(found):
-        require(
-            len(found) <= 40 and found.lstrip("-").isdigit(), "numbers are whole and short, or text as '3/2'", found
-        )
+        require(re.fullmatch("-?[0-9]{1,40}", found), "numbers are whole and short, or text as '3/2'", found)
         return int(found)
 
     require(len(data) <= LARGEST_FILE, f"the file must have at most {LARGEST_FILE} bytes")
@@ -164,37 +163,29 @@ def chernoff(x, y, n, alpha):
     return (kl * n + ln(alpha)).low >= 0
 
 
-def ln_factorial(n):
-    """ln n!, by Stirling's series, whose partial sums lie above and below it in turn."""
-    if n < 256:
-        return ln(math.factorial(n))
-    low = real(Fraction(1, 12 * n) - Fraction(1, 360 * n**3) + Fraction(1, 1260 * n**5) - Fraction(1, 1680 * n**7))
-    return ln(n) * n - n + ln(PI * (2 * n)) / 2 + Interval(low.low, (low + Fraction(1, 1188 * n**9)).high)
-
-
 def binomial_at_most(k, n, p):
-    """P(Bin(n, p) ≤ k) from above, for k < np: the term at k, and those before it, which fall faster and faster."""
-    log = ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) + ln(p) * k + ln(1 - p) * (n - k)
-    term = total = exp(log).high
-    odds = (real(1 - p) / p).high
-    for i in range(k, 0, -1):
-        quotient = UP.divide(UP.multiply(odds, i), n - i + 1)
-        term = UP.multiply(term, quotient)
-        if k - i > 10**6 or term < total * Decimal("1e-40"):  # the rest is below a geometric series
-            return Fraction(UP.add(total, UP.divide(term, DOWN.subtract(1, quotient))))
-        total = UP.add(total, term)
-    return Fraction(total)
+    """P(Bin(n, p) ≤ k) from above, for k < np: the share of the terms up to k, where the term at k is taken as 1."""
+    odds, below, above, term = real(p) / (1 - p), Decimal(1), Decimal(0), Decimal(1)
+    with localcontext(UP):
+        for i in range(k, 0, -1):
+            term *= i / (odds.low * (n - i + 1))
+            below += term
+            if term * n < below * Decimal("1e-40"):  # so much are all the others at most, as they fall
+                below += term * n
+                break
+    with localcontext(DOWN):
+        term = Decimal(1)
+        for i in range(k, n):
+            term *= odds.low * (n - i) / (i + 1)
+            above += term
+            if term * n < above * Decimal("1e-40"):
+                break
+    return Fraction(UP.divide(below, DOWN.add(below, above)))
 
 
 def gaussian_variation(distance):
-    """Total variation of two unit Gaussians, erf(d/√8), from above, by its alternating series."""
-    if distance > 4:
-        return Fraction(1)
-    term, total = real(distance) / sqrt(8), real(0)
-    for k in range(100):
-        total = total + term / ((2 * k + 1) * (-1) ** k)
-        term = term * (distance * distance / 8) / (k + 1)
-    return Fraction(((total + term) * 2 / sqrt(PI)).high)
+    """Total variation of two unit Gaussians, erf(d/√8), from above: three terms of its alternating series."""
+    return min(Fraction(1), Fraction((real(distance - distance**3 / 24 + distance**5 / 640) / sqrt(PI * 2)).high))
 
 
 def added(values):
@@ -225,14 +216,59 @@ def mean_at_least(values, limit, alpha, ways=2):
     return Fraction(wealth) * alpha >= 1
 
 
-# ---------- 4. Rule "audit": what an output tells about a secret, from counts (proofs: certificates, and leakage).
+# ---------- 4. Rule "audit": what an output tells about a secret, from counts (proofs: certificates, pairs, leakage).
+def fair_part(cells, seed):
+    """The rows that the seed draws from both classes, so that every secret is a fair coin; none if one has too few."""
+    classes, parts, draw = list(zip(*sorted(cells), strict=True)), [], random.Random(seed).random  # noqa: S311
+    least = min(map(sum, classes))
+    rows = 2 * least - math.isqrt(1352 * least // 100) - 1
+    within_reach(max(map(sum, classes)) - least <= 10**7 and rows <= 10**8, "it has too many rows to draw from")
+    heads = sum((int(draw() * 2**53) >> max(0, 53 - left)).bit_count() for left in range(rows, 0, -53))
+    for counts, wanted in zip(classes, (heads, rows - heads), strict=True):
+        ends, picked = list(accumulate(counts)), set()
+        few = min(wanted, ends[-1] - wanted)  # rows are picked, or left out, whichever are fewer
+        if few < 0:
+            return []
+        while len(picked) < few:
+            place = int(draw() * 2 ** ends[-1].bit_length())
+            picked.update([place] if place < ends[-1] else [])
+        taken = Counter(bisect_right(ends, place) for place in picked)
+        parts.append([taken[place] if few == wanted else count - taken[place] for place, count in enumerate(counts)])
+    return list(zip(*parts, strict=True))
+
+
+def pairs_hold(cells, v, rate, alpha):
+    """Whether v is at least squared_pairwise at λ = rate. Decimals are rounded up, and err by a share below 10⁻³⁰."""
+    sizes, n, paid, slope = Counter(map(sum, cells)), sum(map(sum, cells)), ln(alpha) * -1, Decimal(1)
+    pairs = sum((real(Fraction((a - b) ** 2 - a - b, a + b - 1)) for a, b in cells if a + b > 1), real(0))
+    within_reach(sum(map(math.isqrt, sizes)) <= 50_000, "its outputs have too many different sizes")
+    for m in (size for size in sizes if size > 1):
+        sums, chances = range(m % 2, min(m, math.isqrt(144 * m) + 20) + 1, 2), [Decimal(1)]
+        with localcontext(UP):
+            for s in sums[:-1]:  # the chance of s + 2 or −s − 2, where that of the first is 1
+                chances.append(chances[-1] * (m - s) / (m + s + 2) * (1 if s else 2))
+            weights = [exp(rate * Fraction(m - s * s, m - 1)).high for s in sums]
+            tilted = [chance * weight for chance, weight in zip(chances, weights, strict=True)]
+            fair, whole = sum(chances), sum(tilted)
+            second = sum(part * s * s for s, part in zip(sums, tilted, strict=True)) / whole / m + Decimal("1e-25")
+            slope = min(slope, (1 - second * (1 + Decimal("1e-25"))) / 2)
+        paid = paid + ln(Interval(whole, whole) / Interval(fair, fair) * (1 + Fraction(1, 10**30))) * sizes[m]
+    slope = Fraction(slope)
+    paid = paid + Interval(*(max(end, Decimal(0)) for end in pairs)) * rate + slope * sizes[1]
+    gained = ln(real(1) - (real(1) - exp(-slope)) * v) * -n
+    prices = (Fraction(4, 5), Fraction(727, 500)), (Fraction(3, 2), Fraction(4))
+    return any(slope**2 * n * v <= cap**2 and (gained - paid - ln(price)).low >= 0 for cap, price in prices)
+
+
 # A rule returns what it bounds, the side, the best bound that it proves, and what else its sentence says.
-def audit(claim, reading, loss, sampling, cells, squared, variation):
+def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation):
     """Of the masses of each output, seen is the distance in total variation, and plug_in the same for squared loss."""
     paired, one, zero = sampling == "pairs", sum(a for a, _ in cells), sum(b for _, b in cells)
     require(one > 0 and zero > 0, "cells must count rows of both secrets")
     within_reach(len(cells) <= 200_000, "its table has more than 200000 different outputs")
-    n, v, tv, alpha = one + zero, squared, variation, claim.failure / (2 if loss == "joint" else 1)
+    n, v, tv, with_pairs = one + zero, squared, variation, loss == "joint" and seed is not None
+    shares = (22, 44, 28) if with_pairs else (50, 50, 0) if loss == "joint" else (100, 100, 0)  # in percent
+    of_v, of_tv, of_pairs = (claim.failure * share / 100 for share in shares)
     prove(not paired or (one - zero) ** 2 <= 64 * n, "its own counts refute that every secret was a fair coin")
     left, right = (n, n) if paired else (2 * one, 2 * zero)
     masses, unit, rows = [(a * right, b * left) for a, b in cells if a or b], left * right, Fraction(min(left, right))
@@ -241,7 +277,7 @@ def audit(claim, reading, loss, sampling, cells, squared, variation):
 
     def squared_holds():
         """Whether 1 − E ≤ v, E the least squared loss, by squared_closed or squared_sharp; either will do."""
-        room = ln(alpha) * (-2 / (rows if paired else max(rows, Fraction(80 * one * zero, 21 * n))))
+        room = ln(of_v) * (-2 / (rows if paired else max(rows, Fraction(80 * one * zero, 21 * n))))
         if v >= 1 or (sqrt(v) - sqrt(room) - sqrt(plug_in + room)).low >= 0:
             return True
         e, m = math.sqrt(v), (float(plug_in.high) + float(v)) / (2 * math.sqrt(v)) if v else 1.0
@@ -249,20 +285,22 @@ def audit(claim, reading, loss, sampling, cells, squared, variation):
         best = Fraction(min(0.5, (math.atanh(e) - math.atanh(m)) / (2 * e)) if m < e < 1 else 0)
         plus, minus = exp(sqrt(v) * 2 * best), exp(sqrt(v) * -2 * best)
         moment = exp(v * best) * ((plus + minus) / 2 - sqrt(v) * (plus - minus) / 2)
-        return ((plug_in * best + ln(moment)) * -rows + ln(alpha)).low >= 0
+        return ((plug_in * best + ln(moment)) * -rows + ln(of_v)).low >= 0
 
     def variation_holds():
         """Whether TV ≤ tv by variation_upper (Chernoff, Hoeffding) or variation_exact (Clopper and Pearson)."""
         if tv >= 1 or tv <= seen:
             return tv >= 1
         p, guessed = (1 + tv) / 2, (1 + seen) / 2
-        hoeffding = real(tv - seen) - sqrt(ln(alpha) * Fraction(-n, 2 * one * zero))
-        if chernoff(guessed, p, rows, alpha) or (not paired and hoeffding.low >= 0):
+        hoeffding = real(tv - seen) - sqrt(ln(of_tv) * Fraction(-n, 2 * one * zero))
+        if chernoff(guessed, p, rows, of_tv) or (not paired and hoeffding.low >= 0):
             return True
         exact = paired or (one == zero and guessed * n + 1 <= p * n)
-        return exact and n <= 10**9 and binomial_at_most(int(guessed * n), n, p) <= alpha
+        return exact and n <= 10**9 and binomial_at_most(int(guessed * n), n, p) <= of_tv
 
     by_v, by_tv = loss != "zero-one" and squared_holds(), loss != "squared" and variation_holds()
+    if with_pairs and rate and not by_v:
+        by_v = pairs_hold(cells if paired else fair_part(cells, seed), v, rate, of_pairs)
     prove(by_v or (by_tv and v >= tv), "the counts do not prove its bound on v, 1 less the least squared loss")
     prove(by_tv or (by_v and tv**2 >= v), "the counts do not prove its bound on the total variation")  # v ≤ TV ≤ √v
     area = Fraction(1, 2) + tv - tv * tv / 2
@@ -475,14 +513,15 @@ NEIGHBOURS = "one record added or removed|all records of one person added or rem
 NEIGHBOURS += "one label changed|all labels of one person changed"
 KEPT_BACK = {"cells": [[COUNT, 2, 2], 1, 10**6], "values": [UNIT, 1, 10**6], "squared": UNIT, "variation": UNIT}
 KEPT_BACK |= {"release_variation": UNIT, "chain_variation": UNIT, "modes": [[(0, 10**9), 2, 2], 1, 10**4]}
-KEPT_BACK |= {"distance": (0, 100), "variance": POSITIVE, "most": POSITIVE, "radius": PAID}
+KEPT_BACK |= {"rate": (0, 100), "distance": (0, 100), "variance": POSITIVE, "most": POSITIVE, "radius": PAID}
 INPUTS = {"reading": READINGS, "loss": "joint|squared|zero-one", "sampling": "by class|pairs", "neighbours": NEIGHBOURS}
 INPUTS |= {"failure_probability": CHANCE, "coordinates": SIZE, "parts": [part, 1, 20], "about": TEXT, "delta": UNIT}
 INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6], "epsilon": (Fraction(1, 10**9), 700)}
 INPUTS |= {"scale": (Fraction(1, 100), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
 INPUTS |= {"refusals": range(1, 20_001), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
-INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], **KEPT_BACK}
+INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], "seed": {None: COUNT}}
 INPUTS |= {"table": [SHARE, 1, 10**5], "corners": [[SHARE, 2, 2], 1, 10**4], "nodes": [(1, 10**200), 2, 10**5]}
+INPUTS |= KEPT_BACK
 TABLE = "that counts are the data's, rows independent, secrets of pairs fair coins, and choices made before the data"
 RAN = "that the mechanism ran so, with exact noise, one vote or less a record or person, and nothing else was released"
 DRAWN = "that the values are what independent draws gave for this model, noise and data, in the order drawn, that none "
@@ -491,7 +530,7 @@ CHAINS = f"{DRAWN}; that the chains are reversible and keep to the two variation
 PRIVATE = "gate.gate_delta gate.confirm_delta accounting.sparse_vector_delta accounting.stable_release_delta "
 PRIVATE += "accounting.gnmax_delta accounting.laplace_scale accounting.lone_label_chance accounting.label_threshold "
 PRIVATE += "accounting.basic_composition accounting.replacement_delta"
-COUNTED = "certificates.squared_closed certificates.squared_sharp certificates.variation_upper "
+COUNTED = "certificates.squared_closed certificates.squared_sharp pairs.squared_pairwise certificates.variation_upper "
 COUNTED += "certificates.variation_exact leakage.advantage_upper leakage.information_upper leakage.auc_upper"
 MOVES = "divergences.gaussian_total_variation"
 RULES = {
@@ -533,9 +572,7 @@ def judged(claim):
         within_reach(function and value is not None, "it states no inputs that this checker has a rule for")
         within_reach(theorems and theorems <= {(name, 1) for name in proofs.split()}, "its rule has other theorems")
         inputs = read(claim["inputs"], "inputs", inputs_of(function))
-        good = (failure is None) != (claim["rule"] in SAMPLED) and inputs.get("failure_probability", 0) <= (
-            failure or 0
-        )
+        good = (claim["rule"] in SAMPLED) == bool(failure) and inputs.get("failure_probability", 0) <= (failure or 0)
         prove(good, "its failure probability does not cover its samples, or it has none")
         what, side, proven, rest = function(Claim(value, failure), **inputs)
         prove(side == stated, f"its theorem bounds the other side, '{side}'")
@@ -586,9 +623,8 @@ def main(arguments=None):
         print(f"{place}. {verdict}: {reason}")
     found, _, failures = zip(*verdicts, strict=True)
     follow, fail = found.count("follows"), found.count("does not follow")
-    print(
-        f"{follow} of {len(found)} claims follow, {fail} do not, {len(found) - follow - fail} cannot be checked here."
-    )
+    rest = len(found) - follow - fail
+    print(f"{follow} of {len(found)} claims follow, {fail} do not, {rest} cannot be checked here.")
     chances = min(sum(failures), Fraction(1))
     print(f"Those that follow hold together, except with probability {short(chances, 'at most')}.")
     print("That they are about the files named in the certificate is its maker's word.")

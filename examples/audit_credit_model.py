@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from tacit.audit import Audit, attempts, certify, membership, rows_needed
-from tacit.report import Report
+import tacit
 
 rng = np.random.default_rng(0)
 
@@ -44,7 +43,10 @@ others, others_repaid, _ = applicants(2_000)
 
 # %%
 ceiling, failure_probability = 0.1, 0.05
-print(rows_needed(ceiling, failure_probability=failure_probability, loss="zero-one", values=1), "rows at least")
+print(
+    tacit.audit.rows_needed(ceiling, failure_probability=failure_probability, loss="zero-one", values=1),
+    "rows at least",
+)
 
 # %% [markdown]
 # ## Two models, one question: was this person a customer?
@@ -60,12 +62,12 @@ boosting.fit(customers, repaid)
 
 def audited(model, name):
     """The verdict on the score to one digit, and the attacks on it."""
-    table = membership(model, (customers, repaid), (others, others_repaid), draws=20_000)
+    table = tacit.audit.membership(model, (customers, repaid), (others, others_repaid), draws=20_000)
     secret = np.where(table.member, "customer", "other")
     score = np.round(table.scores["confidence"], 1)
-    found = certify(secret, score, failure_probability=failure_probability, positive="customer", name=name)
-    tried = attempts(secret, score, certificate=found, learners=["threshold", "histogram"])
-    return Audit(certificate=found, attacks=tried, require_advantage=ceiling), tried
+    found = tacit.certify(secret, score, failure_probability=failure_probability, positive="customer", name=name)
+    tried = tacit.audit.attempts(secret, score, certificate=found, learners=["threshold", "histogram"])
+    return tacit.audit.Audit(certificate=found, attacks=tried, require_advantage=ceiling), tried
 
 
 results = {}
@@ -86,9 +88,9 @@ for model, name in ((forest, "the forest's score"), (boosting, "the boosted mode
 people, _, sex = applicants(40_000)
 score = np.round(boosting.predict_proba(people)[:, 1], 1)
 words = np.where(sex == 1, "man", "woman")
-by_sex = certify(words, score, failure_probability=failure_probability, name="the boosted model's credit score")
-tried = attempts(words, score, certificate=by_sex, learners=["threshold", "histogram"])
-fair = Audit(certificate=by_sex, attacks=tried, require_advantage=ceiling)
+by_sex = tacit.certify(words, score, failure_probability=failure_probability, name="the boosted model's credit score")
+tried = tacit.audit.attempts(words, score, certificate=by_sex, learners=["threshold", "histogram"])
+fair = tacit.audit.Audit(certificate=by_sex, attacks=tried, require_advantage=ceiling)
 print(fair.verdict)
 print(f"a guess of the sex is right at most {by_sex.balanced_accuracy:.1%} of the time where a coin is right 50 %")
 
@@ -97,7 +99,7 @@ print(f"a guess of the sex is right at most {by_sex.balanced_accuracy:.1%} of th
 
 # %%
 leaky, tight = (both for both, _ in results.values())
-report = Report(
+report = tacit.report.Report(
     command="audit a credit model",
     title="What a credit score gives away",
     summary=(leaky.verdict, tight.verdict, fair.verdict),

@@ -21,10 +21,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
-from tacit import BudgetSpentError, Comparison
-from tacit.learning import Columns, Game, GNMax, PrivateClassifier, VoteRegression, distinguishing_attack
-from tacit.ledger import Ledger
-from tacit.report import Report
+import tacit
 
 NAMES = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
@@ -67,7 +64,7 @@ def rows(places):
     return {name: column[places] for name, column in table.items()}
 
 
-columns = Columns().fit(rows(public))
+columns = tacit.learning.Columns().fit(rows(public))
 print(f"{len(private)} private records, {len(public)} public ones; {len(columns.get_feature_names_out())} numbers each")
 
 # %% [markdown]
@@ -79,16 +76,16 @@ print(f"{len(private)} private records, {len(public)} public ones; {len(columns.
 # %%
 epsilon, delta, queries = 2.0, 1e-6, min(100, len(public))
 Path("census.sqlite").unlink(missing_ok=True)  # the example begins anew; never do this with a ledger of yours
-ledger = Ledger.open("census.sqlite", epsilon=epsilon, delta=delta)
-mechanism = GNMax(epsilon=epsilon, delta=delta, queries=queries, counts=True)
-model = PrivateClassifier(
+ledger = tacit.Ledger.open("census.sqlite", epsilon=epsilon, delta=delta)
+mechanism = tacit.learning.GNMax(epsilon=epsilon, delta=delta, queries=queries, counts=True)
+model = tacit.PrivateClassifier(
     LogisticRegression(max_iter=300),
     epsilon=epsilon,
     delta=delta,
     n_teachers=150 if archive.exists() else 20,  # fixed beforehand: how many records there are is private
     mechanism=mechanism,
     queries=queries,
-    student=VoteRegression(penalty=0.03),
+    student=tacit.learning.VoteRegression(penalty=0.03),
     classes=sorted({str(label) for label in labels}),  # known beforehand: nothing is learned from their being listed
     ledger=ledger,
     random_state=0,
@@ -98,7 +95,7 @@ print(model.guarantee_)
 print("left in the ledger:", ledger.remaining)
 try:
     clone(model).fit(columns.transform(rows(private)), labels[private], columns.transform(rows(public)))
-except BudgetSpentError:
+except tacit.BudgetSpentError:
     print("a second fit would be a second release: refused")
 
 # %% [markdown]
@@ -120,9 +117,13 @@ print(f"right on {right:.1%} of the test records; without privacy {without:.1%};
 
 # %%
 half = 1000  # votes: far from where a count could fall below 0
-game = Game(name="winners that differ", left=[(half + 1, half)] * queries, right=[(half, half + 1)] * queries)
-attack = distinguishing_attack(mechanism, runs=500, length=queries, failure_probability=0.01, tried=[game])
-comparison = Comparison(guarantee=model.guarantee_, attacks=[attack])
+game = tacit.learning.Game(
+    name="winners that differ", left=[(half + 1, half)] * queries, right=[(half, half + 1)] * queries
+)
+attack = tacit.learning.distinguishing_attack(
+    mechanism, runs=500, length=queries, failure_probability=0.01, tried=[game]
+)
+comparison = tacit.Comparison(guarantee=model.guarantee_, attacks=[attack])
 print(attack)
 print("contradicted:", comparison.contradicted)
 
@@ -140,7 +141,7 @@ student = skops.io.load("student.skops", trusted=trusted)
 print("the published file says of the first test record:", student.predict(rows(test[:1]))[0])
 
 # %%
-report = Report(
+report = tacit.report.Report(
     command="publish a classifier",
     title="A classifier that may be published",
     summary=(

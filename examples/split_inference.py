@@ -14,19 +14,7 @@ import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from tacit import Comparison
-from tacit.reconstruction import (
-    Dithered,
-    Gallery,
-    Gaussian,
-    bayes_bound,
-    calibrate,
-    evaluate_decoder,
-    identification_bound,
-    nearest_candidate,
-    trained_decoder,
-)
-from tacit.report import Figure, Report, figures
+import tacit
 
 torch.manual_seed(0)
 images, labels = load_digits(return_X_y=True)
@@ -64,7 +52,9 @@ phone, server = phone.eval(), server.eval()
 # is allowed. They are for features in float32, which the phone computes in.
 
 # %%
-chosen = calibrate(phone, server, images[private], labels[private], target={"accuracy": 0.85}, draws=5000)
+chosen = tacit.reconstruction.calibrate(
+    phone, server, images[private], labels[private], target={"accuracy": 0.85}, draws=5000
+)
 print(f"noise of standard deviation {chosen.noise.sigma:.3g}: the server reads {chosen.accuracy:.0%} of the digits")
 print(chosen.identification)
 
@@ -76,14 +66,17 @@ print(chosen.identification)
 # draws for this noise alone, which is tighter than a limit that had to hold for all noises together.
 
 # %%
-noise = Gaussian(chosen.noise.sigma)
-named = identification_bound(phone, images[private], noise, seed=1)
-naming = Comparison(guarantee=named, attacks=[nearest_candidate(phone, images[private], noise, named, seed=2)])
-prior = Gallery(images[private])
-remains = bayes_bound(phone, prior, noise, seed=1).guarantee
-decoder = trained_decoder(phone, images[public], noise, epochs=20, width=256)
-rebuilding = Comparison(
-    guarantee=remains, attacks=[evaluate_decoder(decoder, phone, images[public], prior, noise, tries=4000, seed=3)]
+noise = tacit.reconstruction.Gaussian(chosen.noise.sigma)
+named = tacit.reconstruction.identification_bound(phone, images[private], noise, seed=1)
+naming = tacit.Comparison(
+    guarantee=named, attacks=[tacit.reconstruction.nearest_candidate(phone, images[private], noise, named, seed=2)]
+)
+prior = tacit.reconstruction.Gallery(images[private])
+remains = tacit.reconstruction.bayes_bound(phone, prior, noise, seed=1).guarantee
+decoder = tacit.reconstruction.trained_decoder(phone, images[public], noise, epochs=20, width=256)
+rebuilding = tacit.Comparison(
+    guarantee=remains,
+    attacks=[tacit.reconstruction.evaluate_decoder(decoder, phone, images[public], prior, noise, tries=4000, seed=3)],
 )
 for comparison in (naming, rebuilding):
     print(comparison.guarantee)
@@ -97,7 +90,7 @@ for comparison in (naming, rebuilding):
 # betray the features under it.
 
 # %%
-deployed = Dithered(phone, noise)
+deployed = tacit.reconstruction.Dithered(phone, noise)
 with torch.no_grad():
     sent = deployed(images[private[:6]])
 rebuilt = np.clip(np.asarray(decoder(sent)), 0, 1).reshape(-1, 8, 8)
@@ -107,7 +100,7 @@ print("sent for one picture:", [round(number, 2) for number in sent[0].tolist()]
 # ## Report
 
 # %%
-report = Report(
+report = tacit.report.Report(
     command="split inference",
     title="What a server learns about a picture beside the digit",
     summary=(
@@ -117,12 +110,12 @@ report = Report(
     ),
     comparisons=(naming, rebuilding),
     figures=(
-        Figure(
+        tacit.report.Figure(
             title="Pictures, and what an attacker makes of one message",
             caption="The attacker trained a network on public pictures. It rebuilds what a digit of this kind looks "
             "like, and little of the picture itself.",
             alternative="Six digits, and six blurred ones.",
-            svg=figures.image_rows(
+            svg=tacit.report.figures.image_rows(
                 {"original": list(np.asarray(images[private[:6], 0])), "rebuilt by an attacker": list(rebuilt)}
             ),
         ),

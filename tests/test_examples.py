@@ -57,6 +57,12 @@ def written(name, folder):
     return comparisons, found["detail"]
 
 
+def test_one_line_imports_all_that_an_example_uses():
+    for script in SCRIPTS:
+        lines = [line for line in script.read_text().splitlines() if line.startswith(("import tacit", "from tacit"))]
+        assert lines in ([], ["import tacit"]), script.name
+
+
 def test_text_embeddings(report, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "")  # the script sets it; afterwards it is as before
     comparisons, detail = report("text_embeddings", foreign=True)

@@ -70,6 +70,8 @@ def test_names_in_python_exist(name):
     value = tacit
     for part in place.split("."):
         fields = getattr(value, "__dataclass_fields__", {})
+        if inspect.ismodule(value) and not hasattr(value, part):
+            importlib.import_module(f"{value.__name__}.{part}")
         value = fields[part] if part in fields else getattr(value, part)
     assert parameter is None or parameter in inspect.signature(value).parameters
 

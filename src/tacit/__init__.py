@@ -7,7 +7,8 @@
 - `Ledger`: how much of a budget was spent, kept in SQLite or PostgreSQL.
 - `audit.audit` and `audit_file`: what can nobody who sees an output learn about a secret?
 
-The subpackages `reconstruction`, `learning` and `audit` hold the rest; they are imported on first use.
+The subpackages `reconstruction`, `learning` and `audit` hold the rest, and `report` makes pages of results; they are
+imported on first use.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
 from .core.wording import safe_text
 
 if TYPE_CHECKING:
-    from . import audit, learning, reconstruction
+    from . import audit, learning, reconstruction, report
     from .audit import audit_file, certify
     from .learning import PrivateClassifier, learn_files, plan
     from .ledger import Ledger
@@ -62,6 +63,7 @@ __all__ = [
     "learning",
     "plan",
     "reconstruction",
+    "report",
     "safe_text",
 ]
 
@@ -80,7 +82,7 @@ _PARTS = {
 
 def __getattr__(name: str) -> Any:
     """Import what needs heavy packages on first use."""
-    if name in ("audit", "learning", "reconstruction"):
+    if name in ("audit", "learning", "reconstruction", "report"):
         return import_module(f".{name}", __name__)
     if name in _PARTS:
         return getattr(import_module(f".{_PARTS[name]}", __name__), name)

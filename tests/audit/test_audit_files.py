@@ -104,6 +104,7 @@ def test_the_numbers_are_the_library_s(written):
     assert detail["readings"]["advantage"] == expected.advantage
     assert detail["readings"]["auc"] == expected.auc
     assert detail["readings"]["tpr_at"]["0.01"] == float(expected.tpr_at(0.01))
+    assert detail["readings"]["delta_at"]["1"] == float(expected.hockey_stick(1.0))
     slices = certify_slices(
         TABLE["member"], TABLE["score"], TABLE["group"], noise=0.5, failure_probability=0.025, loss="joint", name=name
     )

@@ -22,7 +22,8 @@ from tacit.audit import (
     privacy_curve,
     rows_needed,
 )
-from tacit.theory import certificates
+from tacit.audit.limits import shares
+from tacit.theory import certificates, leakage
 from tacit.theory.leakage import advantage_upper
 
 RNG = np.random.default_rng(0)
@@ -123,11 +124,43 @@ def test_alphabets_are_whole_numbers_whatever_the_form():
 
 def test_a_joint_certificate_is_the_intersection():
     found = certify(SECRET, OUTPUT, failure_probability=0.05, loss="joint")
-    squared = certify(SECRET, OUTPUT, failure_probability=0.025, loss="squared")
-    variation = certify(SECRET, OUTPUT, failure_probability=0.025, loss="zero-one")
-    assert found.squared == min(squared.squared, variation.variation)
+    squared = certify(SECRET, OUTPUT, failure_probability=0.22 * 0.05, loss="squared")
+    pairs = certify(SECRET, OUTPUT, failure_probability=0.28 * 0.05, loss="squared", form="pairwise")
+    variation = certify(SECRET, OUTPUT, failure_probability=0.44 * 0.05, loss="zero-one")
+    assert found.squared == min(squared.squared, pairs.squared, variation.variation)
     assert found.variation == min(squared.variation, variation.variation)
     assert (found.tpr_at([0.0, 0.1]) <= squared.tpr_at([0.0, 0.1])).all()
+
+
+def test_the_region_is_the_least_of_all_limits():
+    """At low false positive rates, what is measured at a few ε; everything together uses the failure probability up."""
+    rng, rows = np.random.default_rng(0), 100_000
+    secret = np.arange(rows) % 2
+    output = rng.random(rows) < (1 + 0.3 * (2 * secret - 1)) / 2
+    found = certify(secret, output, failure_probability=0.05, positive=0)
+    assert math.fsum(shares("joint", "sharp", "discrete")) == pytest.approx(1, abs=1e-15)
+    assert math.fsum(shares("joint", "sharp", "noisy")) == pytest.approx(1, abs=1e-15)
+    epsilons, deltas = zip(*found.curve, strict=True)
+    ones = [int((output == seen)[secret == 1].sum()) for seen in (0, 1)]
+    zeros = [int((output == seen)[secret == 0].sum()) for seen in (0, 1)]
+    for epsilon, delta in found.curve[:3]:
+        plug_in = max(
+            sum(max(0.0, a / (rows / 2) - math.exp(epsilon) * b / (rows / 2)) for a, b in zip(*pair, strict=True))
+            for pair in ((ones, zeros), (zeros, ones))
+        )
+        wide = math.sqrt(math.log(8 / (0.06 * 0.05)) / 2 * (1 + math.exp(2 * epsilon)) / (rows / 2))
+        assert delta == pytest.approx(plug_in + wide, rel=1e-9)
+    rates = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.4, 0.9])
+    alone = leakage.roc_upper(rates, squared=found.squared, advantage=found.variation)
+    lines = [leakage.private_roc(rates, epsilon=e, delta=d) for e, d in found.curve]
+    assert (found.tpr_at(rates) == np.min([alone, *lines], axis=0)).all()
+    truth = 0.001 * 1.3 / 0.7
+    assert truth < found.tpr_at(0.001) < 0.03 < 0.17 < alone[2]
+    assert found.hockey_stick(epsilons) == pytest.approx(deltas, rel=1e-9)
+    assert found.hockey_stick(3.0) == pytest.approx(deltas[-1], rel=1e-9)
+    assert "logarithmic" in found.plot().svg
+    for options in ({"loss": "squared"}, {"form": "closed"}, {"form": "pairwise"}, {"method": "monotone"}):
+        assert not certify(secret, output, failure_probability=0.05, **options).curve
 
 
 def test_printed_theorems_are_refused_where_they_do_not_apply():

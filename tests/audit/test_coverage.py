@@ -1,8 +1,11 @@
 """How often certificates are wrong, on laws made to hurt them. False alarms: below 1e-6 for each test."""
 
 import enum
+import importlib
 import math
+import sys
 from collections import UserList, deque
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from tacit.audit import Tally, certify, certify_network, certify_slices, certify
 from tacit.reproduce.finite import Mixture
 from tacit.theory.certificates import tanh_barron
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 DELTA = 0.1
 FALSE_ALARM = 1e-6
 
@@ -107,6 +111,39 @@ def test_discrete_outputs_of_fair_pairs(name):
             )
             failed[loss, form] += wrong(found, truth)
     assert max(failed.values()) <= too_many(runs), failed
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    """benchmarks/audit.py, whose laws these are; it tries 400 tables of several sizes each."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        yield importlib.import_module("audit")
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.mark.parametrize("rows", [(150, 150), (60, 400)])
+def test_all_bounds_of_the_default_certificate_hold_together(benchmark, rows):
+    """v, total variation, true positive rates and δ, on twenty laws."""
+    runs, laws = 20, benchmark.laws()
+    assert len(laws) == 20
+    for name, law in laws.items():
+        share = benchmark.missed(law, rows=rows, runs=runs, failure=DELTA, seed=2)
+        assert share * runs <= too_many(runs), name
+
+
+def test_the_truth_of_the_benchmark_is_that_of_a_law(benchmark):
+    """A coin of 30 %, and one record in a hundred exposed: by hand."""
+    coin = benchmark.truths(np.array([0.65, 0.35]), np.array([0.35, 0.65]))
+    assert coin[:2] == pytest.approx([0.09, 0.3])
+    rates = dict(zip(benchmark.RATES, coin[2:], strict=False))
+    assert rates[0.1] == pytest.approx(0.1 * 0.65 / 0.35)
+    assert rates[0.5] == pytest.approx(0.65 + 0.15 * 0.35 / 0.65)
+    assert coin[-1] == 0
+    exposed = benchmark.truths(np.array([0.01, 0.0, 0.99]), np.array([0.0, 0.01, 0.99]))
+    assert exposed[:3] == pytest.approx([0.01] * 3)
+    assert exposed[-1] == pytest.approx(0.01)
 
 
 def test_theorem_1_on_its_own_mixture():

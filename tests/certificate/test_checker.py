@@ -15,7 +15,7 @@ import tacit_check
 
 FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)
-LINES = 600
+LINES = 640
 """Of the checker, blank ones and comments included."""
 
 
@@ -136,7 +136,7 @@ def leaves(value, path=()):
         places = range(len(value)) if len(value) < 8 else (0, 1, len(value) // 2, len(value) - 1)
         for place in places:
             yield from leaves(value[place], (*path, place))
-    elif isinstance(value, int) or "0x" in value or value.lstrip("-").replace("/", "").isdigit():
+    elif isinstance(value, int) or (value and "0x" in value) or (value or "").lstrip("-").replace("/", "").isdigit():
         yield path
 
 

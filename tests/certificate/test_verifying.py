@@ -84,6 +84,7 @@ def test_a_certificate_that_keeps_counts_back_has_no_more_digits_than_its_senten
         "cells",
         "squared",
         "variation",
+        "rate",
     }
     value = float.fromhex(claim["claimed"]["value"])
     assert f"at most {value:.3g}" in claim["statement"]

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from teaching import IMPORTABLE, KEY, data, mortal, queries, wait_for
+from teaching import IMPORTABLE, KEY, data, mortal, queries, reachable, wait_for
 
 from tacit import InputError, MissingExtraError
 from tacit.learning import Teachers, vote_counts
@@ -84,11 +84,6 @@ def ray():
                 yield f"ray://127.0.0.1:{port}"
             finally:
                 head.terminate()
-
-
-def reachable(port):
-    with contextlib.closing(socket.socket()) as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module")

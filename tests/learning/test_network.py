@@ -4,7 +4,6 @@ import copy
 import io
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from networks import convolutions, perceptron
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from teaching import Poison
 
 from tacit import InputError, MissingExtraError
 from tacit.learning import NetworkClassifier, PrivateClassifier, Teachers
@@ -102,16 +102,6 @@ def test_batches_are_augmented_in_training_alone():
     assert (network.fit(X[TRAIN], Y[TRAIN]).predict_proba(X) == first).all()
     plain = clone(network).set_params(augment=None).fit(X[TRAIN], Y[TRAIN])
     assert (plain.predict_proba(X) != first).any()
-
-
-class Poison:
-    """Leaves a mark where it is unpickled."""
-
-    def __init__(self, mark):
-        self.mark = mark
-
-    def __reduce__(self):
-        return Path.touch, (self.mark,)
 
 
 def test_what_is_stored_holds_weights_and_no_pickle(tmp_path):

@@ -4,7 +4,6 @@
 import hmac
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from teaching import KEY, data, queries
+from teaching import KEY, Poison, data, queries
 
 from tacit import InputError, MissingExtraError
 from tacit.learning import ABSTAIN, Teachers, vote_counts, winners
@@ -360,14 +359,6 @@ def test_a_folder_keeps_its_key_to_itself_and_belongs_to_one_task(tmp_path):
     with pytest.raises(InputError, match="which differs in key"):
         teachers().fit(X, y, folder=named)
     assert not (named / "key.json").exists()
-
-
-class Poison:
-    def __init__(self, mark):
-        self.mark = mark
-
-    def __reduce__(self):
-        return Path.touch, (self.mark,)
 
 
 def test_poisoned_files_are_refused_and_run_nothing(tmp_path):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from networks import linear
 from scipy import integrate, stats
 from torch import nn
 
@@ -34,10 +35,6 @@ from tacit.reconstruction.noise import NotGaussian
 
 NOISE = Gaussian(0.5)
 RARE = 1e-6
-
-
-def linear(slope):
-    return lambda x: slope * x.flatten(1)
 
 
 @pytest.fixture(scope="module")

@@ -201,7 +201,7 @@ def test_under_a_prior_that_holds_bound_and_attack_say_how_much_stays_hidden(fol
     assert detail["prior"]["best_attack"]["high"] == min(attack.high for attack in rebuilt.attacks[:3])
     assert 0.8 < low / high < 1
     assert not rebuilt.contradicted
-    assert rebuilt.guarantee.theorem[-1] == "theory.posterior.posterior_mse"
+    assert rebuilt.guarantee.theorem[0] == "theory.posterior.posterior_mse"
     assert detail["prior"]["verdict"] == "not refuted"
     assert detail["prior"]["bound"] == rebuilt.guarantee.value < detail["prior"]["on_data"]["value"]
     assert detail["prior"]["on_data"]["value"] == pytest.approx(real, abs=0.005)

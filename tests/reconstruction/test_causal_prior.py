@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from short_texts import encode, posterior
 
 from tacit import InputError
 from tacit.reconstruction import CausalPrior, Gaussian, bound_texts_files, text_attack, text_bounds
@@ -19,7 +20,6 @@ from tacit.reconstruction.text_chains import Embeddings, stepped
 
 SIGMA = 2.0
 WORDS = "abcd"
-TABLE = np.random.default_rng(5).normal(size=(3, 26, 4))
 ENCODER = """
 import numpy as np
 
@@ -31,13 +31,6 @@ def encoder():
         [sum(TABLE[place, ord(word) - 97] for place, word in enumerate(text.split())) for text in texts]
     )
 """
-
-
-def encode(texts):
-    """Each word adds its own vector for its place."""
-    return np.array(
-        [sum(TABLE[place, ord(word) - ord("a")] for place, word in enumerate(text.split())) for text in texts]
-    )
 
 
 def tokenizer_of(model):
@@ -78,16 +71,6 @@ def all_texts(prior):
     words = range(2, 2 + len(WORDS))
     found = [sentence for length in (1, 2, 3) for sentence in itertools.product(words, repeat=length)]
     return {sentence: math.exp(prior.log_probability(sentence)) for sentence in found}
-
-
-def posterior(prior, all_texts, release, length):
-    """The law of the text given its release and its length, by enumeration."""
-    of_length = [sentence for sentence in all_texts if len(sentence) == length]
-    rows = encode([prior.text(sentence) for sentence in of_length])
-    logs = np.log([all_texts[sentence] for sentence in of_length])
-    logs -= ((rows - release) ** 2).sum(axis=1) / (2 * SIGMA**2)
-    weights = np.exp(logs - logs.max())
-    return of_length, weights / weights.sum()
 
 
 def test_it_is_a_law_and_draws_from_it(prior, all_texts):

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from networks import drawn
 from torch import nn
 
 from tacit.reconstruction.convolution import AsProducts, convolution
-
-
-def drawn(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])

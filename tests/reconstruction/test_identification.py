@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from networks import linear
 from scipy import stats
 from torch import nn
 
@@ -18,10 +19,6 @@ from tacit.reconstruction import (
 from tacit.theory.confidence import binomial_lower
 
 NOISE = Gaussian(0.5)
-
-
-def linear(slope):
-    return lambda x: slope * x.flatten(1)
 
 
 def test_two_candidates_are_told_apart_as_the_normal_distribution_says():

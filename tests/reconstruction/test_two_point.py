@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from networks import linear
 from torch import nn
 
 from tacit import Adversary, InputError
@@ -16,10 +17,6 @@ from tacit.reconstruction import (
 )
 
 NOISE = Gaussian(0.5)
-
-
-def linear(slope):
-    return lambda x: slope * x.flatten(1)
 
 
 def test_along_a_line_the_best_two_points_reach_the_known_share_of_the_unbiased_deviation():

@@ -125,7 +125,7 @@ def test_what_remains_is_bounded_by_chains_at_every_size(tmp_path, monkeypatch):
     left = covariance - covariance @ weights.T @ torch.linalg.solve(read, weights @ covariance)
     truth = float(left.trace() / covariance.trace())
     assert 0.85 * truth < small.guarantee.value < truth  # fails above with probability 0.001
-    assert small.guarantee.theorem[-1] == "theory.posterior.posterior_mse"
+    assert small.guarantee.theorem[0] == "theory.posterior.posterior_mse"
     assert [0.8 * truth < attack.value < 1.2 * truth for attack in small.attacks] == [True, True]
     without = remaining("without", chain_steps=0)
     assert 0 < without.guarantee.value < small.guarantee.value

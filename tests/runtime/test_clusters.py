@@ -17,6 +17,7 @@ from certificates import two_authorities
 from commands import assert_one_line_error
 from distributed import Client, LocalCluster, Security
 from safetensors.torch import save_file
+from teaching import reachable, wait_for
 from torch import nn
 
 from tacit import InputError
@@ -97,13 +98,6 @@ def in_process(folder, monkeypatch):
 
 def batches(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.npy")}
-
-
-def wait_for(what):
-    deadline = time.monotonic() + 240  # for busy machines
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_cluster_gives_the_numbers_of_a_local_run(folder, in_process, engine):
@@ -204,11 +198,6 @@ def test_workers_that_lack_a_package_are_one_line(engine, tmp_path, monkeypatch)
         open_cluster(engine) as outcomes,
     ):
         list(outcomes(half, None, [(1,)]))
-
-
-def reachable(port):
-    with contextlib.closing(socket.socket()) as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_scheduler_that_dies_is_one_line(tmp_path, caplog):

@@ -8,6 +8,7 @@ import pytest
 import serving
 
 from tacit.learning.study.run import learn_files
+from tacit.ledger import Ledger
 from tacit.service.session import open_session
 from tacit.service.tokens import Tokens
 
@@ -105,3 +106,10 @@ def served_run(place, **options):
         run = serving.learned(place, **options)
     (run / "token").write_text(Tokens(run).add("ann"))
     return run
+
+
+@pytest.fixture
+def account(tmp_path):
+    """A ledger with an anchor, and the entry of a session in it."""
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=10, delta=1e-4, anchor=tmp_path / "anchor.json")
+    return ledger, ledger.spend("a session", epsilon=8, delta=1e-5)

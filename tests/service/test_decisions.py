@@ -19,12 +19,6 @@ SPARSE = SparseVector(epsilon=8.0, delta=1e-5, refusals=10)
 MECHANISMS = pytest.mark.parametrize("mechanism", [GATE, SPARSE], ids=["gate", "svt"])
 
 
-@pytest.fixture
-def account(tmp_path):
-    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=10, delta=1e-4, anchor=tmp_path / "anchor.json")
-    return ledger, ledger.spend("a session", epsilon=8, delta=1e-5)
-
-
 def asked(decisions, number, lead=30, asker="ann"):
     """Query number … in which the first of three classes leads by so many votes of 100."""
     counts = np.array([(100 + lead) // 2, (100 - lead) // 2, 0], dtype=np.int64)

@@ -7,18 +7,12 @@ import pytest
 
 from tacit.core.errors import InputError
 from tacit.learning.mechanisms import Gate, SparseVector
-from tacit.ledger import Ledger, anchor
+from tacit.ledger import anchor
 from tacit.service import noise
 from tacit.service.decisions import Decisions, Query
 
 KEY = bytes(range(32))
 GATE = Gate(epsilon=4.0, delta=1e-5, refusals=10)
-
-
-@pytest.fixture
-def account(tmp_path):
-    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=10, delta=1e-4, anchor=tmp_path / "anchor.json")
-    return ledger, ledger.spend("a session", epsilon=8, delta=1e-5)
 
 
 def query(decisions, number):

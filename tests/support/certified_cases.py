@@ -64,6 +64,11 @@ def _ledger():
 MADE = {
     "audit": lambda: certify(*_table(4000, 0.5, leak=0.1)).guarantee,
     "audit that leaks nothing": lambda: certify(*_table(4000, 0.5, leak=0.0)).guarantee,
+    "audit of many outputs": lambda: certify(*_table(3000, 0.5, leak=0.05, outputs=300)).guarantee,
+    "audit of many outputs of unequal classes": lambda: certify(*_table(3000, 0.3, leak=0.0, outputs=200)).guarantee,
+    "audit of many outputs, pairs": lambda: certify(
+        *_table(3000, 0.5, leak=0.0, outputs=300), sampling="pairs"
+    ).guarantee_of("bits"),
     "audit of pairs": lambda: certify(*_table(3000, 0.51, leak=0.3), sampling="pairs").guarantee,
     "audit of unequal classes": lambda: certify(*_table(3000, 0.2, leak=0.3)).guarantee,
     "audit by squared loss": lambda: certify(*_table(3000, 0.2, leak=0.3), loss="squared").guarantee,
@@ -135,6 +140,8 @@ def _of_cells(inputs, claim):
         sampling=inputs["sampling"],
         failure_probability=real(claim["failure_probability"]),
         method="discrete",
+        form="closed" if inputs["loss"] == "joint" and inputs["seed"] is None else "sharp",
+        seed=inputs["seed"] or 0,
     )
     return found.guarantee_of(inputs["reading"]).value
 

@@ -1,6 +1,17 @@
-"""Small torch modules that tests train, in a file that worker processes can import."""
+"""Small torch modules that tests train, in a file that worker processes can import, and tensors for them."""
 
+import torch
 from torch import nn
+
+
+def linear(slope):
+    """Features that are the input, many times as large."""
+    return lambda x: slope * x.flatten(1)
+
+
+def drawn(*shape):
+    """Normal numbers in float64, the same for every shape."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64)
 
 
 def perceptron(n_features, n_classes):

@@ -1,6 +1,8 @@
 """Records for teachers, and teachers that can be killed, in a module that other processes import quickly."""
 
+import contextlib
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -34,3 +36,18 @@ def wait_for(what):
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def reachable(port):
+    with contextlib.closing(socket.socket()) as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Poison:
+    """Leaves a mark where it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)

@@ -4,6 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import torch
+from networks import drawn
 
 from tacit.theory.multipoint import _gram, _inverse, _quadratic, multipoint_variance, two_sided_variance
 
@@ -194,10 +195,6 @@ def test_an_input_that_needs_a_larger_ridge_does_not_change_its_neighbour():
         regularisation=0.0,
     )
     torch.testing.assert_close(both[0], bound(nearly, regularisation=0.0), rtol=1e-9, atol=0)
-
-
-def drawn(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("rows", [1, 4, 5, 10, 23])

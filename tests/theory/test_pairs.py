@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tacit import InputError
-from tacit.theory.pairs import RATES, SPAN, squared_pairwise
+from tacit.theory.pairs import PRICES, Pairs, _tilted, squared_pairwise
 
 TABLES = [
     ([3, 2, 0, 5], [1, 2, 1, 4]),
@@ -19,40 +19,61 @@ TABLES = [
 ]
 
 
-def by_hand(positive, negative, alpha):
+def by_hand(positive, negative, alpha, rate):
     """The statement itself, in 40 digits, with binomial coefficients and without any shortcut."""
     with mpmath.workdps(40):
         cells = [(p, q) for p, q in zip(positive, negative, strict=True) if p + q]
         n = sum(p + q for p, q in cells)
         several = [(p - q, p + q) for p, q in cells if p + q > 1]
         total = max(mpmath.mpf(0), sum(mpmath.mpf(s * s - m) / (m - 1) for s, m in several))
-        price = mpmath.log1p(mpmath.mpf(SPAN) / 2) - mpmath.log(alpha)
-        limit = mpmath.mpf(1)
-        for rate in map(mpmath.mpf, RATES.tolist()):
-            moment, slopes = mpmath.mpf(0), []
-            for m in {m for _, m in several}:
-                weights = [
-                    (2 * j - m, mpmath.binomial(m, j) * mpmath.exp(-rate * ((2 * j - m) ** 2 - m) / (m - 1)))
-                    for j in range(m + 1)
-                ]
-                whole = sum(weight for _, weight in weights)
-                moment += sum(size == m for _, size in several) * mpmath.log(whole / mpmath.mpf(2) ** m)
-                slopes.append((1 - sum(s * s * weight for s, weight in weights) / whole / m) / 2)
-            slope = min(slopes)
-            if limit > SPAN**2 / (n * slope**2):
-                break
-            exponent = rate * total + moment + slope * (len(cells) - len(several)) + price
-            limit = min(limit, mpmath.expm1(-exponent / n) / mpmath.expm1(-slope))
+        moment, slopes, rate = mpmath.mpf(0), [], mpmath.mpf(rate)
+        for m in {m for _, m in several}:
+            weights = [
+                (2 * j - m, mpmath.binomial(m, j) * mpmath.exp(-rate * ((2 * j - m) ** 2 - m) / (m - 1)))
+                for j in range(m + 1)
+            ]
+            whole = sum(weight for _, weight in weights)
+            moment += sum(size == m for _, size in several) * mpmath.log(whole / mpmath.mpf(2) ** m)
+            slopes.append((1 - sum(s * s * weight for s, weight in weights) / whole / m) / 2)
+        slope, limit = min(slopes), mpmath.mpf(1)
+        for cap, price in PRICES:
+            exponent = rate * total + moment + slope * (len(cells) - len(several)) + mpmath.log(price / alpha)
+            found = mpmath.expm1(-exponent / n) / mpmath.expm1(-slope)
+            if slope * mpmath.sqrt(n * found) <= cap:
+                limit = min(limit, found)
         return float(limit)
 
 
 @pytest.mark.parametrize(("positive", "negative"), TABLES)
 @pytest.mark.parametrize("alpha", [0.3, 1e-3])
 def test_the_limit_is_its_formula_in_many_digits(positive, negative, alpha):
-    exact = by_hand(positive, negative, alpha)
-    found = squared_pairwise(positive, negative, failure_probability=alpha)
-    assert exact <= found <= exact * (1 + 1e-6)
-    assert found < 1 or sum(positive) < 50
+    least = 1.0
+    for rate in np.geomspace(0.02, 3, 5):
+        exact = by_hand(positive, negative, alpha, rate)
+        found = squared_pairwise(positive, negative, failure_probability=alpha, rate=rate)
+        assert exact <= found <= exact * (1 + 1e-6)
+        least = min(least, exact)
+    best = squared_pairwise(positive, negative, failure_probability=alpha)
+    assert 0.6 * least < best <= least * (1 + 1e-3)
+    assert best < 1 or sum(positive) < 50
+
+
+@pytest.mark.parametrize(("positive", "negative"), TABLES[1:])
+def test_what_is_excluded_stays_excluded_above(positive, negative):
+    """Every value above a limit is excluded by λ itself, or by a share r of it as in the proof, at the same price."""
+    counts = Pairs.of(positive, negative)
+    for rate in (0.05, 0.5, 2.0):
+        moments, slopes = zip(*(_tilted(size, np.array([rate])) for size in counts.sizes.tolist()), strict=True)
+        slope = min(float(one[0]) for one in slopes)
+        paid = rate * counts.total + float(counts.counts @ np.array(moments)[:, 0]) + slope * counts.singles
+        limit = float(counts.limits(np.array([rate]), 0.1)[0])
+        for value in np.linspace(limit, 1, 200)[1:] if limit < 1 else ():
+            excluded = []
+            for cap, price in PRICES:
+                share = min(1.0, cap / (slope * math.sqrt(counts.rows * value)))
+                gained = -counts.rows * math.log1p(value * math.expm1(-share * slope))
+                excluded.append(gained > share * paid + math.log(price / 0.1))
+            assert any(excluded)
 
 
 @given(st.integers(2, 60), st.floats(1e-3, 4), st.floats(0, 0.999))
@@ -85,11 +106,24 @@ def test_the_polynomial_of_the_proof_has_real_negative_zeros(size, rate):
 @pytest.mark.parametrize("squared", [0.004, 0.1, 0.6, 0.97])
 def test_choosing_the_rate_by_the_outputs_costs_what_is_stated(rows, squared):
     """Lemma 2 where η² is 0 or 1, which is the worst case: a sum over all counts, with a fine grid of μ."""
-    counts = np.arange(rows + 1)
-    slopes = np.linspace(0, SPAN / math.sqrt(rows * squared), 4001)
-    logs = -np.outer(counts, slopes) - rows * np.log1p(-squared * -np.expm1(-slopes))
+    counts, caps = np.arange(rows + 1), np.array([cap for cap, _ in PRICES])
+    spans = np.linspace(0, caps[-1], 4001)
+    prices = np.array([price for _, price in PRICES])[np.searchsorted(caps, spans)]
+    slopes = spans / math.sqrt(rows * squared)
+    logs = -np.outer(counts, slopes) - rows * np.log1p(-squared * -np.expm1(-slopes)) - np.log(prices)
     mean = stats.binom.pmf(counts, rows, squared) @ np.exp(logs.max(axis=1))
-    assert 1 < mean <= 1 + SPAN / 2
+    assert 0.68 < mean <= 1
+
+
+def test_the_steps_of_the_price_add_up():
+    """1/h(0) + 0.43 ∫ dx/h ≤ 1, and 0.43 is above half of the largest E|X − ν|/√ν of a Poisson variable X."""
+    starts = [0.0, *(cap for cap, _ in PRICES)]
+    total = 1 / PRICES[0][1] + sum(0.43 * (cap - start) / h for start, (cap, h) in zip(starts, PRICES, strict=False))
+    assert 0.999 < total <= 1
+    for mean in np.geomspace(1e-3, 1e3, 601):
+        values = np.arange(int(mean + 40 * math.sqrt(mean) + 40))
+        distance = stats.poisson.pmf(values, mean) @ np.abs(values - mean)
+        assert distance / math.sqrt(mean) / 2 <= 0.4289 + 1e-9
 
 
 def table(source, rows, masses, biases):
@@ -136,8 +170,9 @@ def test_outputs_that_occur_once_say_nothing():
 def test_more_balance_than_chance_allows_is_no_reason_for_less():
     """The floor: tables that hold both secrets equally often in each output are no better than Q = 0."""
     even = squared_pairwise([10] * 100, [10] * 100, failure_probability=0.05)
-    usual = by_hand([10] * 100, [10] * 100, 0.05)
-    assert even == pytest.approx(usual, rel=1e-6)
+    assert Pairs.of([10] * 100, [10] * 100).total == 0
+    usual = min(by_hand([10] * 100, [10] * 100, 0.05, rate) for rate in np.geomspace(0.05, 0.5, 40))
+    assert even == pytest.approx(usual, rel=1e-3)
     assert even > 0.005
 
 

@@ -8,8 +8,10 @@ from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
 from .members import Membership, membership
 from .network import certify_network
 from .planning import rows_needed
+from .record_audit import RecordAttack, RecordAudit, audit_records
+from .retraining import Retrained, retrain
 from .slices import certify_slices, certify_tallies
-from .study import audit_file
+from .study import audit_file, audit_model
 from .tally import Tally
 from .verdict import Audit, audit
 
@@ -23,10 +25,15 @@ __all__ = [
     "Membership",
     "PrivacyCurve",
     "Rates",
+    "RecordAttack",
+    "RecordAudit",
+    "Retrained",
     "Tally",
     "attempts",
     "audit",
     "audit_file",
+    "audit_model",
+    "audit_records",
     "certify",
     "certify_network",
     "certify_slices",
@@ -34,5 +41,6 @@ __all__ = [
     "certify_tally",
     "membership",
     "privacy_curve",
+    "retrain",
     "rows_needed",
 ]

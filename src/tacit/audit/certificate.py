@@ -17,8 +17,9 @@ from ..core.evidence import Evidence
 from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import down, up
 from ..core.wording import safe_text
-from ..theory import leakage
+from ..theory import certificates, leakage
 from .conversions import theorem_of
+from .limits import ByPairs, shares
 
 if TYPE_CHECKING:
     from ..report import Figure
@@ -33,6 +34,7 @@ SCOPE = (
 """What a certificate does not say; every report ends its summary with these sentences."""
 
 _LN2 = math.log(2)
+_LEAST_DRAWN = 1e-4  # false positive rate, with logarithmic axes
 
 READINGS = {
     "advantage": "advantage (TPR − FPR)",
@@ -85,6 +87,11 @@ class Certificate(Carded):
     cells
         The rows of each output with the positive and the negative secret, sorted, if the bounds follow from these
         counts alone; else None.
+    by_pairs
+        The limit for v from pairs of rows, if there is one: its value, its λ, and the seed of the rows drawn.
+    sticks
+        At a few ε, the largest P₁(A) − e^ε P₀(A) on the table itself, and the same with the classes exchanged; `curve`
+        has their limits.
     """
 
     squared: float
@@ -105,6 +112,8 @@ class Certificate(Carded):
     assumptions: tuple[Assumption, ...]
     caution: str = ""
     cells: NDArray[np.int64] | None = field(default=None, compare=False)
+    by_pairs: ByPairs | None = field(default=None, compare=False)
+    sticks: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def condition(self) -> str:
@@ -165,7 +174,31 @@ class Certificate(Carded):
         -------
         Upper bounds on the true positive rate, of the same shape.
         """
-        return leakage.roc_upper(false_positive_rate, squared=self.squared, advantage=self.variation)
+        least: NDArray[np.float64]
+        least = leakage.roc_upper(false_positive_rate, squared=self.squared, advantage=self.variation)
+        for epsilon, delta in self.curve:
+            least = np.minimum(least, leakage.private_roc(false_positive_rate, epsilon=epsilon, delta=delta))
+        return least
+
+    @property
+    def curve(self) -> tuple[tuple[float, float], ...]:
+        """Upper bounds on δ at a few ε, measured directly: they hold together with all other bounds, and both ways."""
+        share = shares(self.loss, self.form, self.method).sticks * self.failure_probability
+        rows, found, least = (self.positives, self.negatives), [], 1.0
+        for epsilon, *sides in self.sticks:
+            limits = [
+                certificates.hockey_stick_limit(
+                    side,
+                    epsilon=epsilon,
+                    positives=one,
+                    negatives=other,
+                    failure_probability=share / (2 * len(self.sticks)),
+                )
+                for side, (one, other) in zip(sides, (rows, rows[::-1]), strict=True)
+            ]
+            least = min(least, max(limits))  # δ falls with ε
+            found.append((epsilon, least))
+        return tuple(found)
 
     @overload
     def hockey_stick(self, epsilon: float) -> float: ...
@@ -190,7 +223,11 @@ class Certificate(Carded):
             leakage.hockey_stick_upper(float(one), squared=self.squared, advantage=self.variation)
             for one in epsilons.ravel()
         ]
-        return np.array(found).reshape(epsilons.shape)[()]
+        # δ is convex and falls in e^ε, so chords between points of the curve are bounds; total variation is δ(0).
+        points, deltas = zip((0.0, self.variation), *self.curve, strict=True)
+        chords = np.minimum(1.0, up(np.interp(np.exp(epsilons), np.exp(points), deltas) + 1e-14, relative=1e-12))
+        least: NDArray[np.float64] = np.minimum(np.array(found).reshape(epsilons.shape), chords)[()]
+        return least
 
     def accuracy(self, prior: float) -> float:
         """Bound the share of right guesses where the two secrets are not equally likely.
@@ -271,8 +308,10 @@ class Certificate(Carded):
                 "cells": cells.tolist(),
                 "squared": self.squared,
                 "variation": self.variation,
+                "seed": None if self.by_pairs is None else self.by_pairs.seed,
+                "rate": 0.0 if self.by_pairs is None else self.by_pairs.rate,
             },
-            private=("cells", "squared", "variation"),
+            private=("cells", "squared", "variation", "rate"),
         )
 
     def quantity(self, reading: str) -> str:
@@ -299,18 +338,21 @@ class Certificate(Carded):
         """
         from ..report import Figure, figures
 
-        rates = (np.linspace(0, 1, 201) ** 2).tolist()
+        rates = np.unique([*np.linspace(0, 1, 201) ** 2, *np.geomspace(_LEAST_DRAWN, 1, 101)]).tolist()
         return Figure(
             title=f"Telling {self.positive!r} from {self.negative!r} by {self.output}",
             caption=f"Nobody who sees only {self.output} can leave the shaded region, whatever the method"
             + (f", if {self.condition}" if self.condition else "")
-            + ". The diagonal is guessing."
+            + ". The diagonal is guessing. Below, the same with logarithmic axes, for low false positive rates."
             + " The lines are attacks, measured on rows of their own; by chance they may stray a little."
             * bool(attempts),
             alternative="True against false positive rate: the region reaches "
             f"{safe_text(self.advantage, toward='up')} above the diagonal.",
             svg=figures.roc(
-                rates, np.asarray(self.tpr_at(rates)).tolist(), {attempt.name: attempt.roc for attempt in attempts}
+                rates,
+                np.asarray(self.tpr_at(rates)).tolist(),
+                {attempt.name: attempt.roc for attempt in attempts},
+                least=_LEAST_DRAWN,
             ),
         )
 

@@ -67,9 +67,10 @@ def certify(
         The chance that the rows were so unusual that the certificate is false.
     loss
         What is certified: "squared" (v = 1 − least squared error), "log" (mutual information), "zero-one" (total
-        variation), or "joint" (v and total variation, each with half of the failure probability). All readings follow
-        from each. "auto" is "joint", and "squared" where no other theorem exists: for a Lipschitz posterior, and in
-        printed form.
+        variation), or "joint" (v and total variation, which share the failure probability; v of a discrete output by
+        pairs of rows with the same output as well, so that outputs of many values are no disadvantage). All readings
+        follow from each. "auto" is "joint", and "squared" where no other theorem exists: for a Lipschitz posterior, and
+        in printed form.
     noise
         Standard deviation of Gaussian noise that is added to every number of the output when it is released. The
         column holds the numbers before the noise.
@@ -83,8 +84,8 @@ def certify(
         Lipschitz with the constant `lipschitz`. "continuous" certifies nothing: `audit` uses it to attack an output
         that no method fits.
     form
-        "sharp", "closed" (a formula), "pairwise" (v from pairs of rows with the same output: better for outputs of many
-        values and where little leaks, a little worse where much does), or "printed" (Theorems 2 and 3 of the paper).
+        "sharp", "closed" (a formula), "pairwise" (v from pairs of rows with the same output alone: where it is known
+        beforehand that outputs have many values), or "printed" (Theorems 2 and 3 of the paper).
     sampling
         "by class": given their secrets, outputs are independent draws of their class; the classes may have any sizes.
         "pairs": rows are independent pairs, and every secret was a fair coin.
@@ -103,7 +104,8 @@ def certify(
         The output in words, for reports.
     seed
         Of the Monte Carlo that more than 3 columns with noise need, which a tenth of the failure probability pays for;
-        and of the rows that form "pairwise" draws from classes, so that every secret is a fair coin. Fix it beforehand.
+        and of the rows drawn from classes whose pairs are counted, so that every secret is a fair coin. Fix it
+        beforehand.
 
     Raises
     ------
@@ -195,7 +197,7 @@ def certify_tally(
             "form='pairwise' must have a discrete or Lipschitz output and another loss than 'log', got "
             f"{method!r} and {loss!r}; use form='sharp'"
         )
-    left = failure_probability
+    left, by_pairs = failure_probability, None
     smooth = method in ("noisy", "noise added")
     if smooth and tally.columns not in STEPS:
         left = 0.9 * failure_probability
@@ -207,7 +209,9 @@ def certify_tally(
     if form == "printed":
         bounds = limits.printed_limits(tally, plug_ins, failure_probability, loss, method, paired, alphabet)
     else:
-        bounds = limits.confidence_limits(tally, plug_ins, left, loss, form, paired, seed)
+        bounds, by_pairs = limits.confidence_limits(
+            tally, plug_ins, left, loss=loss, form=form, method=method, paired=paired, seed=seed
+        )
     if method == "noise added":
         bounds = limits.unsmoothed(bounds, tally)
     if method == "lipschitz":
@@ -233,11 +237,24 @@ def certify_tally(
         negative=names[0],
         positives=rows[names[1]],
         negatives=rows[names[0]],
-        theorem=_theorem(tally, method, loss, form, exact=limits.countable(tally, plug_ins, form, paired)),
+        theorem=_theorem(tally, method, loss, form, by_pairs, limits.countable(tally, plug_ins, form, paired), bounds),
         caution=_caution(tally, method),
         assumptions=assumptions_of(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
-        cells=_cells(tally) if method == "discrete" and form != "printed" and loss != "log" else None,
+        cells=_cells(tally) if method == "discrete" and form in ("sharp", "closed") and loss != "log" else None,
+        by_pairs=by_pairs,
+        sticks=_sticks(tally, positive_first=names[1] == tally.positive)
+        if limits.shares(loss, form, method, columns=tally.columns).sticks
+        else (),
     )
+
+
+def _sticks(tally: Tally, *, positive_first: bool) -> tuple[tuple[float, float, float], ...]:
+    """ε, and the largest P₁(A) − e^ε P₀(A) on the table in both orders of the classes, that of the names first."""
+    found = []
+    for epsilon in limits.EPSILONS:
+        sides = plug_in.hockey_sticks(tally, math.exp(epsilon))
+        found.append((epsilon, *(sides if positive_first else sides[::-1])))
+    return tuple(found)
 
 
 def _cells(tally: Tally) -> NDArray[np.int64]:
@@ -385,7 +402,15 @@ def _caution(tally: Tally, method: str) -> str:
     return ""
 
 
-def _theorem(tally: Tally, method: str, loss: str, form: str, *, exact: bool) -> tuple[str, ...]:
+def _theorem(
+    tally: Tally,
+    method: str,
+    loss: str,
+    form: str,
+    by_pairs: limits.ByPairs | None,
+    exact: bool,
+    bounds: limits.Bounds,
+) -> tuple[str, ...]:
     """The theorem in words, then every function between the table and the bounds, in the order of use."""
     if form == "printed":
         number, function = ("2", "printed_squared_loss") if loss == "squared" else ("3", "printed_log_loss")
@@ -393,19 +418,24 @@ def _theorem(tally: Tally, method: str, loss: str, form: str, *, exact: bool) ->
             f"Theorem {number} of Diaz, Kairouz, Liao and Sankar 2019",
             f"theory.certificates.{function}",
         )
-    squared = "pairs of rows" if form == "pairwise" else f"Theorem B, {form} form"
+    of_squares = {"sharp": "squared_sharp", "closed": "squared_closed"}.get(form, "")
+    squared = {f"Theorem B, {form} form": f"certificates.{of_squares}"} if of_squares else {}
+    if by_pairs is not None:
+        found = {"pairs of rows": "pairs.squared_pairwise"}
+        # The one that gives the number comes last.
+        squared = squared | found if by_pairs.squared == bounds.squared else found | squared
     words = {
-        "squared": (squared,),
+        "squared": tuple(squared),
         "log": (f"Theorem C, {form} form",),
         "zero-one": ("limits for total variation",),
-        "joint": (squared, "limits for total variation"),
+        "joint": (*squared, "limits for total variation"),
     }
     theorem = [*words[loss]]
     if method in ("noisy", "noise added"):
         counted = tally.columns in STEPS
         theorem.append("theory.certificates.binning_root" if counted else "theory.confidence.bounded_mean_upper")
     if loss in ("squared", "joint"):
-        theorem.append(f"theory.{'pairs' if form == 'pairwise' else 'certificates'}.squared_{form}")
+        theorem += [f"theory.{function}" for function in squared.values()]
     if loss == "log":
         theorem.append(f"theory.certificates.log_{form}")
     if loss in ("zero-one", "joint"):

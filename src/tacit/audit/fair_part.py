@@ -1,19 +1,39 @@
-"""Rows of two classes of fixed sizes, drawn so that every secret is a fair coin."""
+"""Rows of two classes of fixed sizes, drawn so that every secret is a fair coin.
+
+The draw uses nothing but `random.Random(seed).random()`, whose numbers are the same in all versions of Python, so that
+a checker can draw the same rows.
+"""
 
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 from numpy.typing import NDArray
 
 _Counts = NDArray[np.int64]
 
-_DEVIATIONS = 2.6
-"""By how many standard deviations a class may exceed half of the rows drawn: that neither does has probability 0.99."""
+_BITS = 53  # in each random number
+_AT_ONCE = 2**20
 
-_MOST = 10**9 - 1
-"""Rows of a class that NumPy can draw from."""
+
+class _Numbers:
+    """The numbers that `random.Random(seed).random()` gives one after another, many at once."""
+
+    def __init__(self, seed: int) -> None:
+        *state, position = random.Random(seed).getstate()[1]  # noqa: S311
+        self._source = np.random.RandomState()
+        self._source.set_state(("MT19937", np.array(state, dtype=np.uint32), position, 0, 0.0))
+        self._left: NDArray[np.float64] = np.zeros(0)
+
+    def take(self, count: int) -> NDArray[np.float64]:
+        more = self._source.random_sample(max(0, count - len(self._left)))
+        found, self._left = np.concatenate([self._left[:count], more]), self._left[count:]
+        return found
+
+    def give_back(self, numbers: NDArray[np.float64]) -> None:
+        self._left = np.concatenate([numbers, self._left])
 
 
 def fair_part(positive: _Counts, negative: _Counts, *, seed: int) -> tuple[_Counts, _Counts] | None:
@@ -28,16 +48,48 @@ def fair_part(positive: _Counts, negative: _Counts, *, seed: int) -> tuple[_Coun
 
     Returns
     -------
-    The counts of the rows drawn; None where a class has fewer rows than the coins ask for, or too many to draw from.
+    The counts of the rows drawn, by output in ascending order of (positive, negative); None where a class has fewer
+    rows than the coins ask for.
     """
     ones, zeros = int(positive.sum()), int(negative.sum())
-    rows = int(((math.sqrt(_DEVIATIONS**2 + 8 * min(ones, zeros)) - _DEVIATIONS) / 2) ** 2)
-    source, order = np.random.default_rng(seed), np.lexsort((negative, positive))  # whatever order rows came in
-    heads = int(source.binomial(rows, 0.5))
-    if rows < 1 or heads > ones or rows - heads > zeros or max(ones, zeros) > _MOST:
+    least = min(ones, zeros)
+    # A class may exceed half of the rows by 2.6 standard deviations: that neither does has probability 0.99.
+    rows = 2 * least - math.isqrt(1352 * least // 100) - 1
+    if rows < 1:
         return None
-    drawn = [
-        source.multivariate_hypergeometric(counts[order], count, method="marginals")
-        for counts, count in ((positive, heads), (negative, rows - heads))
-    ]
-    return drawn[0], drawn[1]
+    numbers = _Numbers(seed)
+    heads = _coins(rows, numbers)
+    if heads > ones or rows - heads > zeros:
+        return None
+    order = np.lexsort((negative, positive))  # whatever order rows came in
+    return _drawn(positive[order], heads, numbers), _drawn(negative[order], rows - heads, numbers)
+
+
+def _coins(count: int, numbers: _Numbers) -> int:
+    """How many of so many fair coins show heads."""
+    heads = 0
+    for start in range(0, count, _AT_ONCE * _BITS):
+        left = min(count - start, _AT_ONCE * _BITS)
+        bits = (numbers.take(-(-left // _BITS)) * 2.0**_BITS).astype(np.int64)
+        bits[-1] >>= -left % _BITS
+        heads += int(np.unpackbits(bits.view(np.uint8)).sum())
+    return heads
+
+
+def _drawn(counts: _Counts, wanted: int, numbers: _Numbers) -> _Counts:
+    """The counts of so many rows, drawn without replacement: those picked, or those left, whichever are fewer."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1])
+    few, values = min(wanted, total - wanted), 2.0 ** total.bit_length()
+    picked: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    while len(picked) < few:
+        found = numbers.take(2 * (few - len(picked)) + 64)
+        places = (found * values).astype(np.int64)
+        there = np.flatnonzero(places < total)
+        seen = np.concatenate([picked, places[there]])
+        first = np.sort(np.unique(seen, return_index=True)[1])[:few]
+        if len(first) == few:
+            numbers.give_back(found[there[first[-1] - len(picked)] + 1 :])
+        picked = seen[first]
+    taken = np.bincount(np.searchsorted(ends, picked, side="right"), minlength=len(counts)).astype(np.int64)
+    return taken if few == wanted else counts - taken

@@ -171,12 +171,12 @@ def sign(certificate: Path, *, key: Path, out: Path, passphrase_file: Path | Non
         If a file cannot be used, or `out` exists.
     """
     content = _content(certificate, "certificate", _LARGEST)
-    found = _parsed(content, certificate, "certificate")
+    found = _parsed(content, certificate)
     if _is_envelope(found):
         raise InputError(
             "certificate", str(certificate), requirement="must not be signed yet", remedy="name the unsigned file"
         )
-    statement = _statement(found, certificate, "certificate")
+    statement = _statement(found, certificate)
     absent("out", out)
     made = Signer(key, passphrase_file=passphrase_file).envelope(content)
     key_id = made["signatures"][0]["keyid"]
@@ -202,7 +202,7 @@ def opened(certificate: Path, *, public_key: Path | None = None) -> Opened:
     """
     trusted = None if public_key is None else _public_key(public_key)
     content = _content(certificate, "certificate", _LARGEST)
-    found = _parsed(content, certificate, "certificate")
+    found = _parsed(content, certificate)
     signature, key_id, payload = "none", "", content
     if _is_envelope(found):
         payload, signed, key_id = _unwrapped(found, certificate)
@@ -213,9 +213,7 @@ def opened(certificate: Path, *, public_key: Path | None = None) -> Opened:
         key_id = _identifier(trusted)
     statement = None
     if signature != "invalid":
-        statement = _statement(
-            found if signature == "none" else _parsed(payload, certificate, "certificate"), certificate, "certificate"
-        )
+        statement = _statement(found if signature == "none" else _parsed(payload, certificate), certificate)
     return Opened(signature=signature, key_id=key_id, sha256=hashlib.sha256(payload).hexdigest(), statement=statement)
 
 
@@ -272,7 +270,7 @@ def _decoded(text: object, field: str, path: Path) -> bytes:
     )
 
 
-def _parsed(content: bytes, path: Path, name: str) -> dict[str, Any]:
+def _parsed(content: bytes, path: Path) -> dict[str, Any]:
     """A JSON object in which no key stands twice, so that no two readers can read it differently."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -298,7 +296,7 @@ def _parsed(content: bytes, path: Path, name: str) -> dict[str, Any]:
         reason = str(failure).partition(";")[0]
     if reason:
         raise InputError(
-            name,
+            "certificate",
             f"{path.name}: {reason}",
             requirement="must be a JSON object in UTF-8, with every key once",
             remedy="name a certificate",
@@ -306,7 +304,7 @@ def _parsed(content: bytes, path: Path, name: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _statement(found: dict[str, Any], path: Path, name: str) -> dict[str, Any]:
+def _statement(found: dict[str, Any], path: Path) -> dict[str, Any]:
     """An in-toto statement whose subjects have names and SHA-256 digests."""
     subjects = found.get("subject")
     whole = (
@@ -318,7 +316,7 @@ def _statement(found: dict[str, Any], path: Path, name: str) -> dict[str, Any]:
     )
     if not whole:
         raise InputError(
-            name,
+            "certificate",
             path.name,
             requirement=f"must be an in-toto statement ({_STATEMENT}) with subject, predicateType and predicate",
             remedy="name a certificate that Tacit wrote",

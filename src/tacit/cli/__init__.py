@@ -18,7 +18,7 @@ import typer
 from .. import __version__
 from ..core.errors import InputError, TacitError, shown
 from .certificates import certificate, verify
-from .commands import audit, bound, demo, learn, ledger, plan, proof
+from .commands import audit, audit_model, bound, demo, learn, ledger, plan, proof
 from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
 from .manual import Command, Group, described
 from .options import NOTHING
@@ -27,7 +27,7 @@ from .reproductions import reproduce
 from .service import query, serve, token
 
 _ORDER = (
-    *("demo", "plan", "bound", "learn", "audit", "verify", "certificate", "ledger"),
+    *("demo", "plan", "bound", "learn", "audit", "audit-model", "verify", "certificate", "ledger"),
     *("serve", "query", "token", "reproduce", "proof"),
 )
 
@@ -50,7 +50,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMPLETING = "_TACIT_COMPLETE"
-for command in (demo, plan, bound, learn, audit, verify, ledger, serve, query, proof):
+for command in (demo, plan, bound, learn, audit, audit_model, verify, ledger, serve, query, proof):
     app.command(cls=Command)(command)
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(certificate, name="certificate")

@@ -852,6 +852,101 @@ def audit(
 
 
 @described(
+    "tacit audit-model train.py:fit --data records.csv --label income",
+    "tacit audit-model train.py:fit --data records.npz --models 64 \\\n--report audit.html",
+)
+def audit_model(
+    factory: Annotated[
+        str,
+        typer.Argument(
+            metavar="TRAIN",
+            help="FILE.py:FUNCTION, which trains: FUNCTION(X, y) returns a fitted classifier of scikit-learn, or a "
+            "torch module that returns logits.",
+        ),
+    ],
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Records: a .csv or .parquet file of numbers, or an .npz file of X and y.",
+            rich_help_panel=INPUTS,
+        ),
+    ],
+    label: Annotated[
+        str,
+        typer.Option("--label", metavar="COLUMN", help="The column with the label.", rich_help_panel=INPUTS),
+    ] = "y",
+    models: Annotated[
+        int | None,
+        typer.Option(
+            "--models",
+            help="How many models to train, each on a random half; by default as many as --seconds allows, 16 to 256.",
+            rich_help_panel=TIME,
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="How long training may take.", rich_help_panel=TIME)
+    ] = 120.0,
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta", help="The δ of the (ε, δ)-differential privacy that attacks refute.", rich_help_panel=PROVE
+        ),
+    ] = 0.0,
+    failure_probability: Annotated[
+        float,
+        typer.Option("--failure-probability", help="The chance that a limit is false.", rich_help_panel=PROVE),
+    ] = 0.05,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="local|ADDRESS",
+            help="Where models are trained: on this machine, or on a cluster at tls://, dask:// or ray://HOST:PORT.",
+            rich_help_panel=TIME,
+        ),
+    ] = "local",
+    insecure: Insecure = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="A folder for what models say about records, so that a run that was stopped can continue.",
+            rich_help_panel=TIME,
+        ),
+    ] = None,
+    resume: Resume = False,
+    seed: Seed = 0,
+    json: JsonPath = None,
+    report: ReportPath = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train models on random halves of the records, and attack them as someone who holds the record can."""
+    with delivery(json, report, quiet=quiet, inputs=(data,)) as deliver:
+        from ..audit import audit_model as audited
+
+        with options_named(audit_model, factory="TRAIN"), progress(quiet=quiet) as advance:
+            result = audited(
+                factory,
+                data=data,
+                label=label,
+                models=models,
+                seconds=seconds,
+                delta=delta,
+                failure_probability=failure_probability,
+                engine=engine_of(engine, insecure=insecure),
+                out=out,
+                resume=resume,
+                seed=seed,
+                pictures=report is not None,
+                advance=advance,
+            )
+        deliver(result)
+
+
+@described(
     "tacit ledger bought/ledger.sqlite",
     "tacit ledger bought/ledger.sqlite --anchor elsewhere/anchor.json \\\n--json ledger.json",
 )

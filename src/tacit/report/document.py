@@ -193,7 +193,8 @@ class Report:
         tables = [*self.tables, *(table for chapter in self.chapters for table in chapter.tables)]
         answers = [text for chapter in self.chapters for _, text in chapter.answers]
         answers += [text for change in self.changes for text in (change.what, change.price)]
-        answers += [figure.caption for part in (self, *self.chapters) for figure in (*part.opening, *part.figures)]
+        parts: tuple[Report | Chapter, ...] = (self, *self.chapters)
+        answers += [figure.caption for part in parts for figure in (*part.opening, *part.figures)]
         return (*self.summary, *answers, *(text for table in tables for text in (table.note, *sum(table.rows, ()))))
 
     @property

@@ -227,11 +227,20 @@ def leads(found: Mapping[str, Any], noise: float) -> str:
 
 
 @_remembered
-def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """The region below `limit`, and above its mirror image, with ROC curves inside; all axes from 0 to 1."""
+def roc(
+    rates: Sequence[float],
+    limit: Sequence[float],
+    found: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    least: float | None = None,
+) -> str:
+    """The region below `limit`, and above its mirror image, with ROC curves inside; all axes from 0 to 1.
+
+    With `least`, a second panel shows the upper border and the curves with logarithmic axes from there on.
+    """
 
     def draw(figure: Any) -> None:
-        axes = figure.add_subplot()
+        axes, *others = figure.subplots(1 if least is None else 2, 1, squeeze=False)[:, 0]
         # The opposite of a test has rates 1 − TPR and 1 − FPR.
         lowest = [1 - value for value in reversed(limit)]
         mirrored = [1 - value for value in reversed(rates)]
@@ -242,6 +251,16 @@ def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequ
         styles = ((ACHIEVED, "-"), (USEFUL, (0, (5, 2))), (INK, (0, (2, 2))), (MUTED, "-"))
         for (name, points), (colour, dashes) in zip(found.items(), styles, strict=False):
             axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, linewidth=1.3, label=name)
+            for close in others:
+                close.plot(*_at_least(least or 0.0, points), color=colour, linestyle=dashes, linewidth=1.3)
+        for close in others:
+            lowest_drawn = [*_at_least(least or 0.0, list(zip(rates, limit, strict=True)))]
+            close.fill_between(*lowest_drawn, least, color=PROVEN, alpha=0.16, linewidth=0)
+            close.plot(*lowest_drawn, color=PROVEN)
+            close.plot([least, 1], [least, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+            close.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1.3), aspect="equal")
+            close.set_xlabel("false positive rate, logarithmic")
+            close.set_ylabel("true positive rate, logarithmic")
         axes.set_aspect("equal")
         axes.set_xlim(-0.01, 1.01)
         axes.set_ylim(-0.01, 1.01)
@@ -249,7 +268,53 @@ def roc(rates: Sequence[float], limit: Sequence[float], found: Mapping[str, Sequ
         axes.set_ylabel("true positive rate")
         figure.legend(loc="outside upper left", ncols=1)
 
-    return _svg(draw, width=4.4, height=4.7 + 0.2 * len(found))
+    return _svg(draw, width=4.4, height=(4.7 if least is None else 8.9) + 0.2 * len(found))
+
+
+def _at_least(least: float, points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """The coordinates of points of a rising curve that logarithmic axes can show; those below move to their border."""
+    return [max(least, x) for x, _ in points], [max(least, y) for _, y in points]
+
+
+@_remembered
+def curve(x: Sequence[float], y: Sequence[float], *, x_label: str, y_label: str) -> str:
+    """One line of shares over shares; both axes from 0 to 1."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.plot(x, y, color=ACHIEVED)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1.02)
+        axes.xaxis.set_major_formatter(_percent)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+
+    return _svg(draw, width=4.4, height=3.0)
+
+
+@_remembered
+def log_roc(found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """ROC curves on logarithmic axes, which show what is found at few false alarms."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        least = min((x for points in found.values() for x, _ in points if x > 0), default=1e-3)
+        left = 10.0 ** math.floor(math.log10(least))
+        styles = ((ACHIEVED, "-"), (USEFUL, (0, (5, 2))), (INK, (0, (2, 2))), (PROVEN, "-."), (MUTED, "-"))
+        for (name, points), (colour, dashes) in zip(found.items(), styles, strict=False):
+            axes.step(
+                *zip(*points, strict=True), where="post", color=colour, linestyle=dashes, linewidth=1.3, label=name
+            )
+        axes.plot([left, 1], [left, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(left, 1.05)
+        axes.set_ylim(left, 1.05)
+        axes.set_xlabel("false positive rate")
+        axes.set_ylabel("true positive rate")
+        figure.legend(loc="outside upper left", ncols=1)
+
+    return _svg(draw, width=4.4, height=4.2 + 0.2 * len(found))
 
 
 @_remembered

@@ -89,14 +89,8 @@ def _operation(
     return {"summary": summary, "responses": answers, "openapi_extra": extra}
 
 
-def _parameter(name: str, description: str, *, required: bool = False, kind: str = "string") -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "query",
-        "required": required,
-        "description": description,
-        "schema": {"type": kind},
-    }
+def _column(name: str, description: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": True, "description": description, "schema": {"type": "string"}}
 
 
 def queries_operation(kinds: Mapping[str, str]) -> dict[str, Any]:
@@ -131,8 +125,8 @@ OPERATIONS: dict[str, dict[str, Any]] = {
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
         },
         parameters=[
-            _parameter("secret", "the column with the secret", required=True),
-            _parameter("output", "the column that the adversary sees", required=True),
+            _column("secret", "the column with the secret"),
+            _column("output", "the column that the adversary sees"),
         ],
     ),
     "health": _operation("Whether the process lives", None, secured=False),

@@ -23,7 +23,7 @@ from ..runtime import private_files, run_folder
 from .decisions import Decisions
 from .schedule import EVERY
 
-MECHANISMS = ("gate", "svt")
+MECHANISMS: dict[str, type[Gate] | type[SparseVector]] = {"gate": Gate, "svt": SparseVector}
 REFUSALS = 20
 _KEY_BYTES = 32
 
@@ -126,13 +126,10 @@ def open_session(
             "session", session, requirement="must be a short name of small letters, digits and -", remedy="use service"
         )
     every = validate.number("every", every, at_least=0.001, at_most=60, remedy="use 0.05 for 20 times a second")
-    validate.choice("mechanism", mechanism, MECHANISMS, remedy="use gate")
-    made: Gate | SparseVector
-    if mechanism == "gate":
-        made = Gate(epsilon=epsilon, delta=delta, refusals=refusals)
+    validate.choice("mechanism", mechanism, tuple(MECHANISMS), remedy="use gate")
+    made = MECHANISMS[mechanism](epsilon=epsilon, delta=delta, refusals=refusals)
+    if isinstance(made, Gate):
         made.prove(advance)
-    else:
-        made = SparseVector(epsilon=epsilon, delta=delta, refusals=refusals)
     advance("reading the teachers")
     served = serving.load(folder)
     proven = served.guarantee_of(made)

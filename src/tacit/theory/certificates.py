@@ -785,5 +785,5 @@ def _paired(value: object) -> bool:
 
 
 def _log(failure_probability: object) -> float:
-    delta = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
-    return up(-math.log(delta), relative=LIBRARY)
+    chance = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    return up(-math.log(chance), relative=LIBRARY)

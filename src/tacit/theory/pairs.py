@@ -8,28 +8,34 @@ different rows count. Proofs: docs/proofs/pairs.md.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core import validate
 from ..core.errors import InputError
-from ..core.rounding import LIBRARY, at_most, down, up
+from ..core.rounding import LIBRARY, at_most, up
 
-RATES = np.geomspace(1e-6, 4.0, 300)
-"""The λ that are tried. They do not depend on the table."""
+PRICES = ((0.8, 1.454), (1.5, 4.0))
+"""(c, h): with μ√(nv) up to c, choosing μ by the outputs costs ln h. (1 + 0.43·0.8)/1.454 + 0.43·0.7/4 ≤ 1."""
 
-SPAN = 1.0
-"""The largest μ√(nv) that is tried, which costs ln(1 + SPAN/2) of the logarithm of the failure probability."""
+LEAST_RATE, MOST_RATE = 1e-6, 4.0
+"""Between which λ is looked for."""
 
 _REACH = 12  # standard deviations of a sum of signs; beyond lies less than 2e-31 of it
 _AT_ONCE = 2**20
+_GRIDS, _POINTS = 4, 16
 _STEPS = 64 * LIBRARY
 _COUNTS = "count how often each output came with each secret"
 
+_Floats = NDArray[np.float64]
+
 
 @at_most
-def squared_pairwise(positive: ArrayLike, negative: ArrayLike, *, failure_probability: float) -> float:
+def squared_pairwise(
+    positive: ArrayLike, negative: ArrayLike, *, failure_probability: float, rate: float | None = None
+) -> float:
     r"""An upper confidence limit for v, from pairs of rows with the same output.
 
     Parameters
@@ -40,6 +46,8 @@ def squared_pairwise(positive: ArrayLike, negative: ArrayLike, *, failure_probab
         How often it came with the second, in the same order.
     failure_probability
         The failure probability α: the chance that the limit is wrong.
+    rate
+        The λ of the limit; by default one that makes it small. It may be chosen after the table was seen.
 
     Returns
     -------
@@ -49,10 +57,10 @@ def squared_pairwise(positive: ArrayLike, negative: ArrayLike, *, failure_probab
     Notes
     -----
     Statement. n_t rows have output t and signs whose sum is s_t; Q = Σ (s_t² − n_t)/(n_t − 1) over outputs with two
-    rows or more, or 0 if that is negative; N₁ outputs have one row. For each λ: Z_m = E exp(−λ(s² − m)/(m − 1)), where
+    rows or more, or 0 if that is negative; N₁ outputs have one row. For λ > 0: Z_m = E exp(−λ(s² − m)/(m − 1)), where
     s is a sum of m fair signs, and μ is at most ½(1 − E[s² exp(−λ(s² − m)/(m − 1))]/(m Z_m)) for every size m = n_t ≥
-    2. A value w of v is excluded if some λ has μ√(nw) ≤ 1 and −n ln(1 − w(1 − e^(−μ))) > λQ + Σ ln Z_(n_t) + μN₁ +
-    ln(3/(2α)). P(limit < v) ≤ α, where the limit is the largest w that is not excluded.
+    2. The limit is the least w for which some λ has −n ln(1 − w(1 − e^(−μ))) ≥ λQ + Σ ln Z_(n_t) + μN₁ + ln(h/α),
+    where h is 1.454 if μ√(nw) ≤ 0.8, and 4 if it is at most 1.5. P(limit < v) ≤ α.
 
     Assumptions. Rows are independent pairs, and every secret is a fair coin (caller).
 
@@ -62,32 +70,82 @@ def squared_pairwise(positive: ArrayLike, negative: ArrayLike, *, failure_probab
     ----------
     docs/proofs/pairs.md, `squared_pairwise`.
     """
-    signs, sizes = _signs(positive, negative)
+    pairs = Pairs.of(positive, negative)
     failure = validate.probability(
         "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
     )
-    rows = float(sizes.sum())
-    several = sizes > 1
-    terms = (signs[several] ** 2 - sizes[several]) / (sizes[several] - 1)
-    pairs = max(0.0, math.fsum(terms) + 1e-15 * math.fsum(np.abs(terms)))
-    moments, slopes = np.zeros(len(RATES)), np.full(len(RATES), np.inf)
-    for size, count in zip(*np.unique(sizes[several], return_counts=True), strict=True):
-        of_size = _tilted(int(size))
-        moments, slopes = moments + count * of_size[0], np.minimum(slopes, of_size[1])
-    price = up(math.log1p(SPAN / 2) - math.log(failure), relative=_STEPS)
-    singles = int((sizes == 1).sum())
-    limit = 1.0
-    for rate, moment, slope in zip(RATES.tolist(), moments.tolist(), slopes.tolist(), strict=True):
-        if not 0 < slope < math.inf:
-            continue
-        if limit > down(SPAN**2 / (rows * slope**2), relative=_STEPS):
-            break  # no larger λ excludes what is just below the limit
-        exponent = up((rate * pairs + moment + slope * singles + price) / rows, relative=_STEPS)
-        limit = min(limit, up(math.expm1(-exponent) / math.expm1(-slope), relative=_STEPS))
-    return limit
+    if rate is not None:
+        validate.number("rate", rate, above=0, at_most=100, remedy="leave it out for the best one")
+    return float(pairs.limits(np.array([pairs.rate(failure) if rate is None else rate]), failure)[0])
 
 
-def _tilted(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """What the limit needs to know of a table.
+
+    Attributes
+    ----------
+    rows
+        How many there are.
+    total
+        The sum Q over pairs of rows with the same output.
+    singles
+        How many outputs have one row.
+    sizes, counts
+        The sizes of the other outputs, and how many outputs have each.
+    """
+
+    rows: int
+    total: float
+    singles: int
+    sizes: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, positive: ArrayLike, negative: ArrayLike) -> Pairs:
+        """Sum up how often each output came with each secret."""
+        signs, sizes = _signs(positive, negative)
+        several = sizes > 1
+        terms = (signs[several] ** 2 - sizes[several]) / (sizes[several] - 1)
+        different, counts = np.unique(sizes[several].astype(np.int64), return_counts=True)
+        return cls(
+            rows=int(sizes.sum()),
+            total=max(0.0, math.fsum(terms) + 1e-15 * math.fsum(np.abs(terms))),
+            singles=int((sizes == 1).sum()),
+            sizes=different,
+            counts=counts,
+        )
+
+    def rate(self, failure_probability: float) -> float:
+        """A λ that makes the limit small: the best of a grid, of a finer one around it, and so on."""
+        low, high = LEAST_RATE, MOST_RATE
+        for _ in range(_GRIDS):
+            rates = np.geomspace(low, high, _POINTS)
+            best = int(np.argmin(self.limits(rates, failure_probability)))
+            low, high = float(rates[max(0, best - 1)]), float(rates[min(_POINTS - 1, best + 1)])
+        return float(rates[best])
+
+    def limits(self, rates: _Floats, failure_probability: float) -> _Floats:
+        """The limit by each λ alone, rounded up."""
+        limits = np.ones(len(rates))
+        if not len(self.sizes):
+            return limits
+        moments, slopes = np.zeros(len(rates)), np.full(len(rates), np.inf)
+        for size, count in zip(self.sizes.tolist(), self.counts.tolist(), strict=True):
+            of_size = _tilted(size, rates)
+            moments, slopes = moments + count * of_size[0], np.minimum(slopes, of_size[1])
+        able = slopes > 0
+        slopes = np.where(able, slopes, 1.0)
+        paid = rates * self.total + moments + slopes * self.singles
+        for cap, price in PRICES:
+            exponents = up((paid + math.log(price / failure_probability)) / self.rows, relative=_STEPS)
+            found = up(np.expm1(-exponents) / np.expm1(-slopes), relative=_STEPS)
+            within = able & (up(slopes * np.sqrt(self.rows * found), relative=_STEPS) <= cap)
+            limits = np.where(within, np.minimum(limits, found), limits)
+        return limits
+
+
+def _tilted(size: int, rates: _Floats) -> tuple[_Floats, _Floats]:
     """For each λ, ln Z of an output with this many rows, rounded up, and the largest μ that it allows, rounded down."""
     sums = np.arange(size % 2, min(size, int(_REACH * math.sqrt(size)) + 2) + 1, 2)
     more = (size + sums[:-1]) // 2  # positive signs
@@ -96,8 +154,8 @@ def _tilted(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     squares = sums.astype(np.float64) ** 2
     at_once = max(1, _AT_ONCE // len(sums))
     moments, seconds = [], []
-    for start in range(0, len(RATES), at_once):
-        weights = np.exp(-np.outer(RATES[start : start + at_once], (squares - size) / (size - 1))) * chances
+    for start in range(0, len(rates), at_once):
+        weights = np.exp(-np.outer(rates[start : start + at_once], (squares - size) / (size - 1))) * chances
         totals = weights.sum(axis=1)
         moments.append(totals / chances.sum())
         seconds.append(weights @ squares / totals / size)

@@ -11,6 +11,7 @@ from ...core.errors import InputError
 from ..attempt import Attempt
 from ..certificate import Certificate
 from ..certifying import ContinuousOutputError, certify_tally
+from ..limits import shares
 from ..planning import rows_needed
 from ..slices import certify_tallies
 from ..tally import Tally
@@ -48,13 +49,17 @@ class Findings:
     def rows_needed(self) -> dict[float, int]:
         """For some ceilings, the least number of rows with which any table certifies them."""
         allowed = self.audit.require_advantage
-        losses = ("squared", "zero-one") if self.certificate.loss == "joint" else ("squared",)
-        share, needed = self.certificate.failure_probability / len(losses), {}
+        certificate = self.certificate
+        share = shares(certificate.loss, certificate.form, certificate.method)
+        # From pairs of rows, no table certifies less than from total variation where nothing leaks.
+        losses = {"squared": share.squared} | ({"zero-one": share.variation} if certificate.loss == "joint" else {})
+        needed = {}
         for ceiling in sorted({0.02, 0.05, 0.1, 0.2} | ({allowed} if allowed else set())):
             either = []
-            for loss in losses:
+            for loss, part in losses.items():
                 try:
-                    either.append(rows_needed(ceiling, failure_probability=share, loss=loss, values=1))
+                    failure = part * certificate.failure_probability
+                    either.append(rows_needed(ceiling, failure_probability=failure, loss=loss, values=1))
                 except InputError:  # out of reach
                     continue
             if either:

@@ -6,10 +6,11 @@ from typing import Any
 
 from ...core.wording import safe_text
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict
+from ...theory import leakage
 from ..attacks import LEAST_ROWS
 from ..attempt import Attempt
 from ..certificate import SCOPE, Certificate
-from ..curve import ImpliedByDP
+from ..curve import EPSILONS, ImpliedByDP
 from ..measuring import FALSE_POSITIVE_RATES
 from ..verdict import Audit
 from .findings import Findings
@@ -245,7 +246,7 @@ def _readings(certificate: Certificate) -> Table:
             f"TPR at {100 * rate:g} % FPR",
             _up(float(certificate.tpr_at(rate))),
             _up(float(private.tpr_at(rate))),
-            "roc_upper",
+            _border(certificate, rate),
         )
         for rate in FALSE_POSITIVE_RATES
     ]
@@ -258,6 +259,12 @@ def _readings(certificate: Certificate) -> Table:
         "(1 + advantage)/2. “If ε = 1” is what differential privacy with ε = 1 and δ = 0 would imply, for comparison "
         "(tacit proof private_roc); this audit proves no differential privacy.",
     )
+
+
+def _border(certificate: Certificate, rate: float) -> str:
+    """The function that gives the largest true positive rate at a false positive rate."""
+    by_curve = [leakage.private_roc(rate, epsilon=epsilon, delta=delta) for epsilon, delta in certificate.curve]
+    return "hockey_stick_limit" if certificate.tpr_at(rate) in by_curve else "roc_upper"
 
 
 def _theorem(certificate: Certificate, name: str) -> str:
@@ -348,6 +355,7 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
             "auc": certificate.auc,
             "bits": certificate.bits,
             "tpr_at": {f"{rate:g}": float(certificate.tpr_at(rate)) for rate in FALSE_POSITIVE_RATES},
+            "delta_at": {f"{epsilon:g}": float(certificate.hockey_stick(epsilon)) for epsilon in EPSILONS},
         },
         "attacks": [
             {

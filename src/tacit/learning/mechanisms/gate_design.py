@@ -144,7 +144,7 @@ def _stored() -> dict[_Budget, Design]:
 
 
 def store(path: Path, designs: Mapping[_Budget, Design]) -> None:
-    """Writes the file that `found` reads; `benchmarks/gate_tables.py` makes it."""
+    """Write the designs that come with the package; `benchmarks/gate_tables.py` calls it."""
     np.savez_compressed(
         path,
         budgets=np.array(

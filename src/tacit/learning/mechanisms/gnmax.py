@@ -52,7 +52,7 @@ class GNMax:
     def __post_init__(self) -> None:
         check_budget(self)
         validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are answered")
-        _flag("counts", self.counts)
+        _check_counts(self.counts)
 
     @cached_property
     def sigma(self) -> float:
@@ -135,7 +135,7 @@ class ConfidentGNMax:
             )
         validate.whole("threshold", self.threshold, at_least=0, remedy="give a number of votes, e.g. 0.6·teachers")
         validate.number("ratio", self.ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
-        _flag("counts", self.counts)
+        _check_counts(self.counts)
 
     @cached_property
     def sigma(self) -> float:
@@ -202,9 +202,9 @@ def _noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool
     return tuple(noisy) if whole else noisy.index(max(noisy))
 
 
-def _flag(name: str, value: object) -> None:
+def _check_counts(value: object) -> None:
     if not isinstance(value, bool):
-        raise InputError(name, value, requirement="must be True or False", remedy="leave it out for labels")
+        raise InputError("counts", value, requirement="must be True or False", remedy="leave it out for labels")
 
 
 class GNMaxKind(Kind):
@@ -222,6 +222,10 @@ class GNMaxKind(Kind):
             sigma=sigma, classes=setting.classes, queries=m, failure_probability=setting.share
         )
         return Constants(noise=sigma, distance=distance, delta_spent=spent)
+
+    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+        """As of the mechanism itself, which answers all queries."""
+        return _constants(noise, queries)
 
     def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
         """An answer always, the right one where the noise lets it lead."""
@@ -261,6 +265,10 @@ class ConfidentKind(GNMaxKind):
         outvoted = max(0, learnability.tolerated_votes(teachers, distance=distance))
         threshold = max(0, teachers - outvoted - slack)
         return Constants(noise=sigma, threshold=threshold, distance=distance, delta_spent=spent)
+
+    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+        """As of the mechanism itself, which tests and may answer all queries."""
+        return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise)
 
     def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
         """The same where the largest count with noise reaches the threshold."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,10 @@ class Kind(ABC):
 
         `refusals` only matters to kinds that stop after a number of refusals.
         """
+
+    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+        """What a certificate states of these constants; nothing if their δ is proven only when the mechanism is run."""
+        return {}
 
     @abstractmethod
     def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:

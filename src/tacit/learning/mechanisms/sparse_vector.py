@@ -135,6 +135,10 @@ class SparseVectorKind(ThresholdedKind):
             delta_spent=made.delta_spent,
         )
 
+    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+        """As of the mechanism itself."""
+        return {"mechanism": "sparse vector", "scale": noise, "refusals": refusals, "threshold": threshold}
+
     def exceeds(self, gap: Floats, scale: float) -> Floats:
         """P(Y − Z > gap), Y of scale 2λ and Z of scale λ; see `accounting.unstable_release`."""
         b = math.exp(-1 / (2 * scale))

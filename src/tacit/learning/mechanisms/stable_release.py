@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +95,10 @@ class StableKind(ThresholdedKind):
             scale=made.scale, threshold=made.threshold, queries=setting.queries, failure_probability=setting.share
         )
         return Constants(noise=made.scale, threshold=made.threshold, distance=distance, delta_spent=made.delta_spent)
+
+    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+        """As of the mechanism itself."""
+        return {"mechanism": "stable release", "scale": noise, "queries": queries, "threshold": threshold}
 
     def exceeds(self, gap: Floats, scale: float) -> Floats:
         """P(Y > gap) for a discrete Laplace Y."""

@@ -14,7 +14,6 @@ from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
 from ...core.wording import counted, safe_text, text_above
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.wording import percent, percent_down
-from ..mechanisms.gnmax import TEST_RATIO
 from ..mechanisms.registry import KINDS
 from ..planning import Plan, Row, plan
 from .publication import promise_verdict
@@ -121,21 +120,17 @@ def _guarantee(made: Plan) -> Guarantee:
 
 def _constants(made: Plan, mechanisms: tuple[str, ...]) -> dict[str, Any]:
     """What a certificate states: the constants of every mechanism that keeps to the budget."""
-    parts = []
-    for row in made.rows:
-        if row.mechanism not in mechanisms:
-            continue
-        if row.mechanism in ("gnmax", "confident-gnmax"):
-            tests = made.queries if row.mechanism == "confident-gnmax" else 0
-            noise = {"sigma": row.noise, "test_sigma": TEST_RATIO * row.noise if tests else 0}
-            part: dict[str, Any] = {"mechanism": "gnmax", "answers": made.queries, "tests": tests, **noise}
-        elif row.mechanism == "stable":
-            part = {"mechanism": "stable release", "scale": row.noise, "queries": made.queries}
-            part |= {"threshold": row.threshold}
-        else:
-            part = {"mechanism": "sparse vector", "scale": row.noise, "refusals": row.refusals}
-            part |= {"threshold": row.threshold}
-        parts.append({**part, "epsilon": made.epsilon, "delta": made.delta})
+    parts = [
+        {
+            **KINDS[row.mechanism].stated(
+                queries=made.queries, noise=row.noise, threshold=row.threshold, refusals=row.refusals
+            ),
+            "epsilon": made.epsilon,
+            "delta": made.delta,
+        }
+        for row in made.rows
+        if row.mechanism in mechanisms
+    ]
     return {"delta": made.delta, "neighbours": "one record added or removed", "parts": parts}
 
 

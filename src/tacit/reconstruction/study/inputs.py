@@ -6,14 +6,10 @@ sentence a parameter stands in backquotes, so that the command line can put its 
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import importlib.util
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,6 +19,7 @@ from ...core import validate
 from ...core.errors import InputError, NoTheoremError
 from ...core.near import did_you_mean
 from ...runtime import files, run_folder
+from ...runtime.user_functions import UserFunction
 from ..basis import usual_basis
 from ..latent_priors import LatentPrior
 from ..noise import Gaussian, Laplace, Noise, Quantized, Uniform
@@ -315,55 +312,13 @@ def checked_labels(labels: object, head: Any, inputs: int, features: Any, galler
     return numbers.astype(np.int64)
 
 
-@contextlib.contextmanager
-def _no_bytecode() -> Iterator[None]:
-    """Leave no compiled copy beside a file of the user."""
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = before
-
-
 def made_by(text: str, name: str) -> Any:
     """Return what FUNCTION of FILE.py returns; the file is run."""
-    path, _, factory = text.rpartition(":")
-    if not path:
-        raise InputError(name, text, requirement="must be FILE.py:FUNCTION", remedy=_FUNCTION)
-    files.plain(Path(path), name)
-    specification = importlib.util.spec_from_file_location("tacit_model", path)
-    if specification is None or specification.loader is None:
-        raise InputError(name, text, requirement="must be a Python file", remedy=_FUNCTION)
-    module = importlib.util.module_from_spec(specification)
+    function = UserFunction.named(text, name, remedy=_FUNCTION)
     try:
-        with _no_bytecode():
-            specification.loader.exec_module(module)
-        if not hasattr(module, factory):
-            raise InputError(
-                name,
-                text,
-                requirement=f"must name a function of {path}",
-                remedy=did_you_mean(factory, _functions(module), f"it has {', '.join(_functions(module)) or 'none'}"),
-            )
-        return getattr(module, factory)()
-    except InputError:
-        raise
+        return function()
     except (Exception, SystemExit) as failure:  # the caller's own code may raise anything
-        raise InputError(
-            name,
-            f"{type(failure).__name__}: {failure}",
-            requirement=f"must run: {text}",
-            remedy=f"correct the file, or {_FUNCTION}",
-        ) from None
-
-
-def _functions(module: ModuleType) -> list[str]:
-    """The names of what a file itself defines and can be called."""
-    return [
-        name
-        for name, value in vars(module).items()
-        if callable(value) and getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
-    ]
+        raise function.refused(failure) from None
 
 
 def error_of(

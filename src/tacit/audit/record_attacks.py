@@ -1,0 +1,130 @@
+"""Attacks on membership by whoever holds the record: a score for every record, from models with and without it.
+
+All scores are larger for records that the model was more likely trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from .retraining import Retrained
+
+_Floats = NDArray[np.float64]
+_Score = Callable[[Retrained, Retrained], _Floats]
+
+SHARED = 5.0
+"""How many models the variance over all records counts for, beside those that estimate a record's own."""
+_BETWEEN = 0.3
+"""Between what a record's probability is on average without the record and 1: where RMIA supposes it to be with it."""
+_LEAST = 1e-12
+
+
+def likelihood_ratio(shadows: Retrained, target: Retrained) -> _Floats:
+    """LiRA (Carlini and others 2022): with or without the record, by its logit in models of either kind.
+
+    Each record has its own mean and variance. What is not known of them counts: the laws are Student's, and variances
+    lean on that of all records.
+    """
+    logits, seen = _logits(shadows, target)
+    return _student(seen, logits, shadows.inside) - _student(seen, logits, ~shadows.inside)
+
+
+def without(shadows: Retrained, target: Retrained) -> _Floats:
+    """LiRA offline: how far the logit lies above those of models without the record, in standard deviations."""
+    logits, seen = _logits(shadows, target)
+    mean, variance, _ = _moments(logits, ~shadows.inside)
+    return (seen - mean) / np.sqrt(variance)
+
+
+def relative(shadows: Retrained, target: Retrained) -> _Floats:
+    """RMIA (Zarifzadeh, Liu and Shokri 2024): the share of other records whose probability has risen less."""
+    outside = _mean(shadows.chances, ~shadows.inside)
+    usual = ((1 + _BETWEEN) * outside + (1 - _BETWEEN)) / 2
+    ratios = target.chances / np.maximum(usual, _LEAST)
+    return np.stack([np.searchsorted(np.sort(one), one, side="right") / len(one) for one in ratios])
+
+
+def calibrated(shadows: Retrained, target: Retrained) -> _Floats:
+    """How much smaller the loss is than that of models without the record (Watson and others 2022)."""
+    least = least_chance(shadows)
+    losses = -np.log(np.maximum(shadows.chances, least))
+    return _mean(losses, ~shadows.inside) + np.log(np.maximum(target.chances, least))
+
+
+def loss(_shadows: Retrained, target: Retrained) -> _Floats:
+    """The loss itself, with one threshold for all records (Yeom and others 2018)."""
+    return np.log(np.maximum(target.chances, _LEAST))
+
+
+def by_label(shadows: Retrained, target: Retrained) -> _Floats:
+    """Whether the prediction is right, weighed by how often models with and without the record are right on it."""
+    found = 0.0
+    for side, sign in ((shadows.inside, 1.0), (~shadows.inside, -1.0)):
+        rate = ((shadows.right & side).sum(axis=0) + 0.5) / (side.sum(axis=0) + 1.0)
+        found = found + sign * np.where(target.right, np.log(rate), np.log1p(-rate))
+    return np.asarray(found, dtype=np.float64)
+
+
+ATTACKS: dict[str, tuple[str, _Score]] = {
+    "lira": ("likelihood ratio (LiRA)", likelihood_ratio),
+    "lira-offline": ("likelihood without the record (LiRA, offline)", without),
+    "rmia": ("relative probability (RMIA)", relative),
+    "calibrated": ("loss less the usual one", calibrated),
+    "loss": ("loss", loss),
+    "label": ("predicted class alone", by_label),
+}
+"""Names, what they mean, and the scores of records in each of the target's models."""
+
+
+def least_chance(models: Retrained) -> float:
+    """What probabilities are cut off at before their logarithm is taken.
+
+    Half of the smallest positive one of all p and 1 − p: a forest of 100 trees says nothing between 0 and 0.01, so 0 is
+    about 0.005 and not 10⁻³⁰⁰, which would make one tree count for more than all others.
+    """
+    sides = np.concatenate([models.chances.ravel(), 1 - models.chances.ravel()])
+    return float(max(_LEAST, np.min(sides[sides > 0], initial=0.5) / 2))
+
+
+def exposure(models: Retrained) -> _Floats:
+    """For each record, how well its logit tells models with it from others, estimated: TPR − FPR of two normal laws."""
+    logits, _ = _logits(models, models)
+    (inside, one, _), (outside, other, _) = (_moments(logits, side) for side in (models.inside, ~models.inside))
+    distance = (inside - outside) / np.sqrt((one + other) / 2)
+    return np.asarray(np.maximum(0.0, special.erf(distance / np.sqrt(8))), dtype=np.float64)
+
+
+def _logits(shadows: Retrained, target: Retrained) -> tuple[_Floats, _Floats]:
+    least = least_chance(shadows)
+    cut = (np.clip(one.chances, least, 1 - least) for one in (shadows, target))
+    first, second = (np.log(one) - np.log1p(-one) for one in cut)
+    return first, second
+
+
+def _moments(values: _Floats, side: NDArray[np.bool_]) -> tuple[_Floats, _Floats, _Floats]:
+    """Mean, variance and number of the values on one side, for every record; the variance leans on that of all."""
+    count = side.sum(axis=0).astype(np.float64)
+    mean = _mean(values, side)
+    squares = np.where(side, (values - mean) ** 2, 0.0).sum(axis=0)
+    of_all = squares.sum() / max(1.0, np.maximum(count - 1, 0).sum())
+    return mean, (squares + SHARED * of_all) / (np.maximum(count - 1, 0) + SHARED) + _LEAST, count
+
+
+def _mean(values: _Floats, side: NDArray[np.bool_]) -> _Floats:
+    """The mean of the values on one side, for every record; where there is none, the mean over all records."""
+    count = side.sum(axis=0)
+    total = np.where(side, values, 0.0).sum(axis=0)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), total.sum() / max(1, count.sum())))
+
+
+def _student(seen: _Floats, values: _Floats, side: NDArray[np.bool_]) -> _Floats:
+    """The logarithm of the predictive density of a further value, up to a constant that is the same for both sides."""
+    mean, variance, count = _moments(values, side)
+    freedom = np.maximum(count - 1, 0) + SHARED
+    scale = variance * (1 + 1 / np.maximum(count, 1))
+    constant = special.gammaln((freedom + 1) / 2) - special.gammaln(freedom / 2) - np.log(freedom * scale) / 2
+    return np.asarray(constant - (freedom + 1) / 2 * np.log1p((seen - mean) ** 2 / (freedom * scale)))

@@ -1,0 +1,288 @@
+"""Membership against whoever holds the record: what every attack reached, and what no attack can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import validate
+from ..core.encoding import decoded
+from ..core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
+from ..core.rounding import down, up
+from ..theory.confidence import sampled_mean_lower, sampled_mean_upper
+from ..theory.membership import guessing_epsilon, retrained_advantage
+from .learners import roc_counts
+from .measuring import FALSE_POSITIVE_RATES
+from .record_attacks import ATTACKS, exposure
+from .retraining import Retrained, retrain
+
+LEAST_MODELS = 16
+"""Half of them are attacked."""
+KNOWN = "the record, all other records and "
+"""What the adversary holds beside what is released."""
+DIGITS = 1
+"""To how many digits a confidence is rounded that is certified."""
+_GUESSED = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Shares of all coins that are guessed, half of them to be inside; one of these is chosen on other models."""
+_MOST_POINTS = 200
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordAttack(Attack):
+    """An attack by whoever holds the record, on models that its rule was not chosen on.
+
+    It is an `Attack` whose value is the advantage TPR − FPR.
+
+    Attributes
+    ----------
+    name
+        Which of `ATTACKS`.
+    auc
+        The area under its ROC curve, over all pairs of a record and a model.
+    at_rates
+        False positive rates, and the true positive rate that some threshold reaches there on the models attacked.
+    epsilon
+        A lower limit for ε: no training with a smaller one, at the stated δ, lets guesses be right so often.
+    roc
+        False and true positive rates, for pictures.
+    """
+
+    name: str
+    auc: float
+    at_rates: tuple[tuple[float, float], ...]
+    epsilon: float
+    roc: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def _field_from_dict(cls, name: str, value: object) -> Any:
+        if name in ("at_rates", "roc") and isinstance(value, list):
+            return tuple(tuple(decoded(point)) for point in value)
+        return super()._field_from_dict(name, value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecordAudit:
+    """What whoever holds a record can tell about its membership.
+
+    Attributes
+    ----------
+    comparisons
+        For each release (the predicted class; the class and its rounded probability; all probabilities) what is
+        guaranteed about everyone, and the attacks on it.
+    attacks
+        All attacks, the best one first.
+    exposure
+        For each record, an estimate of the advantage on it alone, by the logit of its own label.
+    records, models
+        How many there were; half of the models were attacked, with the others as shadow models.
+    delta
+        The δ of the ε that attacks refute.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    attacks: tuple[RecordAttack, ...]
+    exposure: _Floats
+    records: int
+    models: int
+    delta: float
+
+    @property
+    def epsilon(self) -> float:
+        """A lower limit for ε of the training, by the best of all attacks."""
+        return max(attack.epsilon for attack in self.attacks)
+
+
+def audit_records(
+    factory: Callable[[Any, Any], Any],
+    X: Any,  # noqa: N803 — scikit-learn's name
+    y: Any,
+    *,
+    models: int = 64,
+    delta: float = 0.0,
+    failure_probability: float = 0.05,
+    engine: str = "local",
+    out: Path | str | None = None,
+    resume: bool = False,
+    seed: int = 0,
+    advance: Callable[[str], None] = lambda _: None,
+) -> RecordAudit:
+    """Audit a way of training against adversaries who hold the record, know the others, and train models themselves.
+
+    Parameters
+    ----------
+    factory
+        A function that trains a model, factory(X, y), and returns a fitted classifier of scikit-learn (with
+        `predict_proba`) or a torch module that returns logits. All that it learns must come from what it is given.
+    X
+        The records, a row each. Models are trained on random halves, so pass twice as many as the model will have.
+    y
+        Their labels.
+    models
+        How many models are trained. Half of them are attacked, the others are the adversary's.
+    delta
+        The δ of the (ε, δ)-differential privacy that attacks refute; 0 for pure ε.
+    failure_probability
+        The chance that any limit is false. Half of it is that of the guarantees, half of it that of the attacks.
+    engine
+        Where they are trained: "local", or the address of a Dask or Ray cluster.
+    out
+        A folder that keeps what every model said, so that a run that was stopped can go on.
+    resume
+        Go on with the run in that folder.
+    seed
+        Of the coins.
+    advance
+        Called with a line about the progress.
+
+    Returns
+    -------
+    Guarantees, attacks, and how exposed each record is.
+
+    Raises
+    ------
+    InputError
+        Where records and labels do not fit together, or a training fails.
+    """
+    failure = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.05")
+    validate.number("delta", delta, at_least=0, below=1, remedy="use 0, or the δ of the claim")
+    validate.whole("models", models, at_least=LEAST_MODELS, remedy="train 64 or more")
+    found = retrain(factory, X, y, models=models, engine=engine, out=out, resume=resume, seed=seed, advance=advance)
+    advance("attacking")
+    return audited(found, delta=delta, failure_probability=failure)
+
+
+def audited(found: Retrained, *, delta: float, failure_probability: float) -> RecordAudit:
+    """The audit of models that were trained already, as `audit_records` describes it."""
+    count, records = found.inside.shape
+    rounded = np.round(found.confidence, DIGITS)
+    coarse = replace(found, chances=np.where(found.right, rounded, 1 - rounded))
+    views = (
+        ("the predicted class", found, found.predicted, ("label",)),
+        (
+            f"the predicted class and its probability to {DIGITS} digit",
+            coarse,
+            found.predicted + found.classes * np.round(rounded * 10**DIGITS).astype(np.int64),
+            ("lira",),
+        ),
+        ("the probabilities of all classes", found, None, tuple(name for name in ATTACKS if name != "label")),
+    )
+    # A quarter of the failure probability for each certified release; of the rest, half for ε, half for advantages.
+    share = failure_probability / 4 / sum(len(names) for _, _, _, names in views)
+    attacks: list[RecordAttack] = []
+    comparisons = []
+    for release, view, codes, names in views:
+        guarantee = _guarantee(found, release, codes, failure=failure_probability / 4)
+        made = [_attacked(name, view, guarantee, delta=delta, failure=share) for name in names]
+        made.sort(key=lambda attack: -attack.value)
+        attacks += made
+        comparisons.append(Comparison(guarantee=guarantee, attacks=made))
+    return RecordAudit(
+        comparisons=tuple(comparisons),
+        attacks=tuple(sorted(attacks, key=lambda attack: -attack.value)),
+        exposure=exposure(found),
+        records=records,
+        models=count,
+        delta=delta,
+    )
+
+
+def _guarantee(found: Retrained, release: str, codes: NDArray[np.int64] | None, *, failure: float) -> Guarantee:
+    """What nobody can tell by what is released; of numbers that hardly ever repeat, nothing."""
+    count, records = found.inside.shape
+    halves = "each record was in each training with probability 1/2, independently, and trainings are independent"
+    common: dict[str, Any] = {
+        "quantity": f"advantage (TPR − FPR) in telling whether a model trained on a random half of {records} records "
+        "has seen one of them, on average over all",
+        "side": "at_most",
+        "adversary": Adversary.OUTPUT.scoped(f"{KNOWN}{release}"),
+    }
+    if codes is None:
+        theorem = ("none: probabilities hardly ever repeat, so that trainings cannot be compared",)
+        return Guarantee(**common, value=1.0, theorem=theorem, assumptions=())
+    plug_in = _plug_in(codes, found.inside)
+    return Guarantee(
+        **common,
+        value=retrained_advantage(plug_in, models=count, failure_probability=failure),
+        theorem=("theory.membership.retrained_advantage", "theory.confidence.bounded_mean_upper"),
+        assumptions=(
+            Assumption(text=halves, checked_by="code"),
+            Assumption(text="the factory learns from the records that it is given alone", checked_by="caller"),
+        ),
+        failure_probability=failure,
+        detail={"plug_in": plug_in, "models": count, "records": records},
+    )
+
+
+def _plug_in(codes: NDArray[np.int64], inside: NDArray[np.bool_]) -> float:
+    """The advantage on these models of the rule that fits them best, rounded up."""
+    count, records = codes.shape
+    cells = np.unique(codes, return_inverse=True)[1].reshape(codes.shape)
+    cells = cells + np.arange(records) * (int(cells.max()) + 1)
+    signs = np.bincount(cells.ravel(), weights=np.where(inside, 1, -1).ravel())  # sums of whole numbers, exact
+    return float(min(1.0, up(float(np.abs(signs).sum()) / (count * records))))
+
+
+def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float, failure: float) -> RecordAttack:
+    """One attack: rules are chosen on half of the models, each against the rest of these, and tried on the others."""
+    words, score = ATTACKS[name]
+    count = len(found.inside)
+    ours, theirs = found.part(slice(None, count // 2)), found.part(slice(count // 2, None))
+    others = [_without(ours, number) for number in range(count // 2)]
+    chosen = np.concatenate([score(rest, one) for rest, one in others])
+    scores, inside = score(ours, theirs), theirs.inside
+    thresholds, hits, alarms = roc_counts(chosen.ravel(), ours.inside.ravel())
+    said = scores >= thresholds[int(np.argmax(hits / hits[-1] - alarms / alarms[-1]))]
+    signs = np.where(inside, 1.0, -1.0)
+    gains = (1 + (signs * np.where(said, 1.0, -1.0)).mean(axis=1)) / 2  # a value a model, with mean (1 + TPR − FPR)/2
+    value = 2 * float(gains.mean()) - 1
+    _, hit, alarm = roc_counts(scores.ravel(), inside.ravel())
+    true, false = hit / hit[-1], alarm / alarm[-1]
+    aims = np.geomspace(1, alarm[-1], _MOST_POINTS)
+    places = np.unique([0, *np.searchsorted(alarm, aims, side="right") - 1])
+    share = _best_share(chosen, ours.inside, delta, failure)
+    correct, guesses = _guessed(scores, inside, share)
+    return RecordAttack(
+        quantity=guarantee.quantity,
+        value=value,
+        low=min(value, down(2 * sampled_mean_lower(gains, failure_probability=failure / 2) - 1)),
+        high=max(value, min(1.0, up(2 * sampled_mean_upper(gains, failure_probability=failure / 2) - 1))),
+        failure_probability=failure,
+        adversary=guarantee.adversary,
+        method=f"{words} ({len(ours.inside)} models to compare with, {len(theirs.inside)} attacked)",
+        name=name,
+        auc=float(np.trapezoid(true, false)),
+        at_rates=tuple((aim, float(true[false <= aim].max())) for aim in FALSE_POSITIVE_RATES),
+        epsilon=guessing_epsilon(correct, guesses=guesses, coins=inside.size, failure_probability=failure, delta=delta),
+        roc=tuple(zip(false[places].tolist(), true[places].tolist(), strict=True)),
+    )
+
+
+def _without(models: Retrained, number: int) -> tuple[Retrained, Retrained]:
+    """All models but one, and that one."""
+    rest = np.arange(len(models.inside)) != number
+    return models.part(rest), models.part(~rest)
+
+
+def _guessed(scores: _Floats, inside: NDArray[np.bool_], share: float) -> tuple[int, int]:
+    """Right guesses, and all of them: the largest scores are guessed to be inside, as many small ones outside."""
+    order = np.argsort(scores.ravel(), kind="stable")  # ties by place, which tells nothing about coins
+    each = max(1, int(share * len(order) / 2))
+    coins = inside.ravel()
+    return int(coins[order[-each:]].sum() + (~coins[order[:each]]).sum()), 2 * each
+
+
+def _best_share(scores: _Floats, inside: NDArray[np.bool_], delta: float, failure: float) -> float:
+    """How many coins to guess, by what shows the largest ε on the models that rules are chosen on."""
+
+    def shown(share: float) -> float:
+        correct, guesses = _guessed(scores, inside, share)
+        return guessing_epsilon(correct, guesses=guesses, coins=inside.size, failure_probability=failure, delta=delta)
+
+    return max(_GUESSED, key=shown)

@@ -1,0 +1,89 @@
+"""`tacit audit-model`: the command, its page, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from commands import assert_one_line_error, run
+from sklearn.datasets import load_digits
+
+from tacit import InputError
+from tacit.audit import audit_model, audit_records
+
+TRAIN = """
+from sklearn.tree import DecisionTreeClassifier
+
+def fit(X, y):
+    return DecisionTreeClassifier(random_state=0).fit(X, y)
+
+def fails(X, y):
+    raise RuntimeError("no luck")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("model")
+    (place / "train.py").write_text(TRAIN)
+    inputs, labels = load_digits(return_X_y=True)
+    np.savez(place / "records.npz", X=inputs[:200], y=labels[:200])
+    lines = [",".join([*(f"pixel{i}" for i in range(64)), "digit"])]
+    lines += [
+        ",".join([*(f"{x:g}" for x in row), f"d{label}"]) for row, label in zip(inputs[:200], labels, strict=False)
+    ]
+    (place / "records.csv").write_text("\n".join(lines) + "\n")
+    return place
+
+
+def test_the_command_reports_what_the_function_finds(folder):
+    arguments = ["audit-model", "train.py:fit", "--data", "records.npz", "--models", "16"]
+    said = run(*arguments, "--json", "a.json", "--report", "a.html", cwd=folder)
+    assert said.returncode == 0, said.stderr
+    assert "This is about an adversary who holds the record" in " ".join(said.stdout.split())
+    detail = json.loads((folder / "a.json").read_text())["detail"]
+    with np.load(folder / "records.npz") as records:
+        from sklearn.tree import DecisionTreeClassifier
+
+        def fit(inputs, labels):
+            return DecisionTreeClassifier(random_state=0).fit(inputs, labels)
+
+        found = audit_records(fit, records["X"], records["y"], models=16)
+    assert detail["epsilon_lower"] == found.epsilon
+    np.testing.assert_array_equal(detail["exposure"], found.exposure)
+    page = (folder / "a.html").read_text()
+    assert "How many members each attack finds" in page
+    assert "The most exposed records" in page
+    assert not (folder / "__pycache__").exists()
+
+
+def test_a_table_of_numbers_with_labels_in_words_is_read(folder):
+    lines = []
+    options = {"data": folder / "records.csv", "label": "digit", "pictures": False}
+    report = audit_model(f"{folder}/train.py:fit", **options, seconds=1e-3, advance=lines.append)
+    assert report.detail["models"] == 16
+    assert report.detail["records"] == 200
+    assert any("16 of 16 models trained" in line for line in lines)
+    assert len(report.verdicts) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["train.py:fitt"], "TRAIN must name a function of train.py, got 'train.py:fitt'; did you mean 'fit'?"),
+        (["train.py"], "TRAIN must be FILE.py:FUNCTION"),
+        (["missing.py:fit"], "no such file"),
+        (["train.py:fails"], "RuntimeError: no luck"),
+        (["train.py:fit", "--label", "digits"], "must name one of the 65 columns of --data, got 'digits'"),
+        (["train.py:fit", "--models", "3"], "--models must be"),
+        (["train.py:fit", "--delta", "-1"], "--delta must be"),
+    ],
+)
+def test_bad_input_is_one_line(folder, options, said):
+    found = run("audit-model", *options[:1], "--data", "records.npz", *options[1:], cwd=folder)
+    assert_one_line_error(found, said)
+
+
+def test_text_among_the_numbers_is_refused(tmp_path, folder):
+    (tmp_path / "words.csv").write_text("a,y\n1,0\nb,1\n")
+    with pytest.raises(InputError, match="column 'a' of `data` must hold a number for every record"):
+        audit_model(f"{folder}/train.py:fit", data=tmp_path / "words.csv")

@@ -1,0 +1,137 @@
+"""The adversary who holds the record: attacks that shadow models allow, what they refute, and what nobody can do."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from tacit import InputError
+from tacit.audit import Retrained, audit_records, retrain
+from tacit.audit.record_audit import audited
+from tacit.audit.retraining import LEAST_MODELS
+
+X, Y = load_digits(return_X_y=True)
+X, Y = X[:300], Y[:300]
+
+
+def forest(inputs, labels):
+    return RandomForestClassifier(20, random_state=0).fit(inputs, labels)
+
+
+@pytest.fixture(scope="module")
+def of_forests():
+    return audit_records(forest, X, Y, models=24)
+
+
+def named(audit, name, release):
+    return next(one for one in audit.attacks if one.name == name and one.adversary.scope.endswith(release))
+
+
+def test_forests_that_learn_by_heart_are_found_out_by_whoever_holds_the_record(of_forests):
+    everything = "the probabilities of all classes"
+    plain = named(of_forests, "loss", everything)
+    for name in ("lira", "rmia"):
+        attack = named(of_forests, name, everything)
+        assert attack.value > plain.value + 0.05, name
+        assert dict(attack.at_rates)[0.01] > 2 * dict(plain.at_rates)[0.01], name
+        assert attack.low <= attack.value <= attack.high
+        assert attack.epsilon > 1, name
+    assert of_forests.epsilon == max(attack.epsilon for attack in of_forests.attacks)
+
+
+def test_guarantees_hold_for_their_attacks_and_the_less_is_told_the_less_is_learned(of_forests):
+    label, rounded, everything = of_forests.comparisons
+    assert not any(comparison.contradicted for comparison in of_forests.comparisons)
+    assert label.guarantee.value < rounded.guarantee.value <= everything.guarantee.value == 1
+    assert label.nearest.value < rounded.nearest.value < everything.nearest.value
+    assert everything.guarantee.theorem[0].startswith("none:")
+    assert "all other records and the predicted class" in label.guarantee.adversary.in_words
+
+
+def test_exposed_records_are_those_that_models_tell_apart(of_forests):
+    assert of_forests.exposure.shape == (300,)
+    assert ((of_forests.exposure >= 0) & (of_forests.exposure <= 1)).all()
+    found = retrain(forest, X, Y, models=24)
+    # The estimate agrees with how far apart the record's own probabilities lie.
+    gap = np.array([p[i].mean() - p[~i].mean() for p, i in zip(found.chances.T, found.inside.T, strict=True)])
+    assert stats.spearmanr(of_forests.exposure, gap).statistic > 0.5
+
+
+def told(rng, models, records, *, classes=2, chance=0.5):
+    """Models that tell each record's coin by their prediction with a given chance of being right."""
+    inside = rng.random((models, records)) < 0.5
+    right = np.where(rng.random((models, records)) < chance, inside, ~inside)
+    labels = np.arange(records) % classes
+    predicted = np.where(right, labels, (labels + 1) % classes)
+    chances = np.where(right, 0.9, 0.1)
+    return Retrained(
+        inside=inside, chances=chances, predicted=predicted, confidence=np.full(inside.shape, 0.9), labels=labels
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_randomized_response_is_nearly_met_and_hardly_ever_refuted(epsilon):
+    """Predictions that are ε-private by themselves; the exact advantage is known."""
+    chance, rng, runs, failure = 1 / (1 + math.exp(-epsilon)), np.random.default_rng(5), 30, 0.2
+    false, shown, limits = 0, [], []
+    for _ in range(runs):
+        audit = audited(told(rng, 40, 60, chance=chance), delta=0.0, failure_probability=failure)
+        advantage = 2 * chance - 1
+        limits.append(audit.comparisons[0].guarantee.value)
+        wrong = audit.comparisons[0].guarantee.value < advantage or audit.epsilon > epsilon
+        wrong |= any(attack.low > advantage + 1e-12 for attack in audit.attacks)
+        false, shown = false + wrong, [*shown, audit.epsilon]
+    # Should all limits fail as often as they may, this test fails once in ten thousand times.
+    assert false <= stats.binom.isf(1e-4, runs, failure)
+    assert np.mean(shown) > epsilon - 0.4
+    assert np.mean(limits) < 2 * chance - 1 + 0.75
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path):
+    trained = tmp_path / "trained"
+    trained.mkdir()
+
+    def counted(inputs, labels):
+        (trained / f"{np.random.default_rng().integers(2**60)}").touch()
+        return DecisionTreeClassifier(random_state=0).fit(inputs, labels)
+
+    whole = retrain(counted, X, Y, models=8, out=tmp_path / "run")
+    assert len(list(trained.iterdir())) == 8
+    for number in (2, 5):
+        (tmp_path / "run" / f"model-{number:05d}.npy").unlink()
+    lines = []
+    again = retrain(counted, X, Y, models=8, out=tmp_path / "run", resume=True, advance=lines.append)
+    assert len(list(trained.iterdir())) == 10
+    assert lines[0] == "training 2 models"
+    assert lines[-1] == "8 of 8 models trained"
+    for name in ("inside", "chances", "predicted", "confidence"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+    with pytest.raises(InputError, match="models"):
+        retrain(counted, X, Y, models=9, out=tmp_path / "run", resume=True)
+
+
+def test_a_class_that_a_half_lacks_has_no_chance():
+    def few(inputs, labels):
+        return LogisticRegression().fit(inputs[labels < 2], labels[labels < 2])
+
+    found = retrain(few, X, Y, models=LEAST_MODELS)
+    assert (found.chances[:, Y >= 2] == 0).all()
+    assert set(np.unique(found.predicted)) == {0, 1}
+    assert found.classes == 10
+
+
+def test_what_cannot_be_trained_is_one_line():
+    def fails(inputs, _labels):
+        raise ValueError(inputs)
+
+    with pytest.raises(InputError, match=r"factory must train .* got .one that raised ValueError"):
+        retrain(fails, X, Y, models=4)
+    with pytest.raises(InputError, match="models must be"):
+        audit_records(forest, X, Y, models=8)
+    with pytest.raises(InputError, match=r"must be \(X, y\)"):
+        audit_records(forest, X, Y[:5])
