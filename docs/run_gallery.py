@@ -1,7 +1,8 @@
 """Run the commands of the gallery on small cases, and write their pages and pictures into docs/gallery/.
 
-`make gallery` calls this; name pages to write these alone. The commands are those of docs/gallery.md. The tables are
-made up, except for the digits of scikit-learn. A picture is the top of its page, in Chromium.
+`make gallery` calls this; name pages to write these alone. The commands are those of docs/gallery.md, and serve, whose
+picture is in its tutorial. The tables are made up, except for the digits of scikit-learn. A picture is the top of its
+page, in Chromium.
 """
 
 import io
@@ -98,14 +99,31 @@ def written(path, columns):
     path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
 
 
-def photographed(browser, page, picture):
+def photographed(tab, picture):
     """Write the top of a page as a small picture."""
-    tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-    tab.goto(page.as_uri())
     seen = Image.open(io.BytesIO(tab.screenshot())).convert("RGB")
     tab.close()
     small = seen.resize((round(WIDTH * SCALE), round(HEIGHT * SCALE)), Image.Resampling.LANCZOS)
     small.quantize(128).save(picture, optimize=True)
+
+
+def served(tab, picture):
+    """Write the page of the service after one question."""
+    command = [sys.executable, "-m", "tacit", "serve", "--demo", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as service:  # noqa: S603
+        try:
+            said = ""
+            while "tacit_" not in said:
+                said += service.stdout.readline()
+            tab.goto(re.search(r"http://\S+", said)[0])
+            tab.get_by_label("Token").fill(re.search(r"tacit_\S+", said)[0])
+            tab.get_by_role("button", name="Log in").click()
+            tab.get_by_role("button", name="Ask", exact=True).click()
+            tab.get_by_role("heading", name="Answer", exact=True).wait_for()
+            tab.evaluate("scrollTo(0, 0)")
+            photographed(tab, picture)
+        finally:
+            service.terminate()
 
 
 if __name__ == "__main__":
@@ -114,12 +132,17 @@ if __name__ == "__main__":
         for made in (digits, customers, scores):
             made(folder)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for name in sys.argv[1:] or COMMANDS:
+        for name in sys.argv[1:] or [*COMMANDS, "serve"]:
+            tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+            if name == "serve":
+                served(tab, GALLERY / "serve.png")
+                continue
             command = [sys.executable, "-m", "tacit", *COMMANDS[name]]
             finished = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=False)  # noqa: S603
             if finished.returncode not in (0, 1):  # 1: the ceiling is not met
                 sys.exit(finished.returncode)
             page = GALLERY / f"{name}.html"
             shutil.copyfile(folder / PAGES[name], page)
-            photographed(browser, page, GALLERY / f"{name}.png")
+            tab.goto(page.as_uri())
+            photographed(tab, GALLERY / f"{name}.png")
             sys.stdout.write(f"written: {page}\n")
