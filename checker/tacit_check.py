@@ -18,6 +18,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter, namedtuple
+from contextlib import ExitStack
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import partial
@@ -141,9 +142,8 @@ class Interval(namedtuple("Interval", "low high")):
 
 def real(value):
     """A whole number, a fraction or an interval as an interval."""
-    if isinstance(value, Interval):
-        return value
-    return Interval(*(way.divide(value.numerator, value.denominator) for way in (DOWN, UP)))
+    ends = (way.divide(value.numerator, value.denominator) for way in (DOWN, UP))
+    return value if isinstance(value, Interval) else Interval(*ends)
 
 
 def outward(name, x):
@@ -165,22 +165,19 @@ def chernoff(x, y, n, alpha):
 
 def binomial_at_most(k, n, p):
     """P(Bin(n, p) ≤ k) from above, for k < np: the share of the terms up to k, where the term at k is taken as 1."""
-    odds, below, above, term = real(p) / (1 - p), Decimal(1), Decimal(0), Decimal(1)
-    with localcontext(UP):
-        for i in range(k, 0, -1):
-            term *= i / (odds.low * (n - i + 1))
-            below += term
-            if term * n < below * Decimal("1e-40"):  # so much are all the others at most, as they fall
-                below += term * n
-                break
-    with localcontext(DOWN):
-        term = Decimal(1)
-        for i in range(k, n):
-            term *= odds.low * (n - i) / (i + 1)
-            above += term
-            if term * n < above * Decimal("1e-40"):
-                break
-    return Fraction(UP.divide(below, DOWN.add(below, above)))
+    odds, sums = (real(p) / (1 - p)).low, []
+    below, above = (i / (odds * (n - i + 1)) for i in range(k, 0, -1)), (odds * (n - i) / (i + 1) for i in range(k, n))
+    for way, quotients in ((UP, below), (DOWN, above)):
+        with localcontext(way):
+            term, total = Decimal(1), Decimal(0)
+            for quotient in quotients:
+                term *= quotient
+                total += term
+                if term * n < total * Decimal("1e-40"):
+                    total += term * n * (way is UP)  # so much are all the others at most, as they fall
+                    break
+        sums.append(total)
+    return Fraction(UP.divide(UP.add(sums[0], 1), DOWN.add(UP.add(sums[0], 1), sums[1])))
 
 
 def gaussian_variation(distance):
@@ -198,10 +195,9 @@ def added(values):
 
 def mean_at_least(values, limit, alpha, ways=2):
     """Whether values in [0, 1] have an expectation of at least `limit`, except with chance α: by bets, or Chernoff."""
-    mean, alpha = added(values) / len(values), alpha / ways
+    mean, alpha, half = added(values) / len(values), alpha / ways, len(values) // 2
     if limit <= 0 or limit >= mean or (ways == 2 and chernoff(mean, limit, len(values), alpha)):
         return limit <= 0 or limit < mean  # beyond the mean bets win in a chosen order
-    half = len(values) // 2
     ordered = half and (added(values[:half]) - added(values[-half:])) ** 2 > 32 * half  # chance: 2e^−32 (Hoeffding)
     prove(not ordered, "its values do not stand in the order of independent draws")
     log, at, most = math.log(alpha.denominator) - math.log(alpha.numerator), real(limit), real(Fraction(9, 10)) / limit
@@ -377,9 +373,7 @@ def gnmax(epsilon, sigma, answers, tests, test_sigma):
 
 def worth(nodes, values):
     """W_j of the gate: its points, the lower convex hull of those stated, and the function, flat beyond the last."""
-
-    def slope(one, other):
-        return (other[1] - one[1]) / (other[0] - one[0])
+    slope = lambda one, other: (other[1] - one[1]) / (other[0] - one[0])  # noqa: E731
 
     def at(y):  # below 1 it is 1 − y + y·W(1/y); it errs by a few units in the last place, with arguments rounded down
         turned = max(1.0, y if y >= 1 else 1 / y * (1 - 2.0**-51))
@@ -482,28 +476,6 @@ def posterior_error(claim, values, most, radius, release_variation, chain_variat
     return "the mean squared error of rebuilding an input of the prior", "at least", claim.value, " of its variance"
 
 
-def two_points(claim, modes):
-    """Half of the modes have (ε/2)²·mmse(d²/4) ≥ claim², mmse(s) = e^(−s/2)∫φ(y)sech(√s·y)dy, by a sum of step h."""
-    reached, work, bells = 0, 0, {}
-    for change, distance in modes:
-        steps = math.ceil(54 / min(math.pi / 3 / max(float(distance) / 2, 0.3), 3.0))  # six or more to a strip's width
-        work += steps
-        within_reach(work <= 10**6, "its distances are so large that the sums would take too long")
-        if steps not in bells:
-            bells[steps] = [exp(-(Fraction(9 * k, steps) ** 2) / 2).low * 4 for k in range(1, steps + 1)]
-        total, grows, falls = Decimal(1), Decimal(1), Decimal(1)
-        up, down = (exp(sign * distance * Fraction(9, 2 * steps)).high for sign in (1, -1))
-        for bell in bells[steps]:
-            grows, falls = UP.multiply(grows, up), UP.multiply(falls, down)
-            total = DOWN.add(total, DOWN.divide(bell, UP.add(grows, falls)))
-        integral = Interval(total, total) * Fraction(9, steps) / sqrt(PI * 2) - Fraction(2, 10**14)
-        reached += Fraction((exp(-(distance**2) / 8) * integral * (change**2 / 4)).low) >= claim.value**2
-        if 2 * reached >= len(modes):
-            break
-    prove(claim.value >= 0 and 2 * reached >= len(modes), UNPROVEN)
-    return "the root mean squared error on the worse of two inputs", "at least", claim.value, " for half of the modes"
-
-
 # ---------- 7. The inputs and the rules by name, with what no file can show.
 LARGEST_FILE, ONE, TEXT, DIGEST = 2**26, 2**63, "(?s).{1,10000}", "[0-9a-f]{64}"
 COUNT, SIZE, SHARE, UNIT, CHANCE = range(10**12 + 1), range(1, 10**12 + 1), range(1, ONE), (0, 1), (0, 1, True)
@@ -512,8 +484,8 @@ READINGS = "advantage|balanced accuracy|error|squared loss|bits|log loss|auc"
 NEIGHBOURS = "one record added or removed|all records of one person added or removed|"
 NEIGHBOURS += "one label changed|all labels of one person changed"
 KEPT_BACK = {"cells": [[COUNT, 2, 2], 1, 10**6], "values": [UNIT, 1, 10**6], "squared": UNIT, "variation": UNIT}
-KEPT_BACK |= {"release_variation": UNIT, "chain_variation": UNIT, "modes": [[(0, 10**9), 2, 2], 1, 10**4]}
-KEPT_BACK |= {"rate": (0, 100), "distance": (0, 100), "variance": POSITIVE, "most": POSITIVE, "radius": PAID}
+KEPT_BACK |= {"release_variation": UNIT, "chain_variation": UNIT, "rate": (0, 100), "distance": (0, 100)}
+KEPT_BACK |= {"variance": POSITIVE, "most": POSITIVE, "radius": PAID}
 INPUTS = {"reading": READINGS, "loss": "joint|squared|zero-one", "sampling": "by class|pairs", "neighbours": NEIGHBOURS}
 INPUTS |= {"failure_probability": CHANCE, "coordinates": SIZE, "parts": [part, 1, 20], "about": TEXT, "delta": UNIT}
 INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6], "epsilon": (Fraction(1, 10**9), 700)}
@@ -527,21 +499,18 @@ RAN = "that the mechanism ran so, with exact noise, one vote or less a record or
 DRAWN = "that the values are what independent draws gave for this model, noise and data, in the order drawn, that none "
 DRAWN += "was thrown away, and that distances, variances and ranges are those of the inputs"
 CHAINS = f"{DRAWN}; that the chains are reversible and keep to the two variations stated"
-PRIVATE = "gate.gate_delta gate.confirm_delta accounting.sparse_vector_delta accounting.stable_release_delta "
-PRIVATE += "accounting.gnmax_delta accounting.laplace_scale accounting.lone_label_chance accounting.label_threshold "
-PRIVATE += "accounting.basic_composition accounting.replacement_delta"
-COUNTED = "certificates.squared_closed certificates.squared_sharp pairs.squared_pairwise certificates.variation_upper "
-COUNTED += "certificates.variation_exact leakage.advantage_upper leakage.information_upper leakage.auc_upper"
-MOVES = "divergences.gaussian_total_variation"
+PRIVATE = "gate_delta confirm_delta sparse_vector_delta stable_release_delta gnmax_delta laplace_scale "
+PRIVATE += "lone_label_chance label_threshold basic_composition replacement_delta"
+COUNTED = "squared_closed squared_sharp squared_pairwise variation_upper variation_exact advantage_upper "
+COUNTED += "information_upper auc_upper"
 RULES = {
     "audit": (audit, COUNTED, TABLE),
     "private answers": (private_answers, PRIVATE, RAN),
     "one of several mechanisms": (partial(private_answers, total=max, between=" or "), PRIVATE, RAN),
-    "ledger": (ledger, "accounting.basic_composition", "that every release has an entry, and keeps to its cost"),
-    "identification": (identification, f"estimation.gallery_identification {MOVES}", DRAWN),
-    "gallery error": (gallery_error, f"estimation.gallery_mse {MOVES}", DRAWN),
-    "posterior error": (posterior_error, f"posterior.posterior_mse {MOVES}", CHAINS),
-    "two points": (two_points, "estimation.two_point_bayes_mse", "that changes and distances are those of the model"),
+    "ledger": (ledger, "basic_composition", "that every release has an entry, and keeps to its cost"),
+    "identification": (identification, "gallery_identification gaussian_total_variation", DRAWN),
+    "gallery error": (gallery_error, "gallery_mse gaussian_total_variation", DRAWN),
+    "posterior error": (posterior_error, "posterior_mse gaussian_total_variation", CHAINS),
 }
 SAMPLED = {"audit", "identification", "gallery error", "posterior error"}
 CLAIM = {"statement": TEXT, "adversary": TEXT, "rule": {None: TEXT}, "inputs": None}
@@ -567,7 +536,7 @@ def judged(claim):
     """The verdict on a claim, the reason or the checker's own sentence, and the chance with which it may be false."""
     (stated, value), failure = claim["claimed"].values(), claim["failure_probability"]
     function, proofs, unseen = RULES.get(claim["rule"], (None, "", ""))
-    theorems = {(each["name"].removeprefix("tacit.theory."), each["version"]) for each in claim["theorem"]}
+    theorems = {(re.sub(r"^tacit\.theory\.[a-z]+\.", "", each["name"]), each["version"]) for each in claim["theorem"]}
     try:
         within_reach(function and value is not None, "it states no inputs that this checker has a rule for")
         within_reach(theorems and theorems <= {(name, 1) for name in proofs.split()}, "its rule has other theorems")
@@ -611,22 +580,18 @@ def main(arguments=None):
         print("usage: python -m tacit_check FILE [--opening FILE] [--all]", file=sys.stderr)
         return 2
     try:
-        contents = []
-        for path in paths[::2]:
-            with open(path, "rb") as file:
-                contents.append(file.read(LARGEST_FILE + 1))
-        verdicts = check(*contents)
+        with ExitStack() as files:
+            verdicts = check(*(files.enter_context(open(path, "rb")).read(LARGEST_FILE + 1) for path in paths[::2]))
     except (OSError, ValueError, BadFileError) as failure:
         print(f"tacit_check: {' '.join(str(failure).split())}", file=sys.stderr)
         return 2
     for place, (verdict, reason, _) in enumerate(verdicts, start=1):
         print(f"{place}. {verdict}: {reason}")
     found, _, failures = zip(*verdicts, strict=True)
-    follow, fail = found.count("follows"), found.count("does not follow")
-    rest = len(found) - follow - fail
+    follow, fail, rest = map(found.count, ("follows", "does not follow", "not checkable here"))
     print(f"{follow} of {len(found)} claims follow, {fail} do not, {rest} cannot be checked here.")
-    chances = min(sum(failures), Fraction(1))
-    print(f"Those that follow hold together, except with probability {short(chances, 'at most')}.")
+    chance = short(min(sum(failures), Fraction(1)), "at most")
+    print(f"Those that follow hold together, except with probability {chance}.")
     print("That they are about the files named in the certificate is its maker's word.")
     return 0 if follow and not fail and (follow == len(found) or "--all" not in given) else 1
 

@@ -15,7 +15,7 @@ import tacit_check
 
 FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)
-LINES = 640
+LINES = 600
 """Of the checker, blank ones and comments included."""
 
 

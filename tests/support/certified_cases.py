@@ -23,9 +23,8 @@ from tacit.reconstruction import (
     bayes_bound,
     identification_bound,
     posterior_bound,
-    two_point_bounds,
 )
-from tacit.theory import accounting, confidence, divergences, estimation, gate
+from tacit.theory import accounting, confidence, divergences, gate
 
 READINGS = ("advantage", "balanced accuracy", "error", "squared loss", "bits", "log loss", "auc")
 
@@ -96,7 +95,6 @@ MADE = {
     "posterior": lambda: (
         posterior_bound(_linear(), Jittered(_inputs(20), jitter=0.5), Gaussian(0.7), steps=4, inputs=200).guarantee
     ),
-    "two points": lambda: two_point_bounds(_linear(), _inputs(2), Gaussian(0.7)).guarantee_of(0, (1,)),
 }
 
 
@@ -221,12 +219,6 @@ def _of_stars(inputs, _):
     return ((lower - real(inputs["chain_variation"])) * real(inputs["most"]) - paid) / real(inputs["variance"])
 
 
-def _of_modes(inputs, _):
-    modes = [(real(change), real(distance)) for change, distance in inputs["modes"]]
-    found = sorted(float(estimation.two_point_bayes_mse(change, distance=apart)) ** 0.5 for change, apart in modes)
-    return found[len(found) // 2]
-
-
 _PROVEN = {
     "audit": _of_cells,
     "private answers": _of_parts(sum),
@@ -235,5 +227,4 @@ _PROVEN = {
     "identification": _of_names,
     "gallery error": _of_gallery,
     "posterior error": _of_stars,
-    "two points": _of_modes,
 }
