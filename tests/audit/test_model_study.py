@@ -16,6 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 def fit(X, y):
     return DecisionTreeClassifier(random_state=0).fit(X, y)
 
+def others(X, y):
+    return DecisionTreeClassifier(random_state=0).fit(X, y == 3)
+
 def fails(X, y):
     raise RuntimeError("no luck")
 """
@@ -73,6 +76,7 @@ def test_a_table_of_numbers_with_labels_in_words_is_read(folder):
         (["train.py"], "TRAIN must be FILE.py:FUNCTION"),
         (["missing.py:fit"], "no such file"),
         (["train.py:fails"], "RuntimeError: no luck"),
+        (["train.py:others"], "must know no classes but the labels of the records, such as 0, got 'the class False'"),
         (["train.py:fit", "--label", "digits"], "must name one of the 65 columns of --data, got 'digits'"),
         (["train.py:fit", "--models", "3"], "--models must be"),
         (["train.py:fit", "--delta", "-1"], "--delta must be"),
@@ -81,6 +85,34 @@ def test_a_table_of_numbers_with_labels_in_words_is_read(folder):
 def test_bad_input_is_one_line(folder, options, said):
     found = run("audit-model", *options[:1], "--data", "records.npz", *options[1:], cwd=folder)
     assert_one_line_error(found, said)
+
+
+def test_copies_are_left_out_and_counted(tmp_path, folder):
+    lines = (folder / "records.csv").read_text().splitlines()
+    (tmp_path / "copies.csv").write_text("\n".join([*lines, *lines[1:6], ""]))
+    report = audit_model(
+        f"{folder}/train.py:fit", data=tmp_path / "copies.csv", label="digit", models=16, pictures=False
+    )
+    assert report.detail["records"] == 200
+    assert "5 copies of records were left out." in report.summary[0]
+    assert list(report.detail["numbers"]) == list(range(1, 201))
+
+
+def test_labels_that_spell_whole_numbers_are_numbers_and_files_keep_nothing(tmp_path):
+    """A torch module numbers its classes; what a file draws when it is run is drawn for each model."""
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal()},{rng.normal()},{i % 2}" for i in range(60)]
+    (tmp_path / "xy.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
+    (tmp_path / "net.py").write_text(
+        "import torch, numpy, pathlib\n"
+        f"pathlib.Path({str(tmp_path)!r}, f'run-{{numpy.random.default_rng().integers(2**60)}}').touch()\n"
+        "def fit(X, y):\n"
+        "    assert y.dtype.kind == 'i'\n"
+        "    return torch.nn.Linear(2, 2)\n"
+    )
+    report = audit_model(f"{tmp_path}/net.py:fit", data=tmp_path / "xy.csv", models=16, pictures=False)
+    assert report.detail["records"] == 60
+    assert len(list(tmp_path.glob("run-*"))) == 17
 
 
 def test_text_among_the_numbers_is_refused(tmp_path, folder):

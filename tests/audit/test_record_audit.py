@@ -1,5 +1,6 @@
 """The adversary who holds the record: attacks that shadow models allow, what they refute, and what nobody can do."""
 
+import functools
 import math
 
 import numpy as np
@@ -33,7 +34,7 @@ def named(audit, name, release):
 
 
 def test_forests_that_learn_by_heart_are_found_out_by_whoever_holds_the_record(of_forests):
-    everything = "the probabilities of all classes"
+    everything = "the probabilities of all classes for all of them"
     plain = named(of_forests, "loss", everything)
     for name in ("lira", "rmia"):
         attack = named(of_forests, name, everything)
@@ -50,7 +51,7 @@ def test_guarantees_hold_for_their_attacks_and_the_less_is_told_the_less_is_lear
     assert label.guarantee.value < rounded.guarantee.value <= everything.guarantee.value == 1
     assert label.nearest.value < rounded.nearest.value < everything.nearest.value
     assert everything.guarantee.theorem[0].startswith("none:")
-    assert "all other records and the predicted class" in label.guarantee.adversary.in_words
+    assert "(but not which of them were used) and the likeliest class for it" in label.guarantee.adversary.in_words
 
 
 def test_exposed_records_are_those_that_models_tell_apart(of_forests):
@@ -115,6 +116,18 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
         retrain(counted, X, Y, models=9, out=tmp_path / "run", resume=True)
 
 
+def test_a_run_goes_on_with_the_same_way_of_training_alone(tmp_path):
+    def tree(depth, inputs, labels):
+        return DecisionTreeClassifier(max_depth=depth, random_state=0).fit(inputs, labels)
+
+    retrain(functools.partial(tree, 2), X, Y, models=4, out=tmp_path / "run")
+    retrain(functools.partial(tree, 2), X, Y, models=4, out=tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match="factory"):
+        retrain(functools.partial(tree, 9), X, Y, models=4, out=tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match="records"):
+        retrain(functools.partial(tree, 2), X, np.roll(Y, 1), models=4, out=tmp_path / "run", resume=True)
+
+
 def test_a_class_that_a_half_lacks_has_no_chance():
     def few(inputs, labels):
         return LogisticRegression().fit(inputs[labels < 2], labels[labels < 2])
@@ -123,6 +136,43 @@ def test_a_class_that_a_half_lacks_has_no_chance():
     assert (found.chances[:, Y >= 2] == 0).all()
     assert set(np.unique(found.predicted)) == {0, 1}
     assert found.classes == 10
+
+
+class Remembering:
+    """Tells members by a class of its own."""
+
+    def __init__(self, inputs, classes):
+        self.known, self.classes_ = {row.tobytes() for row in inputs}, np.asarray(classes)
+
+    def predict_proba(self, inputs):
+        inside = np.array([row.tobytes() in self.known for row in inputs])
+        return np.eye(len(self.classes_))[np.where(inside, 0, len(self.classes_) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (Y % 2, ["0", "1"]),
+        ((Y % 2).astype(str), [0, 1]),
+        (Y % 2 + 1, [0, 1]),
+        (Y % 2, [0, 1, 2]),
+        (Y % 2, [False, True]),
+    ],
+)
+def test_an_answer_that_is_no_label_is_refused_rather_than_overlooked(labels, classes):
+    with pytest.raises(InputError, match="factory must train a classifier"):
+        retrain(lambda inputs, _: Remembering(inputs, classes), X, labels, models=4)
+
+
+def test_who_remembers_is_found_out():
+    audit = audit_records(lambda inputs, _: Remembering(inputs, [0, 1]), X, Y % 2, models=16)
+    assert audit.comparisons[0].guarantee.value == 1
+    assert audit.attacks[0].value > 0.99
+
+
+def test_copies_are_refused():
+    with pytest.raises(InputError, match="must be records that differ"):
+        retrain(forest, np.concatenate([X, X[:3]]), np.concatenate([Y, Y[:3]]), models=4)
 
 
 def test_what_cannot_be_trained_is_one_line():

@@ -289,6 +289,7 @@ def test_two_point_medians_carry_their_pairs_unless_an_earlier_version_left_none
     assert first["claims"] == resumed["claims"]
     assert len(first["claims"][0]["inputs"]["modes"]) == 5 * 16
     assert bare["claims"] == [{**first["claims"][0], "rule": None, "inputs": None}]
-    assert here(files, "verify", tmp_path / "a.json", "--all").returncode == 0
-    assert here(files, "verify", tmp_path / "c.json").returncode == 1
+    for name in "ac":  # the checker has no rule for them
+        assert here(files, "verify", tmp_path / f"{name}.json").returncode == 1
+    assert here(files, "verify", tmp_path / "a.json", *REPLAY).returncode == 0
     assert here(files, "verify", tmp_path / "c.json", *REPLAY).returncode == 0

@@ -46,6 +46,33 @@ def probabilities(model: Any, inputs: NDArray[Any]) -> tuple[_Floats, NDArray[An
     )
 
 
+def chances_of(model: Any, inputs: NDArray[Any], labels: NDArray[Any]) -> _Floats:
+    """The probability of each of the labels, of which there must not be fewer than classes that the model knows.
+
+    A class that is no label would be an answer that nobody looks at.
+    """
+    chances, classes = probabilities(model, inputs)
+    if chances.shape != (len(inputs), len(classes)) or not ((chances >= 0) & (chances <= 1 + 1e-6)).all():
+        raise InputError(
+            "model",
+            "other numbers",
+            requirement="must give a probability for every record and class",
+            remedy="check its predict_proba",
+        )
+    known = [(type(label), label) for label in labels.tolist()]  # 1 and True are not the same
+    found = np.zeros((len(inputs), len(labels)))
+    for chance, one in zip(chances.T, classes.tolist(), strict=True):
+        if (type(one), one) not in known:
+            raise InputError(
+                "model",
+                f"the class {one!r}",
+                requirement=f"must know no classes but the labels of the records, such as {known[0][1]!r}",
+                remedy="fit it to the labels as they are; a torch module gives a logit for each of the labels 0, 1 …",
+            )
+        found[:, known.index((type(one), one))] = chance
+    return found
+
+
 def _softmax(model: Any, inputs: NDArray[Any]) -> _Floats:
     import torch
 

@@ -75,7 +75,7 @@ ATTACKS: dict[str, tuple[str, _Score]] = {
     "rmia": ("relative probability (RMIA)", relative),
     "calibrated": ("loss less the usual one", calibrated),
     "loss": ("loss", loss),
-    "label": ("predicted class alone", by_label),
+    "label": ("likeliest class alone", by_label),
 }
 """Names, what they mean, and the scores of records in each of the target's models."""
 

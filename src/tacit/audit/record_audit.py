@@ -23,7 +23,7 @@ from .retraining import Retrained, retrain
 
 LEAST_MODELS = 16
 """Half of them are attacked."""
-KNOWN = "the record, all other records and "
+KNOWN = "the record, the others (but not which of them were used) and "
 """What the adversary holds beside what is released."""
 DIGITS = 1
 """To how many digits a confidence is rounded that is certified."""
@@ -49,7 +49,8 @@ class RecordAttack(Attack):
     at_rates
         False positive rates, and the true positive rate that some threshold reaches there on the models attacked.
     epsilon
-        A lower limit for ε: no training with a smaller one, at the stated δ, lets guesses be right so often.
+        A lower limit for ε: no training that is private for adding or removing one record with a smaller one, at the
+        stated δ, lets guesses be right so often.
     roc
         False and true positive rates, for pictures.
     """
@@ -74,8 +75,8 @@ class RecordAudit:
     Attributes
     ----------
     comparisons
-        For each release (the predicted class; the class and its rounded probability; all probabilities) what is
-        guaranteed about everyone, and the attacks on it.
+        For each release (the likeliest class; that class with its rounded probability; all probabilities) what is
+        guaranteed about everyone who sees it, and the attacks on it.
     attacks
         All attacks, the best one first.
     exposure
@@ -164,14 +165,19 @@ def audited(found: Retrained, *, delta: float, failure_probability: float) -> Re
     rounded = np.round(found.largest, DIGITS)
     coarse = replace(found, chances=np.where(found.right, rounded, 1 - rounded))
     views = (
-        ("the predicted class", found, found.predicted, ("label",)),
+        ("the likeliest class for it", found, found.predicted, ("label",)),
         (
-            f"the predicted class and its probability to {DIGITS} digit",
+            f"the likeliest class for it with its probability to {DIGITS} digit",
             coarse,
             found.predicted + found.classes * np.round(rounded * 10**DIGITS).astype(np.int64),
             ("lira",),
         ),
-        ("the probabilities of all classes", found, None, tuple(name for name in ATTACKS if name != "label")),
+        (
+            "the probabilities of all classes for all of them",
+            found,
+            None,
+            tuple(name for name in ATTACKS if name != "label"),
+        ),
     )
     # A quarter of the failure probability for each certified release; of the rest, half for ε, half for advantages.
     share = failure_probability / 4 / sum(len(names) for _, _, _, names in views)
@@ -196,7 +202,6 @@ def audited(found: Retrained, *, delta: float, failure_probability: float) -> Re
 def _guarantee(found: Retrained, release: str, codes: NDArray[np.int64] | None, *, failure: float) -> Guarantee:
     """What nobody can tell by what is released; of numbers that hardly ever repeat, nothing."""
     count, records = found.inside.shape
-    halves = "each record was in each training with probability 1/2, independently, and trainings are independent"
     common: dict[str, Any] = {
         "quantity": f"advantage (TPR − FPR) in telling whether a model trained on a random half of {records} records "
         "has seen one of them, on average over all",
@@ -212,8 +217,18 @@ def _guarantee(found: Retrained, release: str, codes: NDArray[np.int64] | None, 
         value=retrained_advantage(plug_in, models=count, failure_probability=failure),
         theorem=("theory.membership.retrained_advantage", "theory.confidence.bounded_mean_upper"),
         assumptions=(
-            Assumption(text=halves, checked_by="code"),
-            Assumption(text="the factory learns from the records that it is given alone", checked_by="caller"),
+            Assumption(text="each record was in each training with probability 1/2, independently", checked_by="code"),
+            Assumption(
+                text="each training learns from the records that it is given alone: nothing of the others, nothing of "
+                "an earlier training, and what it draws is drawn afresh",
+                checked_by="caller",
+            ),
+            Assumption(
+                text="the adversary sees one answer, that on the record itself, and does not know which other records "
+                "the model was trained on",
+                checked_by="caller",
+            ),
+            Assumption(text="records, models and seed were chosen before the answers were seen", checked_by="caller"),
         ),
         failure_probability=failure,
         detail={"plug_in": plug_in, "models": count, "records": records},

@@ -16,7 +16,7 @@ from ..core import validate
 from ..core.errors import InputError
 from ..runtime import private_files, run_folder, workers
 from ..runtime.user_functions import UserFunction
-from .classifiers import probabilities, records_of
+from .classifiers import chances_of, records_of
 
 LEAST_MODELS = 4
 """With fewer there are records that all models were trained on, or none."""
@@ -88,11 +88,12 @@ def retrain(
     ----------
     factory
         A function that trains a model, factory(X, y), and returns a fitted classifier of scikit-learn (with
-        `predict_proba`) or a torch module that returns logits. All that it learns must come from what it is given.
+        `predict_proba`) or a torch module that returns a logit for each of the labels 0, 1 …. All that it learns must
+        come from what it is given, and nothing may be kept from one training to the next.
     X
-        The records, a row each.
+        The records, a row each, all of them different.
     y
-        Their labels.
+        Their labels, which must be the classes that models know.
     models
         How many models are trained.
     engine
@@ -118,6 +119,13 @@ def retrain(
     count = validate.whole("models", models, at_least=LEAST_MODELS, remedy="train 64 or more")
     validate.whole("seed", seed, at_least=0, remedy="use 0")
     inputs, labels = records_of("X, y", (X, y))
+    if len(different(inputs, labels)) < len(labels):
+        raise InputError(
+            "X, y",
+            f"{len(labels) - len(different(inputs, labels))} copies of others",
+            requirement="must be records that differ, since a copy would tell that the record is there",
+            remedy="leave the copies out",
+        )
     inside = np.random.default_rng([seed, _OWN_STREAM]).random((count, len(labels))) < 0.5
     said = np.full((count, _ANSWERS, len(labels)), np.nan)
     place = None if out is None else Path(out)
@@ -125,8 +133,8 @@ def retrain(
         private_files.closed(place)  # whoever reads what models say can tell members
         mark = {
             "factory": _identity(factory),
-            "records": run_folder.digest(inputs.tobytes() + labels.tobytes()),
-            "shape": list(inputs.shape),
+            "records": run_folder.digest(inputs.tobytes() + repr(labels.tolist()).encode()),
+            "shape": [str(inputs.dtype), *inputs.shape],
             "models": count,
             "seed": seed,
         }
@@ -149,6 +157,14 @@ def retrain(
         largest=said[:, 2],
         labels=np.unique(labels, return_inverse=True)[1],
     )
+
+
+def different(inputs: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
+    """The places of records that no earlier one equals."""
+    first: dict[tuple[bytes, Any], int] = {}
+    for place, (row, label) in enumerate(zip(np.ascontiguousarray(inputs), labels.tolist(), strict=True)):
+        first.setdefault((row.tobytes(), label), place)
+    return np.array(list(first.values()))
 
 
 def _trained(
@@ -178,20 +194,17 @@ def _answers(
 ) -> NDArray[np.float64]:
     """By a model trained on those chosen: each record's own probability, the predicted class, and its probability."""
     known, own = np.unique(labels, return_inverse=True)
-    chances, classes = probabilities(factory(inputs[chosen], labels[chosen]), inputs)
-    if not np.isfinite(chances).all():
-        raise FloatingPointError
-    found = np.zeros((len(labels), len(known)))  # of a class that is in no record chosen, 0
-    for chance, one in zip(chances.T, classes, strict=True):
-        found[:, known == one] = chance[:, None]
+    found = chances_of(factory(inputs[chosen], labels[chosen]), inputs, known)
     return np.stack([found[np.arange(len(labels)), own], found.argmax(axis=1), found.max(axis=1)])
 
 
 def _identity(factory: Callable[[Any, Any], Any]) -> str:
-    """What a run that goes on must have in common: the source of the user's file, or the function's name."""
+    """What a run that goes on must have in common: the source of the user's file, or the function with all it holds."""
     if isinstance(factory, UserFunction):
         return f"{factory.function} of {run_folder.digest(factory.source.encode())}"
-    return getattr(factory, "__qualname__", type(factory).__qualname__)
+    from joblib.externals.loky.cloudpickle_wrapper import dumps  # as workers get it, by every version of joblib
+
+    return run_folder.digest(dumps(factory))
 
 
 def _kept(folder: Path, number: int) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -35,7 +34,7 @@ class UserFunction:
 
     @classmethod
     def named(cls, text: str, name: str, *, remedy: str) -> Self:
-        """Read the file of FILE.py:FUNCTION and run it once, to see that it has such a function.
+        """Read the file of FILE.py:FUNCTION; it is run by a call.
 
         Parameters
         ----------
@@ -56,24 +55,28 @@ class UserFunction:
                 raise ValueError
         except ValueError:
             raise InputError(name, text, requirement="must be a Python file", remedy=remedy) from None
-        made = cls(source, path, function, name, remedy)
-        try:
-            module = _run(source, path)
-        except (Exception, SystemExit) as failure:  # the caller's own code may raise anything
-            raise made.refused(failure) from None
-        if not callable(getattr(module, function, None)):
-            known = _functions(module)
-            raise InputError(
-                name,
-                text,
-                requirement=f"must name a function of {path}",
-                remedy=did_you_mean(function, known, f"it has {', '.join(known) or 'none'}"),
-            )
-        return made
+        return cls(source, path, function, name, remedy)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the function."""
-        return getattr(_run(self.source, self.path), self.function)(*arguments)
+        """Run the file anew, so that calls share nothing, and call the function.
+
+        Raises
+        ------
+        InputError
+            Where the file has no such function; whatever else the user's own code raises is passed on.
+        """
+        module = ModuleType("tacit_model")
+        module.__file__ = self.path
+        exec(compile(self.source, self.path, "exec"), module.__dict__)  # noqa: S102 — the file that the user named
+        if not callable(getattr(module, self.function, None)):
+            known = _functions(module)
+            raise InputError(
+                self.name,
+                f"{self.path}:{self.function}",
+                requirement=f"must name a function of {self.path}",
+                remedy=did_you_mean(self.function, known, f"it has {', '.join(known) or 'none'}"),
+            )
+        return getattr(module, self.function)(*arguments)
 
     def refused(self, failure: BaseException) -> InputError:
         """What is said of a file or function that raised an exception."""
@@ -85,15 +88,6 @@ class UserFunction:
             requirement=f"must run: {self.path}:{self.function}",
             remedy=f"correct the file, or {self.remedy}",
         )
-
-
-@lru_cache(maxsize=4)
-def _run(source: str, path: str) -> ModuleType:
-    """The module that a file makes. It is run once, and leaves no compiled copy beside itself."""
-    module = ModuleType("tacit_model")
-    module.__file__ = path
-    exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 — a file that the user's own command names
-    return module
 
 
 def _functions(module: ModuleType) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,10 +22,11 @@ from ...report.timing import Timed
 from ...report.wording import percent
 from ...runtime import tables
 from ...runtime.user_functions import UserFunction
-from ..classifiers import probabilities
+from ..classifiers import chances_of
 from ..measuring import FALSE_POSITIVE_RATES
 from ..record_attacks import ATTACKS
 from ..record_audit import KNOWN, LEAST_MODELS, RecordAttack, RecordAudit, audit_records
+from ..retraining import different
 from .report import LARGE, SMALL
 
 MOST_MODELS = 256
@@ -96,6 +98,9 @@ def audit_model(
     train = UserFunction.named(factory, "factory", remedy=_FUNCTION)
     timed("reading the records")
     inputs, labels = _records(Path(data), label)
+    kept = different(inputs, labels)
+    copies = len(labels) - len(kept)
+    inputs, labels = inputs[kept], labels[kept]
     timed("training one model, to see how long it takes")
     each = _seconds_each(train, inputs, labels, seed)
     cores = len(os.sched_getaffinity(0)) if engine == "local" else 1
@@ -118,7 +123,7 @@ def audit_model(
         seed=seed,
         advance=timed,
     )
-    return _page(Path(data).name, factory, found, pictures=pictures)
+    return _page(Path(data).name, factory, found, kept + 1, copies=copies, pictures=pictures)
 
 
 def _records(path: Path, label: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -132,7 +137,7 @@ def _records(path: Path, label: str) -> tuple[NDArray[np.float64], NDArray[Any]]
             remedy=did_you_mean(label, table, "check its name"),
         )
     labels = table.pop(label)
-    known = np.array([str(one) for one in labels]) if labels.dtype.kind == "O" else labels
+    known = _labels(labels)
     columns = []
     for name, values in table.items():
         try:
@@ -151,29 +156,47 @@ def _records(path: Path, label: str) -> tuple[NDArray[np.float64], NDArray[Any]]
     return np.column_stack(columns), known
 
 
+def _labels(column: NDArray[Any]) -> NDArray[Any]:
+    """Labels as they are; those of a CSV file, which are text, as whole numbers if all of them are written so."""
+    if column.dtype.kind != "O":
+        return column
+    texts = ["" if one is None else str(one) for one in column]
+    if "" in texts:
+        raise InputError(
+            "the column of `label`",
+            "a record without one",
+            requirement="must hold a label for every record",
+            remedy="leave such records out",
+        )
+    whole = all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts)
+    return np.array([int(text) for text in texts] if whole else texts)
+
+
 def _seconds_each(train: UserFunction, inputs: NDArray[Any], labels: NDArray[Any], seed: int) -> float:
     """How long it takes to train one model and ask it; whatever the user's function raises is told."""
     half = np.random.default_rng(seed).random(len(labels)) < 0.5
     begun = time.monotonic()
     try:
-        probabilities(train(inputs[half], labels[half]), inputs)
+        chances_of(train(inputs[half], labels[half]), inputs, np.unique(labels))
     except (Exception, SystemExit) as failure:  # the user's own code may raise anything
         raise train.refused(failure) from None
     return time.monotonic() - begun
 
 
-def _page(name: str, factory: str, found: RecordAudit, *, pictures: bool) -> Report:
+def _page(
+    name: str, factory: str, found: RecordAudit, numbers: NDArray[np.int64], *, copies: int, pictures: bool
+) -> Report:
     best = found.attacks[0]
     return Report(
         command="audit-model",
         title=f"What models trained by {factory.rpartition(':')[2]} tell about the records of {name}",
-        summary=_summary(found, best),
+        summary=_summary(found, best, copies),
         comparisons=found.comparisons,
         verdicts=tuple(_verdict(comparison) for comparison in found.comparisons),
         opening=(_roc(found),) if pictures else (),
         changes=_changes(found),
         figures=(_exposed(found),) if pictures else (),
-        tables=(_attacks(found), _most_exposed(found)),
+        tables=(_attacks(found), _most_exposed(found, numbers)),
         detail={
             "models": found.models,
             "records": found.records,
@@ -181,16 +204,19 @@ def _page(name: str, factory: str, found: RecordAudit, *, pictures: bool) -> Rep
             "epsilon_lower": found.epsilon,
             "attacks": [attack.to_dict() for attack in found.attacks],
             "exposure": found.exposure.tolist(),
+            "numbers": numbers.tolist(),
         },
     )
 
 
-def _summary(found: RecordAudit, best: RecordAttack) -> tuple[str, ...]:
+def _summary(found: RecordAudit, best: RecordAttack, copies: int) -> tuple[str, ...]:
     at = {aim: max(dict(attack.at_rates)[aim] for attack in found.attacks) for aim in FALSE_POSITIVE_RATES}
     adversary = (
-        "This is about an adversary who holds the record, knows all other records, and can train models of the same "
-        f"kind: {found.models} models were trained, each on a random half of {found.records} records, and half of "
-        "them attacked with the others."
+        "This is about an adversary who holds the record, has the others (but does not know which of them were used), "
+        f"and can train models of the same kind: {found.models} models were trained, each on a random half of "
+        f"{found.records} records, and half of them attacked with the others."
+        + f" {copies} copies of records were left out."
+        * bool(copies)
     )
     reached = (
         f"The best attack ({ATTACKS[best.name][0]}) tells with an advantage of "
@@ -202,10 +228,10 @@ def _summary(found: RecordAudit, best: RecordAttack) -> tuple[str, ...]:
         f"hundred, {percent(at[0.01])}."
     )
     refuted = (
-        "Guesses were right too often for a training that is (ε, δ)-differentially private with δ = "
-        f"{found.delta:g} and ε below {safe_text(found.epsilon, toward='down')}."
+        "Guesses were right too often for a training that is (ε, δ)-differentially private for adding or removing one "
+        f"record, with δ = {found.delta!r} and ε below {safe_text(found.epsilon, toward='down')}."
         if found.epsilon > 0
-        else "The guesses are no more often right than any differentially private training allows."
+        else "The guesses refute no ε."
     )
     return adversary, reached, rates, refuted
 
@@ -231,7 +257,7 @@ def _verdict(comparison: Comparison) -> Verdict:
         proven=f"advantage at most {safe_text(guarantee.value, toward='up')}" if certified else "nothing is proven",
         reached=safe_text(best.value, toward="nearest"),
         reason=reason,
-        scope="for everyone who holds the record, on average over records" if certified else "",
+        scope="for everyone who holds the record and sees this once, on average over records" if certified else "",
     )
 
 
@@ -250,7 +276,7 @@ def _changes(found: RecordAudit) -> tuple[Change, ...]:
         return (private,)
     return (
         Change(
-            what="Release the predicted class alone: the best attack then reaches "
+            what="Release the likeliest class alone: the best attack then reaches "
             f"{safe_text(label.attacks[0].value, toward='nearest')}.",
             price="users no longer see how sure the model is.",
         ),
@@ -269,9 +295,8 @@ def _roc(found: RecordAudit) -> Figure:
         title="How many members each attack finds, at how many false alarms",
         caption="Both axes are logarithmic. Across: the share of other records that an attack calls members. Up: the "
         "share of members that it finds. On the dashed line an attack guesses.",
-        alternative="ROC curves of "
-        + ", ".join(f"{name} (area {one.auc:.3f})" for name, one in zip(curves, found.attacks, strict=False))
-        + ".",
+        alternative=f"ROC curves of {', '.join(curves)}; the largest area below one is "
+        f"{max(one.auc for one in found.attacks):.3f}.",
         svg=figures.log_roc(curves),
     )
 
@@ -320,11 +345,11 @@ def _attacks(found: RecordAudit) -> Table:
     )
 
 
-def _most_exposed(found: RecordAudit) -> Table:
+def _most_exposed(found: RecordAudit, numbers: NDArray[np.int64]) -> Table:
     order = np.argsort(-found.exposure, kind="stable")[:_SHOWN]
     return Table(
         title="The most exposed records",
         columns=("record", "estimated advantage"),
-        rows=tuple((str(number + 1), f"{found.exposure[number]:.3f}") for number in order.tolist()),
+        rows=tuple((str(numbers[place]), f"{found.exposure[place]:.3f}") for place in order.tolist()),
         note="Records are numbered from 1 in the order of the file; the JSON has all of them.",
     )
