@@ -202,9 +202,7 @@ def _identity(factory: Callable[[Any, Any], Any]) -> str:
     """What a run that goes on must have in common: the source of the user's file, or the function with all it holds."""
     if isinstance(factory, UserFunction):
         return f"{factory.function} of {run_folder.digest(factory.source.encode())}"
-    from joblib.externals.loky.cloudpickle_wrapper import dumps  # as workers get it, by every version of joblib
-
-    return run_folder.digest(dumps(factory))
+    return run_folder.digest(workers.packed(factory))
 
 
 def _kept(folder: Path, number: int) -> Path:

@@ -147,6 +147,13 @@ def open_workers(engine: str) -> Iterator[Workers]:
             yield Workers(engine=engine, backend="ray")
 
 
+def packed(function: Callable[..., Any]) -> bytes:
+    """A function with all that it holds, as processes of `local` get it."""
+    from joblib.externals.loky.cloudpickle_wrapper import dumps  # where every version of joblib has it
+
+    return bytes(dumps(function))
+
+
 @contextlib.contextmanager
 def resident(engine: str, items: Sequence[Any]) -> Iterator[Callable[..., list[Any]]]:
     """Send items to the workers of a cluster, in about as many parts as it has cores; they stay until this is closed.
