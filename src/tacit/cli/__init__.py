@@ -17,8 +17,9 @@ import typer
 
 from .. import __version__
 from ..core.errors import InputError, TacitError, shown
+from .audits import audit, audit_model
 from .certificates import certificate, verify
-from .commands import audit, audit_model, bound, demo, learn, ledger, plan, proof
+from .commands import bound, demo, learn, ledger, plan, proof
 from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
 from .manual import Command, Group, described
 from .options import NOTHING
