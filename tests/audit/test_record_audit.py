@@ -13,8 +13,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tacit import InputError
 from tacit.audit import Retrained, audit_records, retrain
-from tacit.audit.record_audit import audited
+from tacit.audit.record_audit import audited, guessed
 from tacit.audit.retraining import LEAST_MODELS
+from tacit.theory.membership import retrained_advantage
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:300], Y[:300]
@@ -170,9 +171,37 @@ def test_who_remembers_is_found_out():
     assert audit.attacks[0].value > 0.99
 
 
-def test_copies_are_refused():
-    with pytest.raises(InputError, match="must be records that differ"):
-        retrain(forest, np.concatenate([X, X[:3]]), np.concatenate([Y, Y[:3]]), models=4)
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_copies_are_refused(zero):
+    copies = np.where(X[:3] == 0, zero, X[:3])
+    with pytest.raises(InputError, match=r"must be records that differ.*3 copies"):
+        audit_records(forest, np.concatenate([X, copies]), np.concatenate([Y, Y[:3]]), models=16)
+
+
+def test_limits_are_those_of_the_counts_themselves():
+    """By loops over models and records, without the code's shortcuts; a share of a percent would show."""
+    failure, found = 0.04, told(np.random.default_rng(9), 20, 7, chance=0.8)
+    audit = audited(found, delta=0.0, failure_probability=failure)
+    total = 0
+    for record in range(7):
+        signs = {}
+        for model in range(20):
+            kind = found.predicted[model, record]
+            signs[kind] = signs.get(kind, 0) + (1 if found.inside[model, record] else -1)
+        total += sum(map(abs, signs.values()))
+    guarantee = audit.comparisons[0].guarantee
+    limit = retrained_advantage(total / 140, models=20, failure_probability=failure / 4)
+    assert limit <= guarantee.value <= limit * (1 + 1e-12)
+    assert guarantee.failure_probability == failure / 4
+    # Seven attacks, each with a limit for its advantage and one for ε; two guarantees.
+    assert len(audit.attacks) == 7
+    assert sum(2 * one.failure_probability for one in audit.attacks) + 2 * failure / 4 == pytest.approx(failure)
+
+
+def test_guesses_are_the_largest_scores_and_as_many_of_the_smallest():
+    scores, inside = np.array([[0.9, 0.1, 0.5, 0.7], [0.2, 0.8, 0.4, 0.3]]), np.array([[1, 0, 1, 0], [1, 1, 0, 0]]) > 0
+    assert guessed(scores, inside, 0.5) == (3, 4)  # in: 0.9, 0.8, both so; out: 0.1, which is, and 0.2, which is not
+    assert guessed(scores, inside, 1e-9) == (2, 2)
 
 
 def test_what_cannot_be_trained_is_one_line():

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from ..core import validate
 from ..core.encoding import decoded
+from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
 from ..core.rounding import down, up
 from ..theory.confidence import sampled_mean_lower, sampled_mean_upper
 from ..theory.membership import guessing_epsilon, retrained_advantage
+from .classifiers import records_of
 from .learners import roc_counts
 from .measuring import FALSE_POSITIVE_RATES
 from .record_attacks import ATTACKS, exposure
-from .retraining import Retrained, retrain
+from .retraining import Retrained, different, retrain
 
 LEAST_MODELS = 16
 """Half of them are attacked."""
@@ -122,7 +124,8 @@ def audit_records(
         A function that trains a model, factory(X, y), and returns a fitted classifier of scikit-learn (with
         `predict_proba`) or a torch module that returns logits. All that it learns must come from what it is given.
     X
-        The records, a row each. Models are trained on random halves, so pass twice as many as the model will have.
+        The records, a row each, all of them different. Models are trained on random halves, so pass twice as many as
+        the model will have.
     y
         Their labels.
     models
@@ -154,7 +157,18 @@ def audit_records(
     failure = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.05")
     validate.number("delta", delta, at_least=0, below=1, remedy="use 0, or the δ of the claim")
     validate.whole("models", models, at_least=LEAST_MODELS, remedy="train 64 or more")
-    found = retrain(factory, X, y, models=models, engine=engine, out=out, resume=resume, seed=seed, advance=advance)
+    inputs, labels = records_of("X, y", (X, y))
+    copies = len(labels) - len(different(inputs, labels))
+    if copies:
+        raise InputError(
+            "X, y",
+            f"{copies} copies of others",
+            requirement="must be records that differ, since a copy would tell that the record is there",
+            remedy="leave the copies out",
+        )
+    found = retrain(
+        factory, inputs, labels, models=models, engine=engine, out=out, resume=resume, seed=seed, advance=advance
+    )
     advance("attacking")
     return audited(found, delta=delta, failure_probability=failure)
 
@@ -262,7 +276,7 @@ def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float
     aims = np.geomspace(1, alarm[-1], _MOST_POINTS)
     places = np.unique([0, *np.searchsorted(alarm, aims, side="right") - 1])
     share = _best_share(chosen, ours.inside, delta, failure)
-    correct, guesses = _guessed(scores, inside, share)
+    correct, guesses = guessed(scores, inside, share)
     return RecordAttack(
         quantity=guarantee.quantity,
         value=value,
@@ -285,7 +299,7 @@ def _without(models: Retrained, number: int) -> tuple[Retrained, Retrained]:
     return models.part(rest), models.part(~rest)
 
 
-def _guessed(scores: _Floats, inside: NDArray[np.bool_], share: float) -> tuple[int, int]:
+def guessed(scores: _Floats, inside: NDArray[np.bool_], share: float) -> tuple[int, int]:
     """Right guesses, and all of them: the largest scores are guessed to be inside, as many small ones outside."""
     order = np.argsort(scores.ravel(), kind="stable")  # ties by place, which tells nothing about coins
     each = max(1, int(share * len(order) / 2))
@@ -297,7 +311,7 @@ def _best_share(scores: _Floats, inside: NDArray[np.bool_], delta: float, failur
     """How many coins to guess, by what shows the largest ε on the models that rules are chosen on."""
 
     def shown(share: float) -> float:
-        correct, guesses = _guessed(scores, inside, share)
+        correct, guesses = guessed(scores, inside, share)
         return guessing_epsilon(correct, guesses=guesses, coins=inside.size, failure_probability=failure, delta=delta)
 
     return max(_GUESSED, key=shown)

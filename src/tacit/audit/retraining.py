@@ -91,7 +91,7 @@ def retrain(
         `predict_proba`) or a torch module that returns a logit for each of the labels 0, 1 …. All that it learns must
         come from what it is given, and nothing may be kept from one training to the next.
     X
-        The records, a row each, all of them different.
+        The records, a row each.
     y
         Their labels, which must be the classes that models know.
     models
@@ -119,13 +119,6 @@ def retrain(
     count = validate.whole("models", models, at_least=LEAST_MODELS, remedy="train 64 or more")
     validate.whole("seed", seed, at_least=0, remedy="use 0")
     inputs, labels = records_of("X, y", (X, y))
-    if len(different(inputs, labels)) < len(labels):
-        raise InputError(
-            "X, y",
-            f"{len(labels) - len(different(inputs, labels))} copies of others",
-            requirement="must be records that differ, since a copy would tell that the record is there",
-            remedy="leave the copies out",
-        )
     inside = np.random.default_rng([seed, _OWN_STREAM]).random((count, len(labels))) < 0.5
     said = np.full((count, _ANSWERS, len(labels)), np.nan)
     place = None if out is None else Path(out)
@@ -162,7 +155,8 @@ def retrain(
 def different(inputs: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
     """The places of records that no earlier one equals."""
     first: dict[tuple[bytes, Any], int] = {}
-    for place, (row, label) in enumerate(zip(np.ascontiguousarray(inputs), labels.tolist(), strict=True)):
+    rows = inputs + 0 if inputs.dtype.kind in "fc" else np.ascontiguousarray(inputs)  # −0 becomes 0, which it equals
+    for place, (row, label) in enumerate(zip(rows, labels.tolist(), strict=True)):
         first.setdefault((row.tobytes(), label), place)
     return np.array(list(first.values()))
 

@@ -253,7 +253,7 @@ def _verdict(comparison: Comparison) -> Verdict:
         )
     return Verdict(
         level=level,
-        about=f"Releasing {released(comparison)}",
+        about=f"Releasing {_released(comparison)}",
         proven=f"advantage at most {safe_text(guarantee.value, toward='up')}" if certified else "nothing is proven",
         reached=safe_text(best.value, toward="nearest"),
         reason=reason,
@@ -261,7 +261,7 @@ def _verdict(comparison: Comparison) -> Verdict:
     )
 
 
-def released(comparison: Comparison) -> str:
+def _released(comparison: Comparison) -> str:
     """What is released, in words."""
     return comparison.guarantee.adversary.scope.removeprefix(KNOWN)
 
@@ -317,6 +317,10 @@ def _exposed(found: RecordAudit) -> Figure:
 
 
 def _attacks(found: RecordAudit) -> Table:
+    seen = {
+        comparison.guarantee.adversary: short
+        for comparison, short in zip(found.comparisons, ("class", "class, digit", "all"), strict=True)
+    }
     return Table(
         title="Attacks by whoever holds the record",
         columns=(
@@ -331,7 +335,7 @@ def _attacks(found: RecordAudit) -> Table:
         rows=tuple(
             (
                 ATTACKS[one.name][0],
-                one.adversary.scope.removeprefix(KNOWN),
+                seen[one.adversary],
                 f"{one.value:.3f}",
                 safe_text(one.low, toward="down"),
                 *(f"{rate:.3f}" for _, rate in one.at_rates),
@@ -340,7 +344,8 @@ def _attacks(found: RecordAudit) -> Table:
             )
             for one in found.attacks
         ),
-        note="Measured on models that rules were not chosen on; true positive rates at the best threshold afterwards. "
+        note="Seen is the likeliest class, that class with its probability to a digit, or all of them. Measured on "
+        "models that rules were not chosen on; true positive rates at the best threshold afterwards. "
         "Limits of advantages count models, limits of ε count guesses.",
     )
 
