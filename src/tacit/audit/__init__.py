@@ -4,6 +4,7 @@ from .attacks import attempts
 from .attempt import Attempt, Rates
 from .certificate import READINGS, SCOPE, Certificate
 from .certifying import certify, certify_tally
+from .codes import Code, load_code
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
 from .members import Membership, membership
 from .network import certify_network
@@ -13,6 +14,7 @@ from .retraining import Retrained, retrain
 from .slices import certify_slices, certify_tallies
 from .study import audit_file, audit_model
 from .tally import Tally
+from .vectors import VectorAudit, audit_vectors
 from .verdict import Audit, audit
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Attempt",
     "Audit",
     "Certificate",
+    "Code",
     "ImpliedByDP",
     "Membership",
     "PrivacyCurve",
@@ -29,16 +32,19 @@ __all__ = [
     "RecordAudit",
     "Retrained",
     "Tally",
+    "VectorAudit",
     "attempts",
     "audit",
     "audit_file",
     "audit_model",
     "audit_records",
+    "audit_vectors",
     "certify",
     "certify_network",
     "certify_slices",
     "certify_tallies",
     "certify_tally",
+    "load_code",
     "membership",
     "privacy_curve",
     "retrain",

@@ -34,7 +34,9 @@ from .progress import progress
     },
 )
 def audit(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size; with --code also .npz.")
+    ],
     secret: Annotated[
         str,
         typer.Option(
@@ -46,10 +48,30 @@ def audit(
         typer.Option(
             "--output",
             metavar="COLUMN",
-            help="What the adversary sees; repeat it for several columns.",
+            help="What the adversary sees; repeat it for several columns, or write * for any letters: 'x*'. With "
+            "--code also a matrix: an array of TABLE.npz, or a .npy file with the rows of TABLE.",
             rich_help_panel=INPUTS,
         ),
     ],
+    code: Annotated[
+        str | None,
+        typer.Option(
+            "--code",
+            metavar="auto|kmeans|tree|attack[:K]",
+            help="For vectors of many numbers: certify a code of K cells, fixed on a quarter of the rows, and attack "
+            "the whole vectors.",
+            rich_help_panel=PROVE,
+        ),
+    ] = None,
+    release_code: Annotated[
+        Path | None,
+        typer.Option(
+            "--release-code",
+            metavar="PATH",
+            help="The code by kmeans or tree is what is released, not the vectors: write it to this JSON file.",
+            rich_help_panel=PROVE,
+        ),
+    ] = None,
     positive: Annotated[
         str | None,
         typer.Option(
@@ -141,6 +163,7 @@ def audit(
     options: dict[str, Any] = {
         "secret": secret,
         "output": output,
+        "code": code,
         "positive": positive,
         "slices": slices,
         "noise": noise,
@@ -165,6 +188,7 @@ def audit(
         with named, progress(quiet=quiet) as advance:
             result = audit_file(
                 table,
+                release_code=release_code,
                 require_advantage=require_advantage,
                 attack_rows=attack_rows,
                 pictures=report is not None,

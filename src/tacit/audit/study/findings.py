@@ -15,6 +15,7 @@ from ..limits import shares
 from ..planning import rows_needed
 from ..slices import certify_tallies
 from ..tally import Tally
+from ..vectors import VectorAudit, coded_name
 from ..verdict import Audit, attacked
 from .inputs import Read
 from .options import Task
@@ -28,6 +29,7 @@ class Findings:
     tried: tuple[Attempt, ...]  # the audit's attacks
     slices: dict[Any, Certificate]
     values: int  # different outputs, bins or cells that were seen
+    vectors: VectorAudit | None = None  # where the certificate is of a code of vectors
 
     @property
     def certificate(self) -> Certificate:
@@ -43,7 +45,12 @@ class Findings:
     @property
     def met(self) -> bool:
         """Whether the ceiling is proven for the whole table and for every slice."""
-        return self.audit.met and not self.failing
+        return (self.audit.met if self.vectors is None else self.vectors.met) and not self.failing
+
+    @property
+    def verdict(self) -> str:
+        """On what is released."""
+        return self.audit.verdict if self.vectors is None else self.vectors.verdict
 
     @cached_property
     def rows_needed(self) -> dict[float, int]:
@@ -75,7 +82,7 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
         "failure_probability": task.failure_probability if task.slices is None else task.failure_probability / 2,
         "lipschitz": task.lipschitz,
         "positive": _positive(task, whole),
-        "name": task.name,
+        "name": task.name if table.seen is None else coded_name(table.seen.code, task.name),
         "seed": task.seed,
     }
     whole.check_noise(noise="noise")
@@ -88,15 +95,30 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
         slices = certify_tallies(table.tallies, method=certificate.method, **options)
     if task.attack_rows:
         advance("attacking")
-    tried = attacked(
-        certificate, table.sample, failure_probability=task.failure_probability, noise=task.noise, seed=task.seed
-    )
+    attacks: dict[str, Any] = {"failure_probability": task.failure_probability, "seed": task.seed}
+    if table.seen is None:
+        tried = attacked(certificate, table.sample, noise=task.noise, **attacks)
+    else:
+        tried = table.seen.on_code(certificate, **attacks)
     verdict = Audit(
         certificate=certificate,
         attacks=tried,
         require_advantage=task.require_advantage,
     )
-    return Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols)
+    vectors = None
+    if table.seen is not None:
+        vectors = VectorAudit(
+            audit=verdict,
+            attacks=()
+            if task.release_code is not None
+            else table.seen.on_vectors(whole, task.name, certificate, **attacks),
+            code=table.seen.code,
+            own_rows=table.own_rows,
+            release_code=task.release_code is not None,
+            repeated=table.repeated,
+            vectors=task.name,
+        )
+    return Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols, vectors=vectors)
 
 
 def _positive(task: Task, tally: Tally) -> Any:

@@ -18,6 +18,7 @@ from ...runtime import tables
 from ..plug_in import draws_for
 from ..sample import Sample
 from ..tally import Tally
+from ..vectors import Seen
 from .options import SHARES_BY_DRAWS, Task
 
 _SECONDS, _SECONDS_PER_ROW, _SECONDS_PER_CELL = 8.0, 4e-5, 4e-6
@@ -31,11 +32,17 @@ _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "num
 
 @dataclass(kw_only=True)
 class Read:
-    """What is kept of the table: counts of all rows by slice, a random sample, and the type of each output."""
+    """What is kept of the table: counts of all rows by slice, a random sample, and the type of each output.
+
+    Of vectors, these are counts and a sample of their codes, and `seen` has the code and a sample of the vectors.
+    """
 
     tallies: dict[Any, Tally]
     sample: Sample
     kinds: tuple[str, ...]
+    seen: Seen | None = None
+    own_rows: int = 0  # that fixed the code, and are not counted
+    repeated: int = 0  # rows with the vector of another row
 
     @property
     def rows(self) -> int:
@@ -68,7 +75,7 @@ def read(task: Task, advance: Timed) -> Read:
         secrets, outputs = columns[task.secret], [columns[output] for output in task.outputs]
         kept.kinds = tuple(_KINDS[one.dtype.kind] for one in outputs)
         _check_numbers(task, outputs)
-        for value, rows in _sliced(columns, task.slices):
+        for value, rows in sliced(columns, task.slices):
             tally = kept.tallies.setdefault(value, task.tally(rows_expected))
             seen = {output: one[rows] for output, one in zip(task.outputs, outputs, strict=True)}
             tally.add(
@@ -76,7 +83,7 @@ def read(task: Task, advance: Timed) -> Read:
                 seen if len(seen) > 1 else seen[task.outputs[0]],
                 weights=None if counts is None else counts[rows],
             )
-        _check_size(task, kept)
+        check_size(task, kept)
         kept.sample.add(secrets, outputs, counts)
         if not number:
             rest = (1 / share - 1) * advance.spent if share else 0.0
@@ -85,15 +92,20 @@ def read(task: Task, advance: Timed) -> Read:
             attacks = attacked * (_SECONDS_PER_ROW + len(outputs) * _SECONDS_PER_CELL)
             advance.expect(rest + _SECONDS + attacks + _certifying(task, rows, attacked, slices=len(kept.tallies)))
         advance(f"{min(100, round(100 * share))} % of the table read")
+    check_labels(task, kept)
+    return kept
+
+
+def check_labels(task: Task, kept: Read) -> None:
+    """Refuse more than two secrets in different slices."""
     labels = {label for tally in kept.tallies.values() for label in tally.labels}
-    if len(labels) > 2:  # in different slices
+    if len(labels) > 2:
         raise InputError(
             f"column {task.secret!r}",
             f"{len(labels)} values or more",
             requirement="must take exactly two values",
             remedy="compare two of them, or one against the rest",
         )
-    return kept
 
 
 def _certifying(task: Task, rows: float, attacked: float, *, slices: int) -> float:
@@ -122,7 +134,7 @@ def _check_numbers(task: Task, outputs: list[NDArray[Any]]) -> None:
             )
 
 
-def _check_size(task: Task, kept: Read) -> None:
+def check_size(task: Task, kept: Read) -> None:
     if len(kept.tallies) > _MOST_SLICES:
         raise InputError(
             f"column {task.slices!r}",
@@ -137,7 +149,7 @@ def _check_size(task: Task, kept: Read) -> None:
         )
 
 
-def _sliced(columns: tables.Table, name: str | None) -> list[tuple[Any, Any]]:
+def sliced(columns: tables.Table, name: str | None) -> list[tuple[Any, Any]]:
     """(value, rows) for each value of the slice column."""
     if name is None:
         return [(None, slice(None))]

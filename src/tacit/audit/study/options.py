@@ -10,6 +10,7 @@ from ...core.errors import InputError
 from ..cells import STEPS
 from ..certifying import bin_width
 from ..tally import Tally
+from ..vectors import check_code
 
 SHARES_BY_DRAWS = (1 / 64, 1 / 16, 1 / 4)
 """Parts of the sample whose certificates the page draws, where each of these takes seconds."""
@@ -35,6 +36,8 @@ class Task:
     attack_rows: int
     seed: int
     pictures: bool
+    code: str | None = None
+    release_code: Path | None = None
 
     @property
     def method(self) -> str:
@@ -70,6 +73,8 @@ class Task:
     @property
     def name(self) -> str:
         """What the adversary sees, in words that fit into a sentence; of many columns, the first and the last."""
+        if self.code is not None and len(self.outputs) == 1:
+            return f"vector {self.outputs[0]!r}"
         if len(self.outputs) > MOST_NAMED:
             return f"the {len(self.outputs)} columns {self.outputs[0]!r} … {self.outputs[-1]!r}"
         return ("column " if len(self.outputs) == 1 else "columns ") + " and ".join(map(repr, self.outputs))
@@ -97,6 +102,22 @@ def check(task: Task) -> None:
     validate.whole("seed", task.seed, at_least=0, remedy="use 0")
     if not task.outputs:
         raise InputError("output", task.outputs, requirement="must be given", remedy="name what the adversary sees")
+    if task.code is not None:
+        check_code(task.code, release_code=task.release_code is not None)
+        if task.of_numbers:
+            raise InputError(
+                "code",
+                task.code,
+                requirement="must come without `noise`, `noise_added`, `assume_one_direction` and `assume_max_slope`",
+                remedy="leave `code` out: with `noise` the whole vector is certified",
+            )
+    elif task.release_code is not None:
+        raise InputError(
+            "release_code",
+            str(task.release_code),
+            requirement="must come with `code`",
+            remedy="name the code that you release, `code='kmeans'` or `code='tree'`",
+        )
     if len(set(task.columns)) < len(task.columns):
         raise InputError(
             "`secret`, `output` and `slices`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...core.wording import safe_text
@@ -12,6 +13,7 @@ from ..attempt import Attempt
 from ..certificate import SCOPE, Certificate
 from ..curve import EPSILONS, ImpliedByDP
 from ..measuring import FALSE_POSITIVE_RATES
+from ..vectors import VectorAudit
 from ..verdict import Audit
 from .findings import Findings
 from .inputs import Read
@@ -34,7 +36,7 @@ def page(task: Task, table: Read, found: Findings, pictures: tuple[Figure, ...])
     """The report of what was found, beginning with the verdict; the first picture carries it."""
     return Report(
         command="audit",
-        title=f"What {task.name} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about {task.secret}",
+        title=f"What {_subject(task)} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about {task.secret}",
         summary=_summary(task, table, found),
         comparisons=found.audit.comparisons,
         verdicts=_verdicts(task, table, found),
@@ -93,7 +95,10 @@ def advantage_verdict(audited: Audit, *, about: str = "Telling the secret", caut
 
 def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
     caution = _caution(task, table, found) if found.certificate.caution else ""
-    cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} by {task.name}", caution=caution)]
+    by = task.name if found.vectors is None else f"the code of {task.name}"
+    cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} by {by}", caution=caution)]
+    if found.vectors is not None and not found.vectors.release_code:
+        cards.insert(0, _vectors_verdict(task, found.vectors))
     if found.slices and found.certificate.method != "continuous":
         value = max(found.slices, key=lambda one: found.slices[one].advantage)
         worst = found.slices[value].advantage
@@ -106,6 +111,29 @@ def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
         about = f"The same in {task.slices} = {value!r}"
         cards.append(Verdict(level=level, about=about, proven=f"advantage at most {_up(worst)}", reason=reason))
     return tuple(cards)
+
+
+def _vectors_verdict(task: Task, found: VectorAudit) -> Verdict:
+    """Of whole vectors nothing is proven; an attack may show that they are broken."""
+    best = max(found.attacks, key=lambda attack: attack.value, default=None)
+    ceiling = task.require_advantage
+    if found.reached > (LARGE if ceiling is None else ceiling):
+        level, reason = BROKEN, "An attack on the whole vector can tell the secret; 0 is guessing, 1 is certainty."
+    elif found.beaten:
+        level, reason = BROKEN, "An attack on the whole vector reached more than anyone can who sees the code."
+    else:
+        level, reason = WEAK, "The code is certified, not the vector: whoever sees the vector may learn more."
+    return Verdict(
+        level=level,
+        about=f"Telling {task.secret} by {task.name}",
+        proven="nothing is certified",
+        reached="" if best is None else safe_text(best.value, toward="nearest"),
+        reason=reason,
+    )
+
+
+def _subject(task: Task) -> str:
+    return task.name if task.release_code is None else f"the code of {task.name}"
 
 
 def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
@@ -122,6 +150,16 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
         what="Publish a model that was learned privately: tacit learn.",
         price="accuracy; tacit plan shows how much, without private data.",
     )
+    coded = Change(
+        what="Release only the code: audit with --code kmeans --release-code codebook.json.",
+        price="of a vector, only the number of its cell is left.",
+    )
+    noised = Change(
+        what="Add Gaussian noise to every number when it is released, and audit with --noise instead of --code.",
+        price="every number is off by about the noise.",
+    )
+    if found.vectors is not None and not found.vectors.release_code:
+        return (coded, noised, *[private] * found.vectors.beaten)
     level = max((one.level for one in _verdicts(task, table, found)), key=(FINE, WEAK, BROKEN).index)
     if found.certificate.method == "continuous":
         return (coarser, noisier)
@@ -151,9 +189,11 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
 
 def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
     certificate, slices, failing = found.certificate, found.slices, found.failing
-    sentences = [found.audit.verdict]
+    sentences = [found.verdict]
     if certificate.caution:
         sentences.append(_caution(task, table, found))
+    if found.vectors is not None and found.vectors.caution:
+        sentences.append(found.vectors.caution)
     if slices and certificate.method != "continuous":
         worst = max(slices, key=lambda value: slices[value].advantage)
         limit = _up(slices[worst].advantage)
@@ -166,7 +206,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
             said = f"Not proven in {len(failing)} of {len(slices)} slices: {reading}; "
             said += f"the ceiling is {task.require_advantage:g}."
         if failing and found.audit.met:  # the reason not to release comes first
-            whole = f"On the whole table: {found.audit.verdict[:1].lower()}{found.audit.verdict[1:]}"
+            whole = f"On the whole table: {found.verdict[:1].lower()}{found.verdict[1:]}"
             sentences = [said, whole, *sentences[1:]]
         else:
             sentences.append(said)
@@ -174,7 +214,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         f"The secret, column {task.secret!r}, is {certificate.positive!r} in {certificate.positives} rows (called "
         f"positive) and {certificate.negative!r} in {certificate.negatives}."
     )
-    sentences.append(_recognised(task, table, found))
+    sentences.append(_recognised(task, table, found) if found.vectors is None else _coded(table, found.vectors))
     if not task.attack_rows:
         sentences.append("No attacks were run, so nothing shows how tight the certificate is.")
     elif not found.tried:
@@ -185,6 +225,24 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
     return (*sentences, *SCOPE)
 
 
+def _coded(table: Read, found: VectorAudit) -> str:
+    """How vectors were coded, and what that leaves out."""
+    said = (
+        f"Of {found.own_rows + table.rows} rows, {found.own_rows} drawn at random fixed the code of {found.vectors}, "
+        f"{found.code.in_words}; the other {table.rows} certify it."
+    )
+    if found.release_code:
+        return (
+            f"{said} The certificate is about records whose code is released and nothing else. The codebook may be "
+            "known to all: it was fixed before, but it may tell something about the rows that fixed it, which the "
+            "certificate is not about."
+        )
+    return (
+        f"{said} The certificate is about whoever sees the code. What the code leaves out of a vector is attacked, not "
+        "certified."
+    )
+
+
 def _caution(task: Task, table: Read, found: Findings) -> str:
     """The certificate's caution, with the options of the command line in place of the library's parameters."""
     if found.certificate.method == "continuous":
@@ -192,6 +250,8 @@ def _caution(task: Task, table: Read, found: Findings) -> str:
             f"Nothing can be certified: {found.values} different values in {table.rows} rows make the output "
             "continuous, and every valid limit is 1. To certify it, release it with Gaussian noise and give --noise, "
             "round it before release, or state --assume-one-direction or --assume-max-slope."
+            + " --code certifies a code of several columns."
+            * (len(task.outputs) > 1)
         )
     return (
         f"The table must hold the output before noise is added. Its numbers look as if they held noise of "
@@ -228,7 +288,13 @@ def _tables(task: Task, found: Findings) -> tuple[Table, ...]:
     if found.certificate.method == "continuous":
         return attacks
     slices = (_slices(task, found.slices),) if found.slices else ()
-    return (_readings(found.certificate), *attacks, *slices, _sizes_needed(found.rows_needed))
+    if found.vectors is not None:
+        both = (*found.vectors.attacks, *found.tried)
+        attacks = (_attacks(both, on_code=len(found.tried)),) if both else ()
+    readings = _readings(found.certificate)
+    if found.vectors is not None:
+        readings = replace(readings, title="What nobody exceeds who sees the code")
+    return (readings, *attacks, *slices, _sizes_needed(found.rows_needed))
 
 
 def _up(value: float) -> str:
@@ -273,11 +339,13 @@ def _theorem(certificate: Certificate, name: str) -> str:
     return names[0].rpartition(".")[2] if names else "–"
 
 
-def _attacks(tried: tuple[Attempt, ...]) -> Table:
+def _attacks(tried: tuple[Attempt, ...], *, on_code: int = 0) -> Table:
+    """What attacks reached; the last `on_code` of them are on the code of vectors."""
     rows = []
-    for attempt in tried:
+    for place, attempt in enumerate(tried):
         value, low, _ = attempt.rates.advantage
-        cells = [attempt.learner, f"{value:.4f}", safe_text(max(0.0, low), toward="down")]
+        learner = attempt.learner if place < len(tried) - on_code else "cells of the code"
+        cells = [learner, f"{value:.4f}", safe_text(max(0.0, low), toward="down")]
         for _, rates in attempt.at_rates[1:]:
             cells.append(f"{rates.true_positive_rate:.4f} at {100 * rates.false_positive_rate:.2f} %")
         rows.append((*cells, safe_text(attempt.epsilon, toward="down")))
@@ -328,10 +396,32 @@ def _sizes_needed(rows: dict[float, int]) -> Table:
     )
 
 
+def _attempts(tried: tuple[Attempt, ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "method": attempt.learner,
+            "advantage": list(attempt.rates.advantage),
+            "true_positive_rate": attempt.rates.true_positive_rate,
+            "false_positive_rate": attempt.rates.false_positive_rate,
+            "epsilon_lower": attempt.epsilon,
+            "at_rates": [
+                {
+                    "aimed": aim,
+                    "false_positive_rate": rates.false_positive_rate,
+                    "true_positive_rate": rates.true_positive_rate,
+                    "true_positive_limits": list(rates.true_positive_limits),
+                }
+                for aim, rates in attempt.at_rates
+            ],
+        }
+        for attempt in tried
+    ]
+
+
 def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
     certificate = found.certificate
     return {
-        "verdict": found.audit.verdict,
+        "verdict": found.verdict,
         "met": found.met,
         "require_advantage": task.require_advantage,
         "low": found.audit.low,
@@ -357,25 +447,19 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
             "tpr_at": {f"{rate:g}": float(certificate.tpr_at(rate)) for rate in FALSE_POSITIVE_RATES},
             "delta_at": {f"{epsilon:g}": float(certificate.hockey_stick(epsilon)) for epsilon in EPSILONS},
         },
-        "attacks": [
-            {
-                "method": attempt.learner,
-                "advantage": list(attempt.rates.advantage),
-                "true_positive_rate": attempt.rates.true_positive_rate,
-                "false_positive_rate": attempt.rates.false_positive_rate,
-                "epsilon_lower": attempt.epsilon,
-                "at_rates": [
-                    {
-                        "aimed": aim,
-                        "false_positive_rate": rates.false_positive_rate,
-                        "true_positive_rate": rates.true_positive_rate,
-                        "true_positive_limits": list(rates.true_positive_limits),
-                    }
-                    for aim, rates in attempt.at_rates
-                ],
-            }
-            for attempt in found.tried
-        ],
+        "attacks": _attempts(found.tried),
+        "code": None
+        if found.vectors is None
+        else {
+            "cells": found.vectors.code.cells,
+            "in_words": found.vectors.code.in_words,
+            "own_rows": found.vectors.own_rows,
+            "shown": found.vectors.code.shown,
+            "released": found.vectors.release_code,
+            "vector_low": found.vectors.reached,
+            "beaten": found.vectors.beaten,
+            "attacks_on_vector": _attempts(found.vectors.attacks),
+        },
         "slices": [
             {
                 "value": value,

@@ -8,12 +8,14 @@ from pathlib import Path
 from ...core.deprecation import renamed
 from ...report import Report
 from ...report.timing import Timed
+from ...runtime import tables
 from ..verdict import ATTACK_ROWS
 from .findings import findings
 from .inputs import read
 from .options import Task, check
 from .pictures import pictures_of
 from .report import page
+from .vectors import read_vectors
 
 
 @renamed(delta="failure_probability", monotone="assume_one_direction", lipschitz="assume_max_slope")
@@ -22,6 +24,8 @@ def audit_file(
     *,
     secret: str,
     output: str | Sequence[str],
+    code: str | None = None,
+    release_code: Path | str | None = None,
     noise: float | None = None,
     noise_added: float | None = None,
     assume_one_direction: bool = False,
@@ -37,7 +41,7 @@ def audit_file(
 ) -> Report:
     """Certify a CSV or Parquet file of any size, attack it, and report both; this is what `tacit audit` does.
 
-    `certify` and `audit` take columns in memory and give the same numbers.
+    `certify`, `audit` and `audit_vectors` take columns in memory and give the same numbers.
 
     Parameters
     ----------
@@ -46,7 +50,14 @@ def audit_file(
     secret
         The column with the secret, which has two values.
     output
-        The column that the adversary sees, or several.
+        The column that the adversary sees, or several; `*` in a name stands for any letters. With `code` also a matrix:
+        an array of an npz file, or a .npy file that has a row for each row of the table.
+    code
+        For vectors of many numbers: "auto", "kmeans", "tree" or "attack", and maybe the number of cells, "kmeans:64".
+        A quarter of the rows fixes the code, the others certify it; whole vectors are attacked, as `audit_vectors`
+        says.
+    release_code
+        Where to write the code, if it is what is released instead of the vectors; `load_code` reads it.
     noise
         Standard deviation of Gaussian noise that is added to the outputs at release; the table holds them without.
     noise_added
@@ -82,10 +93,11 @@ def audit_file(
     NoTheoremError, InputError
         Where the table or an option cannot be used.
     """
+    named = (output,) if isinstance(output, str) else tuple(output)
     task = Task(
         table=Path(table),
         secret=secret,
-        outputs=(output,) if isinstance(output, str) else tuple(output),
+        outputs=tables.expanded(Path(table), named, name="table", without=(secret, slices)),
         noise=noise,
         noise_added=noise_added,
         monotone=assume_one_direction,
@@ -97,11 +109,15 @@ def audit_file(
         attack_rows=attack_rows,
         seed=seed,
         pictures=pictures,
+        code=code,
+        release_code=None if release_code is None else Path(release_code),
     )
     check(task)
     timed = Timed(advance)
-    kept = read(task, timed)
+    kept = read(task, timed) if task.code is None else read_vectors(task, timed)
     found = findings(task, kept, timed)
     if task.pictures:
         timed("drawing")
+    if task.release_code is not None and kept.seen is not None:
+        kept.seen.code.save(task.release_code)
     return page(task, kept, found, pictures_of(task, kept, found) if task.pictures else ())
