@@ -7,6 +7,7 @@ from .certifying import certify, certify_tally
 from .codes import Code, load_code
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
 from .members import Membership, membership
+from .menu import Menu, MenuOption, release_menu
 from .network import certify_network
 from .planning import rows_needed
 from .record_audit import RecordAttack, RecordAudit, audit_records
@@ -26,6 +27,8 @@ __all__ = [
     "Code",
     "ImpliedByDP",
     "Membership",
+    "Menu",
+    "MenuOption",
     "PrivacyCurve",
     "Rates",
     "RecordAttack",
@@ -47,6 +50,7 @@ __all__ = [
     "load_code",
     "membership",
     "privacy_curve",
+    "release_menu",
     "retrain",
     "rows_needed",
 ]

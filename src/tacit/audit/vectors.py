@@ -93,8 +93,9 @@ class VectorAudit(Carded):
         limit = "" if ceiling is None else f"; the ceiling is {float(ceiling)!r}"
         of_vectors = f"the largest advantage of anyone who sees {self.vectors} {reached}"
         if ceiling is not None and self.reached > ceiling:
-            left = "The code leaves out what shows this: " if self.beaten else "By the code alone, "
-            return f"Broken: {of_vectors}{limit}. {left}{proven}."
+            left = "the code leaves out what shows this: " if self.beaten else ""
+            said = f"{left}{proven}"
+            return f"Broken: {of_vectors}{limit}. {said[:1].upper()}{said[1:]}."
         if self.beaten:
             return (
                 f"Beaten: {of_vectors}, where nobody who sees only the code exceeds {high}: the code leaves out what "

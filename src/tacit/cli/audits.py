@@ -136,6 +136,24 @@ def audit(
             rich_help_panel=PROVE,
         ),
     ] = None,
+    menu: Annotated[
+        bool,
+        typer.Option(
+            "--menu",
+            help="Certify what could be released instead (rounded, noisy, labels), not only where the ceiling is not "
+            "met.",
+            rich_help_panel=PROVE,
+        ),
+    ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="The label that the output should predict: prices what could be released instead in accuracy.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
     attack_rows: Annotated[
         int,
         typer.Option(
@@ -190,6 +208,8 @@ def audit(
                 table,
                 release_code=release_code,
                 require_advantage=require_advantage,
+                menu=menu,
+                target=target,
                 attack_rows=attack_rows,
                 pictures=report is not None,
                 advance=advance,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from ...core.errors import InputError
+from ..attacks import LEAST_ROWS
 from ..attempt import Attempt
 from ..certificate import Certificate
 from ..certifying import ContinuousOutputError, certify_tally
 from ..limits import shares
+from ..menu import Menu, numbers, release_menu
 from ..planning import rows_needed
 from ..slices import certify_tallies
 from ..tally import Tally
@@ -30,6 +32,7 @@ class Findings:
     slices: dict[Any, Certificate]
     values: int  # different outputs, bins or cells that were seen
     vectors: VectorAudit | None = None  # where the certificate is of a code of vectors
+    menu: Menu | None = None  # what could be released instead
 
     @property
     def certificate(self) -> Certificate:
@@ -118,7 +121,31 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
             repeated=table.repeated,
             vectors=task.name,
         )
-    return Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols, vectors=vectors)
+    found = Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols, vectors=vectors)
+    if not task.menu and found.met:
+        return found
+    return replace(found, menu=_menu(task, table, certificate.positive, advance))
+
+
+def _menu(task: Task, table: Read, positive: Any, advance: Callable[[str], None]) -> Menu | None:
+    """What could be released instead, certified; None for categories, and where a class has too few rows."""
+    if table.menu is None or table.menu.fewest < LEAST_ROWS:
+        return None
+    secrets, columns = table.menu.table()
+    target = None if task.target is None else columns.pop(len(columns) - 1)
+    output = columns[0] if table.seen is not None or len(columns) == 1 else columns
+    if table.seen is None and numbers(list(columns.values())) is None:
+        return None
+    advance("certifying what could be released instead")
+    return release_menu(
+        secrets,
+        output,
+        target=target,
+        failure_probability=task.failure_probability,
+        positive=positive,
+        name=task.name,
+        seed=task.seed,
+    )
 
 
 def _positive(task: Task, tally: Tally) -> Any:

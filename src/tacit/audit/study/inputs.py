@@ -43,6 +43,7 @@ class Read:
     seen: Seen | None = None
     own_rows: int = 0  # that fixed the code, and are not counted
     repeated: int = 0  # rows with the vector of another row
+    menu: Sample | None = None  # of secrets, outputs, and the target if there is one
 
     @property
     def rows(self) -> int:
@@ -63,7 +64,8 @@ class Read:
 
 def read(task: Task, advance: Timed) -> Read:
     """Count and sample the table, part by part; refuse what cannot be audited as soon as it is seen."""
-    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=())
+    menu = Sample(task.menu_rows, task.seed)
+    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=(), menu=menu)
     rows_expected = 0
     if task.lipschitz is not None or task.noise_added is not None:
         advance("counting rows")
@@ -85,6 +87,7 @@ def read(task: Task, advance: Timed) -> Read:
             )
         check_size(task, kept)
         kept.sample.add(secrets, outputs, counts)
+        menu.add(secrets, [*outputs, *([] if task.target is None else [columns[task.target]])], counts)
         if not number:
             rest = (1 / share - 1) * advance.spent if share else 0.0
             rows = kept.rows / share if share else float(task.attack_rows)

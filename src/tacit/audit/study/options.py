@@ -9,6 +9,7 @@ from ...core import validate
 from ...core.errors import InputError
 from ..cells import STEPS
 from ..certifying import bin_width
+from ..menu import MENU_ROWS
 from ..tally import Tally
 from ..vectors import check_code
 
@@ -38,6 +39,13 @@ class Task:
     pictures: bool
     code: str | None = None
     release_code: Path | None = None
+    menu: bool = False
+    target: str | None = None
+
+    @property
+    def menu_rows(self) -> int:
+        """How many rows are kept for a menu of what could be released instead; 0 where none can be wanted."""
+        return MENU_ROWS if self.menu or self.require_advantage is not None else 0
 
     @property
     def method(self) -> str:
@@ -68,7 +76,7 @@ class Task:
     @property
     def columns(self) -> list[str]:
         """All columns that are read, the secret first."""
-        return [self.secret, *self.outputs, *([self.slices] if self.slices is not None else [])]
+        return [self.secret, *self.outputs, *(one for one in (self.slices, self.target) if one is not None)]
 
     @property
     def name(self) -> str:
@@ -118,9 +126,16 @@ def check(task: Task) -> None:
             requirement="must come with `code`",
             remedy="name the code that you release, `code='kmeans'` or `code='tree'`",
         )
+    if task.target is not None and not task.menu_rows:
+        raise InputError(
+            "target",
+            task.target,
+            requirement="must come with `menu` or `require_advantage`",
+            remedy="add `menu`: it prices what could be released instead",
+        )
     if len(set(task.columns)) < len(task.columns):
         raise InputError(
-            "`secret`, `output` and `slices`",
+            "`secret`, `output`, `slices` and `target`",
             ", ".join(task.columns),
             requirement="must name different columns",
             remedy="name each column once",

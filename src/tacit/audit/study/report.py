@@ -13,6 +13,7 @@ from ..attempt import Attempt
 from ..certificate import SCOPE, Certificate
 from ..curve import EPSILONS, ImpliedByDP
 from ..measuring import FALSE_POSITIVE_RATES
+from ..menu import Menu, MenuOption
 from ..vectors import VectorAudit
 from ..verdict import Audit
 from .findings import Findings
@@ -42,6 +43,7 @@ def page(task: Task, table: Read, found: Findings, pictures: tuple[Figure, ...])
         verdicts=_verdicts(task, table, found),
         opening=pictures[:1],
         changes=_changes(task, table, found),
+        choices=() if found.menu is None else (_menu(task, found.menu),),
         figures=pictures[1:],
         tables=_tables(task, found),
         met=found.met,
@@ -129,6 +131,7 @@ def _vectors_verdict(task: Task, found: VectorAudit) -> Verdict:
         proven="nothing is certified",
         reached="" if best is None else safe_text(best.value, toward="nearest"),
         reason=reason,
+        scope="",
     )
 
 
@@ -150,6 +153,17 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
         what="Publish a model that was learned privately: tacit learn.",
         price="accuracy; tacit plan shows how much, without private data.",
     )
+    ceiling = task.require_advantage if task.require_advantage is not None else SMALL
+    cheapest = () if found.menu is None else found.menu.meeting(ceiling)[:1]
+    better = tuple(
+        Change(
+            what=f"Release {task.name} {option.what}: nobody's advantage then exceeds "
+            f"{_up(option.certificate.advantage)}, which is proven.",
+            price=_price(option, found.menu),
+        )
+        for option in cheapest
+        if not found.met
+    )
     coded = Change(
         what="Release only the code: audit with --code kmeans --release-code codebook.json.",
         price="of a vector, only the number of its cell is left.",
@@ -159,13 +173,12 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
         price="every number is off by about the noise.",
     )
     if found.vectors is not None and not found.vectors.release_code:
-        return (coded, noised, *[private] * found.vectors.beaten)
+        return (*better, coded, noised, *[private] * found.vectors.beaten)
     level = max((one.level for one in _verdicts(task, table, found)), key=(FINE, WEAK, BROKEN).index)
     if found.certificate.method == "continuous":
-        return (coarser, noisier)
+        return better or (coarser, noisier)
     if level == BROKEN:
-        return (coarser, private)
-    ceiling = task.require_advantage if task.require_advantage is not None else SMALL
+        return (*(better or (coarser,)), private)
     needed = found.rows_needed.get(ceiling)
     if level == WEAK:
         more = []
@@ -178,7 +191,7 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
             )
         elif found.audit.low < ceiling < found.audit.high:
             more.append(Change(what="Audit more rows.", price="rows of the same kind, of both classes."))
-        return (*more, coarser)
+        return (*more, *(better or (coarser,)))
     return (
         Change(
             what="Nothing needs to change. Audit again once the model, the data or the output changes.",
@@ -297,6 +310,43 @@ def _tables(task: Task, found: Findings) -> tuple[Table, ...]:
     return (readings, *attacks, *slices, _sizes_needed(found.rows_needed))
 
 
+def _price(option: MenuOption, menu: Menu | None) -> str:
+    """What an option costs, in words."""
+    if option.accuracy is not None and menu is not None and menu.accuracy is not None:
+        return f"an accuracy of {option.accuracy:.3f} instead of {menu.accuracy:.3f}."
+    if option.change is None:
+        return "only a label is left."
+    return f"a number changes by {option.change:.3g} on average."
+
+
+def _menu(task: Task, menu: Menu) -> Table:
+    priced = menu.accuracy is not None
+    rows = []
+    for option in menu.options:
+        cells = [option.what, _up(option.certificate.advantage)]
+        cells.append("–" if option.change is None else f"{option.change:.3g}")
+        cells += [f"{option.accuracy:.3f}"] if option.accuracy is not None else []
+        if task.require_advantage is not None:
+            cells.append("met" if option.certificate.meets(advantage=task.require_advantage) else "not proven")
+        rows.append(tuple(cells))
+    columns = ["released instead", "advantage ≤", "change"]
+    columns += ["accuracy"] * priced + ["verdict"] * (task.require_advantage is not None)
+    names = dict.fromkeys(name for one in menu.options for name in one.certificate.guarantee.references)
+    note = (
+        f"Each is done to every record alike, and nobody's advantage exceeds the limit beside it. All limits were "
+        f"certified on {menu.rows} rows of this table and hold together except with probability "
+        f"{menu.failure_probability:g}; other rows fixed the scale. Release one of them, once. Change: of a number, on "
+        "average. "
+    )
+    if priced:
+        note += (
+            f"Accuracy: how often gradient boosting tells {task.target} from what is released, on rows of its own; as "
+            f"it is, {menu.accuracy:.3f}. "
+        )
+    note += f"The limits are those of tacit proof {' '.join(name.rpartition('.')[2] for name in names)}."
+    return Table(title="What could be released instead", columns=tuple(columns), rows=tuple(rows), note=note)
+
+
 def _up(value: float) -> str:
     return safe_text(value, toward="up")
 
@@ -344,7 +394,7 @@ def _attacks(tried: tuple[Attempt, ...], *, on_code: int = 0) -> Table:
     rows = []
     for place, attempt in enumerate(tried):
         value, low, _ = attempt.rates.advantage
-        learner = attempt.learner if place < len(tried) - on_code else "cells of the code"
+        learner = attempt.learner if place < len(tried) - on_code else "code"
         cells = [learner, f"{value:.4f}", safe_text(max(0.0, low), toward="down")]
         for _, rates in attempt.at_rates[1:]:
             cells.append(f"{rates.true_positive_rate:.4f} at {100 * rates.false_positive_rate:.2f} %")
@@ -470,5 +520,21 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
             }
             for value, one in found.slices.items()
         ],
+        "menu": None
+        if found.menu is None
+        else {
+            "rows": found.menu.rows,
+            "failure_probability": found.menu.failure_probability,
+            "accuracy": found.menu.accuracy,
+            "options": [
+                {
+                    "what": option.what,
+                    "advantage": option.certificate.advantage,
+                    "change": option.change,
+                    "accuracy": option.accuracy,
+                }
+                for option in found.menu.options
+            ],
+        },
         "rows_needed": {f"{ceiling:g}": rows for ceiling, rows in found.rows_needed.items()},
     }

@@ -34,6 +34,8 @@ def audit_file(
     slices: str | None = None,
     failure_probability: float = 0.05,
     require_advantage: float | None = None,
+    menu: bool = False,
+    target: str | None = None,
     attack_rows: int = ATTACK_ROWS,
     seed: int = 0,
     pictures: bool = True,
@@ -75,6 +77,11 @@ def audit_file(
         The chance that any of the certificates is false. A tenth of it comes on top for the attacks' intervals.
     require_advantage
         The ceiling for the advantage.
+    menu
+        Certify what could be released instead, also where the ceiling is met or there is none: rounding, noise, labels,
+        as `release_menu` does, from 100 000 rows at most. Where a ceiling is not met, this is done anyway.
+    target
+        The column that the output should predict: what could be released instead is priced in its accuracy.
     attack_rows
         How many rows are attacked at most, drawn at random; 0 for no attacks.
     seed
@@ -97,7 +104,7 @@ def audit_file(
     task = Task(
         table=Path(table),
         secret=secret,
-        outputs=tables.expanded(Path(table), named, name="table", without=(secret, slices)),
+        outputs=tables.expanded(Path(table), named, name="table", without=(secret, slices, target)),
         noise=noise,
         noise_added=noise_added,
         monotone=assume_one_direction,
@@ -110,6 +117,8 @@ def audit_file(
         seed=seed,
         pictures=pictures,
         code=code,
+        menu=menu,
+        target=target,
         release_code=None if release_code is None else Path(release_code),
     )
     check(task)

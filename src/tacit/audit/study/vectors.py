@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ...report.timing import Timed
 from ...runtime import tables
 from ..codes import matrix, own_rows
+from ..sample import Sample
 from ..tally import Tally
 from ..vectors import Seen, code_for, fingerprints, repeated
 from .inputs import Read, check_labels, check_size, sliced
@@ -20,7 +21,7 @@ _SECONDS, _SECONDS_PER_CELL = 15.0, 3e-7
 def read_vectors(task: Task, advance: Timed) -> Read:
     """Fix the code on rows of its own, count the codes of the others, and keep samples of codes and vectors."""
     advance("counting rows")
-    columns = [task.secret, *([] if task.slices is None else [task.slices])]
+    columns = [task.secret, *(one for one in (task.slices, task.target) if one is not None)]
     source = tables.Matrices(task.table, columns, task.outputs, name="table")
     rows = source.rows()
     own = np.zeros(rows, dtype=bool)
@@ -39,15 +40,18 @@ def read_vectors(task: Task, advance: Timed) -> Read:
     code = code_for(secrets, np.concatenate([one for _, one in kept]), code=str(task.code), seed=task.seed)
     del kept
     seen = Seen(code, attack_rows=task.attack_rows, seed=task.seed)
+    menu = Sample(task.menu_rows, task.seed)
     kinds = ("numbers",) * len(task.outputs)
-    counted = Read(tallies={}, sample=seen.codes, kinds=kinds, seen=seen)
+    counted = Read(tallies={}, sample=seen.codes, kinds=kinds, seen=seen, menu=menu)
     counted.own_rows, counted.repeated = int(own.sum()), repeated(np.concatenate(prints))
     done = 0
     for named, vectors, share in source.parts():
         rest: NDArray[np.bool_] = ~own[done : done + len(vectors)]
         done += len(vectors)
         left = {name: one[rest] for name, one in named.items()}
-        secrets, cells = seen.add(left[task.secret], matrix("output", vectors[rest]))
+        vectors = matrix("output", vectors[rest])
+        secrets, cells = seen.add(left[task.secret], vectors)
+        menu.add(secrets, [vectors, *([] if task.target is None else [left[task.target]])], None)
         for value, part in sliced(left, task.slices):
             counted.tallies.setdefault(value, Tally()).add(secrets[part], cells[part])
         check_size(task, counted)
