@@ -224,3 +224,14 @@ def test_vectors_that_are_no_numbers_are_refused(folder, here):
         audit_vectors(SECRET[:200], LOUD[:200])
     with pytest.raises(InputError, match="must be a matrix of finite numbers"):
         audit_vectors(SECRET, LOUD[:, 0])
+
+
+@pytest.mark.parametrize(("file", "output"), [("t.npz", "X"), ("s.parquet", "x.npy")])
+def test_whole_vectors_with_noise_are_certified_as_the_library_does(folder, monkeypatch, file, output):
+    monkeypatch.chdir(folder)
+    expected = certify(SECRET, LOUD, noise=3.0)
+    columns = {"secret": "s", "output": output, "noise": 3.0}
+    report = audit_file(file, **columns, require_advantage=0.9, attack_rows=1_000, pictures=False)
+    assert report.detail["readings"]["advantage"] == expected.advantage < 0.9
+    assert report.met
+    assert report.detail["attacks"][0]["advantage"][1] <= expected.advantage

@@ -35,7 +35,7 @@ from .progress import progress
 )
 def audit(
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size; with --code also .npz.")
+        Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size, or an .npz file of arrays.")
     ],
     secret: Annotated[
         str,
@@ -48,8 +48,8 @@ def audit(
         typer.Option(
             "--output",
             metavar="COLUMN",
-            help="What the adversary sees; repeat it for several columns, or write * for any letters: 'x*'. With "
-            "--code also a matrix: an array of TABLE.npz, or a .npy file with the rows of TABLE.",
+            help="What the adversary sees; repeat it for several columns, or write * for any letters: 'x*'. Or a "
+            "matrix: an array of TABLE.npz, or a .npy file with the rows of TABLE.",
             rich_help_panel=INPUTS,
         ),
     ],

@@ -61,7 +61,13 @@ class Task:
     def by_draws(self) -> bool:
         """Whether there are more noisy outputs than fit on a grid, so that each certificate takes seconds."""
         noisy = self.noise is not None or self.noise_added is not None
-        return noisy and len(self.outputs) not in STEPS
+        return noisy and (self.matrix or len(self.outputs) not in STEPS)
+
+    @property
+    def matrix(self) -> bool:
+        """Whether the output is a matrix: of a table that is an npz file, or in a .npy file beside the table."""
+        beside = len(self.outputs) == 1 and self.outputs[0].lower().endswith(".npy")
+        return beside or self.table.suffix.lower() == ".npz"
 
     def tally(self, rows: int) -> Tally:
         """An empty tally for a table with this number of rows."""
@@ -81,7 +87,7 @@ class Task:
     @property
     def name(self) -> str:
         """What the adversary sees, in words that fit into a sentence; of many columns, the first and the last."""
-        if self.code is not None and len(self.outputs) == 1:
+        if (self.code is not None or self.matrix) and len(self.outputs) == 1:
             return f"vector {self.outputs[0]!r}"
         if len(self.outputs) > MOST_NAMED:
             return f"the {len(self.outputs)} columns {self.outputs[0]!r} … {self.outputs[-1]!r}"

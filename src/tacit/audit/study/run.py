@@ -15,7 +15,7 @@ from .inputs import read
 from .options import Task, check
 from .pictures import pictures_of
 from .report import page
-from .vectors import read_vectors
+from .vectors import read_matrix, read_vectors
 
 
 @renamed(delta="failure_probability", monotone="assume_one_direction", lipschitz="assume_max_slope")
@@ -48,12 +48,12 @@ def audit_file(
     Parameters
     ----------
     table
-        The file.
+        The file: CSV or Parquet, or npz with arrays instead of columns.
     secret
         The column with the secret, which has two values.
     output
-        The column that the adversary sees, or several; `*` in a name stands for any letters. With `code` also a matrix:
-        an array of an npz file, or a .npy file that has a row for each row of the table.
+        The column that the adversary sees, or several; `*` in a name stands for any letters. Or a matrix: an array of
+        an npz file, or a .npy file that has a row for each row of the table.
     code
         For vectors of many numbers: "auto", "kmeans", "tree" or "attack", and maybe the number of cells, "kmeans:64".
         A quarter of the rows fixes the code, the others certify it; whole vectors are attacked, as `audit_vectors`
@@ -123,7 +123,7 @@ def audit_file(
     )
     check(task)
     timed = Timed(advance)
-    kept = read(task, timed) if task.code is None else read_vectors(task, timed)
+    kept = (read_vectors if task.code is not None else read_matrix if task.matrix else read)(task, timed)
     found = findings(task, kept, timed)
     if task.pictures:
         timed("drawing")

@@ -21,8 +21,7 @@ _SECONDS, _SECONDS_PER_CELL = 15.0, 3e-7
 def read_vectors(task: Task, advance: Timed) -> Read:
     """Fix the code on rows of its own, count the codes of the others, and keep samples of codes and vectors."""
     advance("counting rows")
-    columns = [task.secret, *(one for one in (task.slices, task.target) if one is not None)]
-    source = tables.Matrices(task.table, columns, task.outputs, name="table")
+    source = _source(task)
     rows = source.rows()
     own = np.zeros(rows, dtype=bool)
     own[own_rows(rows, task.seed)] = True
@@ -58,3 +57,27 @@ def read_vectors(task: Task, advance: Timed) -> Read:
         advance(f"{min(100, round(100 * share))} % of the table coded")
     check_labels(task, counted)
     return counted
+
+
+def read_matrix(task: Task, advance: Timed) -> Read:
+    """Count and sample whole vectors, which need noise to be certified."""
+    advance("counting rows")
+    source = _source(task)
+    rows = source.rows()
+    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=("numbers",))
+    kept.menu = Sample(task.menu_rows, task.seed)
+    for named, part, share in source.parts():
+        vectors, secrets = matrix("output", part), named[task.secret]
+        for value, here in sliced(named, task.slices):
+            kept.tallies.setdefault(value, task.tally(rows)).add(secrets[here], vectors[here])
+        check_size(task, kept)
+        kept.sample.add(secrets, list(vectors.T), None)
+        kept.menu.add(secrets, [*vectors.T, *([] if task.target is None else [named[task.target]])], None)
+        advance(f"{min(100, round(100 * share))} % of the table read")
+    check_labels(task, kept)
+    return kept
+
+
+def _source(task: Task) -> tables.Matrices:
+    columns = [task.secret, *(one for one in (task.slices, task.target) if one is not None)]
+    return tables.Matrices(task.table, columns, task.outputs, name="table")
