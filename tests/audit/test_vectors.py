@@ -12,7 +12,7 @@ from scipy import stats
 from tacit import InputError
 from tacit.audit import audit_file, audit_vectors, certify, load_code
 from tacit.audit.codes import fixed, own_rows
-from tacit.audit.vectors import fingerprints, repeated
+from tacit.audit.vectors import fingerprints
 
 ROWS, COLUMNS = 4_000, 6
 RNG = np.random.default_rng(3)
@@ -146,14 +146,16 @@ def test_the_code_s_limits_are_wrong_no_more_often_than_stated():
 
 
 def test_copies_are_counted_and_doubted():
-    twice = np.repeat(LOUD[:1000], 2, axis=0)[:1200]
-    rows = np.concatenate([twice, LOUD[1000:]])
-    assert repeated(fingerprints(rows)) == 1200
-    assert repeated(fingerprints(LOUD)) == 0
-    assert repeated(fingerprints(np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]]))) == 2
-    found = audit_vectors(np.arange(len(rows)) % 2, rows, code="tree", attack_rows=0)
-    assert "1200 of 4200 rows have the vector of another row" in found.caution
-    assert not audit_vectors(SECRET, LOUD, code="tree", attack_rows=0).caution
+    assert len(np.unique(fingerprints(np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])))) == 2
+    assert len(np.unique(fingerprints(LOUD))) == ROWS
+
+    def doubt(rows):
+        return audit_vectors(np.arange(len(rows)) % 2, rows, code="tree", attack_rows=0).caution
+
+    assert "100 of 4100 rows repeat the vector of an earlier row" in doubt(np.concatenate([LOUD[:100], LOUD]))
+    assert "4000 of 8000 rows repeat the vector of an earlier row" in doubt(np.repeat(LOUD, 2, axis=0))
+    assert not doubt(LOUD)
+    assert not doubt(np.rint(LOUD[:, :1]))  # of a few kinds
 
 
 @pytest.mark.parametrize(
@@ -235,3 +237,39 @@ def test_whole_vectors_with_noise_are_certified_as_the_library_does(folder, monk
     assert report.detail["readings"]["advantage"] == expected.advantage < 0.9
     assert report.met
     assert report.detail["attacks"][0]["advantage"][1] <= expected.advantage
+
+
+def test_a_replay_reads_no_file_that_a_certificate_names(folder, here):
+    common = (
+        "audit",
+        "s.parquet",
+        "--secret",
+        "s",
+        "--output",
+        "x.npy",
+        "--attack-rows",
+        "0",
+        "--certificate",
+        "c.json",
+    )
+    assert here(folder, *common, "--code", "tree").returncode == 0
+    assert here(folder, "verify", "c.json").returncode == 0
+    refused = here(folder, "verify", "c.json", "--replay", "s.parquet")
+    assert_one_line_error(refused, "cannot be repeated, as its output was coded or in a file of its own")
+    table = (
+        "audit",
+        "t.parquet",
+        "--secret",
+        "s",
+        "--output",
+        "group",
+        "--attack-rows",
+        "0",
+        "--certificate",
+        "c.json",
+    )
+    assert here(folder, *table).returncode == 0
+    assert here(folder, "verify", "c.json", "--replay", "t.parquet").returncode == 0
+    (folder / "c.json").write_text((folder / "c.json").read_text().replace('"group"', '"x.npy"'))
+    refused = here(folder, "verify", "c.json", "--replay", "t.parquet")
+    assert_one_line_error(refused, "must be of a run that read the table alone")

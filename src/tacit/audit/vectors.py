@@ -24,6 +24,7 @@ from .verdict import ATTACK_ROWS, ATTACKS_SHARE, Audit
 
 ON_CODE = ("histogram",)
 """The attacks on a code: by its cells alone, no other can do better."""
+_FEW = 0.01  # of the rows
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -42,8 +43,8 @@ class VectorAudit(Carded):
         How many.
     release_code
         Whether the code is what is released. If not, whole vectors are, and the certificate does not cover them.
-    repeated
-        How many rows have the vector of another row to the last bit, the rows that fixed the code included.
+    different
+        How many vectors are different to the last bit, those of the rows that fixed the code included.
     vectors
         The vectors, in words.
     """
@@ -53,7 +54,7 @@ class VectorAudit(Carded):
     code: Code
     own_rows: int
     release_code: bool
-    repeated: int
+    different: int
     vectors: str
 
     @property
@@ -113,10 +114,11 @@ class VectorAudit(Carded):
     def caution(self) -> str:
         """A doubt that repeated vectors raise; empty if there is none."""
         rows = self.own_rows + self.certificate.positives + self.certificate.negatives
-        if not 0.01 * rows < self.repeated < 0.5 * rows:
+        copies = rows - self.different
+        if copies <= _FEW * rows or self.different <= _FEW * rows:  # nearly none, or vectors of a few kinds
             return ""
         return (
-            f"{self.repeated} of {rows} rows have the vector of another row to the last bit. If these are copies of "
+            f"{copies} of {rows} rows repeat the vector of an earlier row to the last bit. If these are copies of "
             "records, rows are not independent, and the certificate is false: leave copies out."
         )
 
@@ -210,7 +212,7 @@ def audit_vectors(
         code=book,
         own_rows=len(own),
         release_code=release_code,
-        repeated=repeated(fingerprints(rows)),
+        different=len(np.unique(fingerprints(rows))),
         vectors=vectors,
     )
 
@@ -231,12 +233,6 @@ def code_for(secrets: NDArray[Any], vectors: NDArray[np.float64], *, code: str, 
     """The code by these rows, which must hold both secrets and are not certified."""
     labels = two_labels([], np.unique(secrets).tolist())
     return fixed(secrets == labels[-1], vectors, code=code, seed=seed)
-
-
-def repeated(prints: NDArray[np.uint64]) -> int:
-    """How many rows are equal to another row, by their fingerprints."""
-    _, counts = np.unique(prints, return_counts=True)
-    return int(counts[counts > 1].sum())
 
 
 def fingerprints(rows: NDArray[np.float64]) -> NDArray[np.uint64]:

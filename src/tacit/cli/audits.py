@@ -181,7 +181,6 @@ def audit(
     options: dict[str, Any] = {
         "secret": secret,
         "output": output,
-        "code": code,
         "positive": positive,
         "slices": slices,
         "noise": noise,
@@ -191,12 +190,14 @@ def audit(
         "failure_probability": failure_probability,
         "seed": seed,
     }
+    beside = any(one.lower().endswith(".npy") for one in output)
     wanted = Wanted(
         path=certificate,
         reveal=not commit_counts,
         subjects=subject or (),
         seed=seed,
-        replay=lambda _: {"command": "audit", "options": options},
+        # A code depends on more than the table and these options, and a replay must not read a path that it is told.
+        replay=None if code is not None or beside else lambda _: {"command": "audit", "options": options},
         only_with=["--commit-counts"] * commit_counts + ["--subject"] * bool(subject),
     )
     with delivery(json, report, quiet=quiet, inputs=(table, *(subject or ())), certificate=wanted) as deliver:
@@ -206,6 +207,7 @@ def audit(
         with named, progress(quiet=quiet) as advance:
             result = audit_file(
                 table,
+                code=code,
                 release_code=release_code,
                 require_advantage=require_advantage,
                 menu=menu,

@@ -118,7 +118,7 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
             code=table.seen.code,
             own_rows=table.own_rows,
             release_code=task.release_code is not None,
-            repeated=table.repeated,
+            different=table.different,
             vectors=task.name,
         )
     found = Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols, vectors=vectors)

@@ -42,7 +42,7 @@ class Read:
     kinds: tuple[str, ...]
     seen: Seen | None = None
     own_rows: int = 0  # that fixed the code, and are not counted
-    repeated: int = 0  # rows with the vector of another row
+    different: int = 0  # vectors
     menu: Sample | None = None  # of secrets, outputs, and the target if there is one
 
     @property

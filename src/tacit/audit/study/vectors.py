@@ -10,7 +10,7 @@ from ...runtime import tables
 from ..codes import matrix, own_rows
 from ..sample import Sample
 from ..tally import Tally
-from ..vectors import Seen, code_for, fingerprints, repeated
+from ..vectors import Seen, code_for, fingerprints
 from .inputs import Read, check_labels, check_size, sliced
 from .options import Task
 
@@ -42,7 +42,7 @@ def read_vectors(task: Task, advance: Timed) -> Read:
     menu = Sample(task.menu_rows, task.seed)
     kinds = ("numbers",) * len(task.outputs)
     counted = Read(tallies={}, sample=seen.codes, kinds=kinds, seen=seen, menu=menu)
-    counted.own_rows, counted.repeated = int(own.sum()), repeated(np.concatenate(prints))
+    counted.own_rows, counted.different = int(own.sum()), len(np.unique(np.concatenate(prints)))
     done = 0
     for named, vectors, share in source.parts():
         rest: NDArray[np.bool_] = ~own[done : done + len(vectors)]
