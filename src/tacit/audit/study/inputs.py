@@ -138,6 +138,7 @@ def _check_numbers(task: Task, outputs: list[NDArray[Any]]) -> None:
 
 
 def check_size(task: Task, kept: Read) -> None:
+    """Refuse more slices or more different outputs than can be counted."""
     if len(kept.tallies) > _MOST_SLICES:
         raise InputError(
             f"column {task.slices!r}",
