@@ -147,6 +147,11 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
         what="Release less: round the output, or release the predicted class alone, and audit that.",
         price="what is released gets coarser; the model stays as it is.",
     )
+    if found.vectors is not None:
+        coarser = Change(
+            what="Release a code of fewer cells, such as --code kmeans:8, and audit that.",
+            price="what is released gets coarser; the model stays as it is.",
+        )
     noisier = Change(
         what="Add Gaussian noise to the output when it is released, and audit with --noise.",
         price="every output is off by about the noise.",
