@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,19 +85,20 @@ def guess_attacks(
     seen = [*columns, *(numbers for numbers in spelled if numbers is not None)]
     order = np.random.default_rng([seed, _OWN_STREAM]).permutation(len(secrets))
     fit, test = np.split(order, [len(order) // 2])
+    measured: Callable[[_Array, _Array, float], tuple[float, float, float, float]]
     if isinstance(certificate, ClassCertificate):
-        fitted, measured = _classifiers(certificate), _named
+        fitted, measured = _classifiers(certificate), partial(_named, certificate)
     elif isinstance(certificate, NumberCertificate):
         counts = NumberCounts(certificate.low, certificate.high)
         secrets = counts.scaled(secrets)
-        fitted, measured = _regressors(), _estimated
+        fitted, measured = _regressors(), partial(_estimated, certificate)
     else:
         raise InputError("certificate", certificate, requirement="must be for guesses", remedy="certify first")
     found = []
     for learner, fitting in fitted.items():
         guess = fitting([one[fit] for one in seen], secrets[fit], seed)
         share = failure_probability / len(fitted)
-        value, low, high, reached = measured(guess([one[test] for one in seen]), secrets[test], certificate, share)
+        value, low, high, reached = measured(guess([one[test] for one in seen]), secrets[test], share)
         found.append(
             GuessAttack(
                 quantity=certificate.quantity("advantage"),
@@ -114,7 +116,7 @@ def guess_attacks(
 
 
 def _named(
-    guesses: _Array, secrets: _Array, certificate: ClassCertificate, failure: float
+    certificate: ClassCertificate, guesses: _Array, secrets: _Array, failure: float
 ) -> tuple[float, float, float, float]:
     """The advantage with its limits, and the share of right guesses, in the shares of the table.
 
@@ -128,7 +130,9 @@ def _named(
     missing = max(0.0, 1 - float((weights * np.bincount(places)).sum()) / rows)
     mean = min(1.0, float((weights[places] * (guesses == secrets)).mean()) / most)
     half = failure / 2
-    low = down(most * bounded_mean_lower(down(mean, relative=1e-12), count=rows, failure_probability=half), relative=1e-12)
+    low = down(
+        most * bounded_mean_lower(down(mean, relative=1e-12), count=rows, failure_probability=half), relative=1e-12
+    )
     high = up(
         most * bounded_mean_upper(min(1.0, up(mean, relative=1e-12)), count=rows, failure_probability=half) + missing,
         relative=1e-12,
@@ -139,7 +143,7 @@ def _named(
 
 
 def _estimated(
-    guesses: _Array, secrets: _Array, certificate: NumberCertificate, failure: float
+    certificate: NumberCertificate, guesses: _Array, secrets: _Array, failure: float
 ) -> tuple[float, float, float, float]:
     """R² with its limits; secrets and guesses lie in [−1, 1], and the variance is that of the table."""
     variance = (2 * certificate.deviation / (certificate.high - certificate.low)) ** 2

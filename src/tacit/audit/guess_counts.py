@@ -152,7 +152,10 @@ class NumberCounts:
         self.high = validate.number("secret_range", high, remedy="state the largest number that is possible")
         if not (self.low < self.high and np.isfinite(self.high - self.low)):
             raise InputError(
-                "secret_range", (low, high), requirement="must be two numbers, the smaller one first", remedy="swap them"
+                "secret_range",
+                (low, high),
+                requirement="must be two numbers, the smaller one first",
+                remedy="swap them",
             )
         self._cells = _Cells()
         self.rows, self.square = 0, 0.0
@@ -167,7 +170,10 @@ class NumberCounts:
             return self
         places = self._cells.of(columns)
         more = len(self._cells) - len(self._sizes)
-        self._sizes, self._sums = np.append(self._sizes, np.zeros(more, dtype=np.int64)), np.append(self._sums, np.zeros(more))
+        self._sizes, self._sums = (
+            np.append(self._sizes, np.zeros(more, dtype=np.int64)),
+            np.append(self._sums, np.zeros(more)),
+        )
         np.add.at(self._sizes, places, counts)
         np.add.at(self._sums, places, counts * scaled)
         self.rows += int(counts.sum())

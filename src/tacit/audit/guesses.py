@@ -26,8 +26,7 @@ GUESS_SCOPE = (
     "The certificate covers exactly this output, not people who also see the input, labels, other queries or models.",
     "It is about the average record: an advantage of 0.01 may also mean that 1 % of the records are fully exposed.",
     "It is not differential privacy.",
-    "It is about secrets as frequent as in the table; where they are more or less frequent, guesses are right more or "
-    "less often.",
+    "It is about secrets with the shares of the table: with others, guesses are right more or less often.",
 )
 """What such a certificate does not say; every report ends its summary with these sentences."""
 
@@ -263,7 +262,7 @@ def certify_classes(
     failure_probability: float = 0.05,
     weights: object = None,
     name: str = "the output",
-    secret_name: str = "the secret",
+    about: str = "the secret",
     seed: int = 0,
 ) -> ClassCertificate:
     """Certify how often anyone who sees an output names a secret of two, three or more values.
@@ -281,7 +280,7 @@ def certify_classes(
         The chance that the rows were so unusual that the certificate is false.
     weights
         Multiplicities of rows, whole numbers.
-    name, secret_name
+    name, about
         The output and the secret in words, for reports.
     seed
         Of the rows that are drawn from the classes to count pairs of them. Fix it beforehand.
@@ -296,13 +295,11 @@ def certify_classes(
     Cherubin, Chatzikokolakis and Palamidessi 2019, *F-BLEAU*, estimate the same quantity; docs/proofs/guessing.md.
     """
     counts = ClassCounts().add(secret, output, weights=weights)
-    return certify_class_counts(
-        counts, failure_probability=failure_probability, name=name, secret_name=secret_name, seed=seed
-    )
+    return certify_class_counts(counts, failure_probability=failure_probability, name=name, about=about, seed=seed)
 
 
 def certify_class_counts(
-    counts: ClassCounts, *, failure_probability: float, name: str, secret_name: str, seed: int
+    counts: ClassCounts, *, failure_probability: float, name: str, about: str, seed: int
 ) -> ClassCertificate:
     """Certify counts that were gathered batch by batch; the rest is as in `certify_classes`."""
     failure = validate.probability(
@@ -310,7 +307,7 @@ def certify_class_counts(
     )
     validate.whole("seed", seed, at_least=0, remedy="use 0")
     output = validate.text("name", name, remedy="name what the adversary sees")
-    words = validate.text("secret_name", secret_name, remedy="name what is secret")
+    words = validate.text("about", about, remedy="name what is secret")
     cells, classes, found = counts.triples()
     two_or_more(counts.values)
     rows = int(found.sum())
@@ -341,8 +338,10 @@ def certify_class_counts(
     )
 
 
-def _by_pairs(cells: Any, classes: Any, found: Any, sizes: Any, *, failure_probability: float, seed: int) -> float | None:
-    """The limit from pairs of rows of a random part in which secrets are independent draws; None without such a part."""
+def _by_pairs(
+    cells: Any, classes: Any, found: Any, sizes: Any, *, failure_probability: float, seed: int
+) -> float | None:
+    """The limit from pairs of rows of a random part in which secrets are independent draws; None if there is none."""
     rows = int(sizes.sum())
     reach = (np.sqrt(_SPARE**2 + 4 * sizes) - _SPARE) / 2
     part = int(rows * float((reach**2 / sizes).min()))
@@ -383,7 +382,7 @@ def certify_number(
     failure_probability: float = 0.05,
     weights: object = None,
     name: str = "the output",
-    secret_name: str = "the secret",
+    about: str = "the secret",
 ) -> NumberCertificate:
     """Certify how well anyone who sees an output estimates a secret number.
 
@@ -402,7 +401,7 @@ def certify_number(
         The chance that the rows were so unusual that the certificate is false.
     weights
         Multiplicities of rows, whole numbers.
-    name, secret_name
+    name, about
         The output and the secret in words, for reports.
 
     Raises
@@ -411,18 +410,18 @@ def certify_number(
         Where a column or an option cannot be used.
     """
     counts = NumberCounts(*range_of(secret_range)).add(secret, output, weights=weights)
-    return certify_number_counts(counts, failure_probability=failure_probability, name=name, secret_name=secret_name)
+    return certify_number_counts(counts, failure_probability=failure_probability, name=name, about=about)
 
 
 def certify_number_counts(
-    counts: NumberCounts, *, failure_probability: float, name: str, secret_name: str
+    counts: NumberCounts, *, failure_probability: float, name: str, about: str
 ) -> NumberCertificate:
     """Certify sums that were gathered batch by batch; the rest is as in `certify_number`."""
     failure = validate.probability(
         "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
     )
     output = validate.text("name", name, remedy="name what the adversary sees")
-    words = validate.text("secret_name", secret_name, remedy="name what is secret")
+    words = validate.text("about", about, remedy="name what is secret")
     explained, spread, deviation = counts.explained()
     return NumberCertificate(
         secret=words,
