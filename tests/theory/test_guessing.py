@@ -17,6 +17,10 @@ from tacit.theory.guessing import accuracy_from_collisions, accuracy_upper, coll
 ALPHA = 0.1
 
 
+def too_many(runs):
+    return stats.binom.isf(1e-6, runs, ALPHA)
+
+
 @pytest.mark.parametrize(("correct", "rows"), [(0, 5), (3, 10), (412, 1000), (999, 1000), (2_600, 10_000)])
 def test_the_accuracy_is_clopper_pearson_or_one_row_more(correct, rows):
     limit = accuracy_upper(correct, rows=rows, failure_probability=0.05)
@@ -146,14 +150,98 @@ def test_of_two_fair_values_it_is_the_root_of_v():
     assert accuracy_from_collisions((1 + v) / 2, classes=2) == pytest.approx((1 + math.sqrt(v)) / 2, rel=1e-9)
 
 
-@pytest.mark.parametrize(("explained", "spread", "rows"), [(0.0, 0.5, 1000), (0.1, 0.58, 10_000), (0.3, 1.0, 500)])
-def test_the_explained_share_is_that_of_signs_scaled(explained, spread, rows):
-    signs = squared_sharp(
-        explained * spread**2, positives=rows // 2, negatives=rows // 2, failure_probability=0.05, paired=True
-    )
-    assert explained_upper(explained, spread=spread, rows=rows, failure_probability=0.05) == pytest.approx(
-        min(1.0, signs / spread**2), rel=1e-9
-    )
+def explained_by_hand(sizes, sums, squares, alpha):
+    """The statement in 30 digits."""
+    with mpmath.workdps(30):
+        sizes, sums, squares = ([mpmath.mpf(float(one)) for one in each] for each in (sizes, sums, squares))
+        n, limits = sum(sizes), []
+        plug_in = sum(s * s / size for s, size in zip(sums, sizes, strict=True)) / n
+        half = int(n) // 2
+        sharp = squared_sharp(
+            float(plug_in), positives=int(n) - half, negatives=half, failure_probability=alpha / 8, paired=True
+        )
+        limits.append(mpmath.mpf(sharp))
+        for power in range(1, 8):
+            strength = mpmath.mpf(1) / 2**power
+            a = (-mpmath.log(1 - strength) - strength) / strength
+            total = mpmath.mpf(0)
+            for size, s, square in zip(sizes, sums, squares, strict=True):
+                m, q = abs(s) / size, square / size
+                room = 1 - 4 * a * q
+                reach = min(1, 2 * m / (room - a)) if room > a else 1
+                good = room > 0 and (4 * a * q + a * reach**2 <= 0.5 or m >= 0.25)
+                total += size * (min(1 + a, m * m / (1 - 4 * a * q)) if good else 1 + a)
+            limits.append((1 - mpmath.exp(-strength * total / n - mpmath.log(8 / mpmath.mpf(alpha)) / n)) / strength)
+        return float(min(limits) / (sum(squares) / n))
+
+
+def cells_of(numbers, outputs):
+    """Sizes, sums and squares of centred numbers in units of their largest distance."""
+    centred = numbers - numbers.mean()
+    centred = centred / np.abs(centred).max()
+    return [np.bincount(outputs, weights=centred**power) for power in range(3)]
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize(("rows", "values"), [(400, 3), (5000, 40)])
+def test_the_explained_share_agrees_with_its_naive_twin(strength, rows, values):
+    rng = np.random.default_rng(5)
+    outputs = np.concatenate([np.arange(values), rng.integers(0, values, rows - values)])
+    sums = cells_of(strength * outputs / values + rng.normal(size=rows), outputs)
+    limit, twin = explained_upper(*sums, failure_probability=0.05), explained_by_hand(*sums, 0.05)
+    assert min(1.0, twin) * (1 - 1e-9) <= limit <= twin * (1 + 1e-6)
+
+
+def test_signs_are_numbers_too():
+    """A secret of ±1 as a number: the limit is close to that for v at an eighth of the failure probability."""
+    secrets, outputs = np.resize([1.0, -1.0], 4000), np.repeat(np.arange(10), 400)
+    sums = cells_of(secrets, outputs)
+    signs = squared_sharp(0.0, positives=2000, negatives=2000, failure_probability=0.05 / 8, paired=True)
+    assert explained_upper(*sums, failure_probability=0.05) <= signs * (1 + 1e-6)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.5**power for power in range(1, 8)]))
+def test_the_quartic_of_every_output_is_bounded(seed, strength):
+    """Σ X + aX², X = 2ξg − g², over the rows of an output, for the best g of a fine grid, is at most its term of W."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.uniform(-1, 1, rng.integers(1, 6)) * rng.choice([0.1, 0.5, 1.0])
+    g = np.linspace(-1, 1, 2001)[:, None]
+    gains = 2 * numbers * g - g**2
+    a = (-math.log1p(-strength) - strength) / strength
+    best = float((gains + a * gains**2).mean(axis=1).max())
+    m, q = abs(numbers.mean()), (numbers**2).mean()
+    room = 1 - 4 * a * q
+    reach = min(1, 2 * m / (room - a)) if room > a else 1
+    good = room > 0 and (4 * a * q + a * reach**2 <= 0.5 or m >= 0.25)
+    assert best <= (min(1 + a, m * m / (1 - 4 * a * q)) if good else 1 + a) * (1 + 1e-9)
+
+
+@given(st.floats(-3, 1), st.sampled_from([0.5**power for power in range(1, 8)]))
+def test_the_exponent_of_a_bet(gain, strength):
+    """exp(−λx − aλx²) ≤ 1 − λx for x ≤ 1."""
+    a = (-math.log1p(-strength) - strength) / strength
+    assert math.exp(-strength * gain - a * strength * gain**2) <= (1 - strength * gain) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("law", ["independent", "a step", "a rare output tells all", "two numbers"])
+def test_the_explained_share_misses_no_more_often_than_stated(law):
+    """The truth is about the numbers of the table, and known from the laws of the output given a number."""
+    rng, runs, rows = np.random.default_rng(8), 200, 300
+    numbers = {"two numbers": np.resize([0.0, 1.0], rows)}.get(law, rng.beta(2, 5, rows))
+    chances = {
+        "independent": np.full((rows, 4), 0.25),
+        "a step": np.where(numbers[:, None] > 0.3, [[0.7, 0.1, 0.1, 0.1]], [[0.1, 0.1, 0.1, 0.7]]),
+        "a rare output tells all": np.where((numbers > 0.6)[:, None], [[0.0, 0, 0, 1]], [[0.5, 0.3, 0.2, 0]]),
+        "two numbers": np.where((numbers > 0.5)[:, None], [[0.4, 0.3, 0.2, 0.1]], [[0.1, 0.2, 0.3, 0.4]]),
+    }[law]
+    means = (chances * numbers[:, None]).sum(axis=0) / chances.sum(axis=0)
+    truth = float(chances.mean(axis=0) @ (means - numbers.mean()) ** 2 / numbers.var())
+    failed = 0
+    for _ in range(runs):
+        outputs = (rng.random(rows)[:, None] > np.cumsum(chances, axis=1)[:, :-1]).sum(axis=1)
+        _, outputs = np.unique(outputs, return_inverse=True)
+        failed += explained_upper(*cells_of(numbers, outputs), failure_probability=ALPHA) < truth
+    assert failed <= too_many(runs)
 
 
 @given(st.integers(0, 10**6), st.floats(0.0, 0.5))
@@ -170,10 +258,6 @@ def test_numbers_are_no_worse_than_signs_with_their_mean(seed, strength):
     root = math.sqrt(v)
     signs = math.exp(strength * v) * (math.cosh(2 * strength * root) - root * math.sinh(2 * strength * root))
     assert moment <= signs * (1 + 1e-12)
-
-
-def too_many(runs):
-    return stats.binom.isf(1e-6, runs, ALPHA)
 
 
 @pytest.mark.parametrize("values", [1, 30, 300])
@@ -194,4 +278,4 @@ def test_what_cannot_be_counted_is_refused():
     with pytest.raises(InputError):
         accuracy_upper(3, rows=2, failure_probability=0.05)
     with pytest.raises(InputError):
-        explained_upper(0.5, spread=0.0, rows=10, failure_probability=0.05)
+        explained_upper([3, 2], [1.0], [1.0, 1.0], failure_probability=0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, Self
 
@@ -158,9 +159,8 @@ class NumberCounts:
                 remedy="swap them",
             )
         self._cells = _Cells()
-        self.rows, self.square = 0, 0.0
-        self._sizes: _Whole = np.zeros(0, dtype=np.int64)
-        self._sums: NDArray[np.float64] = np.zeros(0)
+        self.rows = 0
+        self._sums: NDArray[np.float64] = np.zeros((0, 3))  # of 1, of the secrets and of their squares
 
     def add(self, secret: object, output: object, *, weights: object = None) -> Self:
         """Count a batch of rows; the parameters are those of `Tally.add`, but for the secret, which is a number."""
@@ -169,15 +169,11 @@ class NumberCounts:
         if not len(scaled):
             return self
         places = self._cells.of(columns)
-        more = len(self._cells) - len(self._sizes)
-        self._sizes, self._sums = (
-            np.append(self._sizes, np.zeros(more, dtype=np.int64)),
-            np.append(self._sums, np.zeros(more)),
-        )
-        np.add.at(self._sizes, places, counts)
-        np.add.at(self._sums, places, counts * scaled)
+        more = np.zeros((len(self._cells) - len(self._sums), 3))
+        self._sums = np.concatenate([self._sums, more])
+        for power in range(3):
+            self._sums[:, power] += np.bincount(places, weights=counts * scaled**power, minlength=len(self._sums))
         self.rows += int(counts.sum())
-        self.square += float((counts * scaled**2).sum())
         return self
 
     def scaled(self, secrets: _Array) -> NDArray[np.float64]:
@@ -202,24 +198,26 @@ class NumberCounts:
         """Different outputs."""
         return len(self._cells)
 
-    def explained(self) -> tuple[float, float, float]:
-        """R² on the table, rounded up; the spread of the secrets, rounded down; and their standard deviation.
+    def centred(self) -> tuple[NDArray[np.float64], float]:
+        """For each output its rows, and the sums of ξ and of ξ²; and the standard deviation of the secrets.
 
-        The spread is in units of the largest distance from the mean that the range allows.
+        ξ is the distance of a secret from the mean of all, in units of the largest one that the range allows.
         """
         if self.rows < 2:
             raise InputError(
                 "the table", f"{self.rows} rows", requirement="must have two rows or more", remedy="add rows"
             )
-        mean = float(self._sums.sum()) / self.rows
+        sizes, sums, squares = self._sums.T
+        mean = float(sums.sum()) / self.rows
         reach = 1 + abs(mean)
-        error = 16 * (self.rows + 8) * float(np.finfo(float).eps)
-        variance = self.square / self.rows - mean**2
-        between = float((self._sizes * (self._sums / self._sizes - mean) ** 2).sum()) / self.rows
-        least = variance / reach**2 - error
-        if not least > 0:
+        square = np.maximum(0.0, squares - 2 * mean * sums + sizes * mean**2) / reach**2
+        variance = float(square.sum()) / self.rows
+        if not variance > 64 * (self.rows + 8) * float(np.finfo(float).eps):
             raise InputError(
-                "secret", "one number", requirement="must take two numbers or more", remedy="check the column"
+                "secret",
+                "one number, or numbers that hardly differ",
+                requirement="must take different numbers",
+                remedy="check the column, or state a narrower range",
             )
-        deviation = float(np.sqrt(variance)) * (self.high - self.low) / 2
-        return min(1.0, (between / reach**2 + error) / least), min(1.0, float(np.sqrt(least)) * (1 - 1e-14)), deviation
+        deviation = math.sqrt(variance) * reach * (self.high - self.low) / 2
+        return np.stack([sizes, np.clip((sums - sizes * mean) / reach, -sizes, sizes), square]), deviation

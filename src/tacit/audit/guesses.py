@@ -422,12 +422,12 @@ def certify_number_counts(
     )
     output = validate.text("name", name, remedy="name what the adversary sees")
     words = validate.text("about", about, remedy="name what is secret")
-    explained, spread, deviation = counts.explained()
+    cells, deviation = counts.centred()
     return NumberCertificate(
         secret=words,
         output=output,
-        limit=guessing.explained_upper(explained, spread=spread, rows=counts.rows, failure_probability=failure),
-        plug_in=explained,
+        limit=guessing.explained_upper(*cells, failure_probability=failure),
+        plug_in=min(1.0, float((cells[1] ** 2 / cells[0]).sum() / cells[2].sum())),
         rows=counts.rows,
         cells=counts.cells,
         failure_probability=failure,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import validate
 from ..core.errors import InputError
@@ -17,6 +18,8 @@ from .certificates import squared_sharp
 from .confidence import binomial_upper
 
 _FAILURE = "use a small probability such as 0.05"
+_STRENGTHS = tuple(0.5**power for power in range(1, 8))
+"""The λ of the limits for R², fixed beforehand."""
 _RATES = np.geomspace(1e-6, 8.0, 400)
 """The λ among which the best is taken."""
 
@@ -143,17 +146,18 @@ def accuracy_from_collisions(collision: float, *, classes: int) -> float:
 
 
 @at_most
-def explained_upper(explained: float, *, spread: float, rows: int, failure_probability: float) -> float:
+def explained_upper(sizes: ArrayLike, sums: ArrayLike, squares: ArrayLike, *, failure_probability: float) -> float:
     r"""An upper confidence limit for the share of a secret number's variance that the output explains.
 
     Parameters
     ----------
-    explained
-        R² on the table itself: the variance of the means of all outputs, as a share of the variance of the secrets.
-    spread
-        The standard deviation of the secrets divided by B, where no secret is further than B from their mean.
-    rows
-        The number n of rows.
+    sizes
+        The number n_t of rows of each output.
+    sums
+        The sum of ξ over these rows, where ξ = (x − x̄)/B: secrets, less their mean, in units of a B that no secret is
+        further from the mean. Their total is 0.
+    squares
+        The sum of ξ² over these rows.
     failure_probability
         The failure probability α: the chance that the limit is wrong.
 
@@ -164,10 +168,14 @@ def explained_upper(explained: float, *, spread: float, rows: int, failure_proba
 
     Notes
     -----
-    Statement. P(limit < R²) ≤ α, limit = v⁺/spread², where v⁺ is `squared_sharp` for explained·spread² and n pairs.
+    Statement. P(limit < R²) ≤ α. The limit is the least of eight, each at α/8, in units of q = Σ squares/n. One is
+    `squared_sharp` for v̂ = Σ sums²/sizes/n. The others are (1 − exp(−λW − ln(8/α)/n))/λ for λ = 2^(−j), j = 1 … 7, with
+    W = Σ_t n_t w_t/n, m = |sums|/n_t, q_t = squares/n_t, a = (−ln(1 − λ) − λ)/λ, and w_t = m²/(1 − 4aq_t) where 4aq_t <
+    1 and moreover 4aq_t + aG² ≤ ½ or m ≥ ¼; else w_t = 1 + a, which it never exceeds. G = min(1, 2m/(1 − 4aq_t − a)),
+    and 1 where the denominator is not positive.
 
-    Assumptions. Given the secrets, outputs are independent, each from the law of its secret (caller); the ranges are
-    checked.
+    Assumptions. Given the secrets, outputs are independent, each from the law of its secret (caller); every |ξ| ≤ 1 and
+    the sum of all ξ is 0 (caller).
 
     Direction. Rounded up; at most 1.
 
@@ -175,11 +183,38 @@ def explained_upper(explained: float, *, spread: float, rows: int, failure_proba
     ----------
     docs/proofs/guessing.md.
     """
-    share = validate.number("explained", explained, at_least=0, at_most=1, remedy="give R² of the table")
-    scale = validate.number("spread", spread, above=0, at_most=1, remedy="divide by the largest distance from the mean")
-    n = validate.whole("rows", rows, at_least=2, remedy="count the rows")
-    squared = min(1.0, up(share * scale**2, relative=4 * LIBRARY))
-    limit = squared_sharp(
-        squared, positives=n - n // 2, negatives=n // 2, failure_probability=failure_probability, paired=True
+    n_t, s_t, q_t = (
+        np.asarray(
+            validate.array(name, values, dimensions=1, remedy="add up the rows of each output"), dtype=np.float64
+        )
+        for name, values in (("sizes", sizes), ("sums", sums), ("squares", squares))
     )
-    return min(1.0, up(limit / scale**2, relative=4 * LIBRARY))
+    alpha = validate.probability("failure_probability", failure_probability, remedy=_FAILURE)
+    n = float(n_t.sum())
+    if not (
+        len(n_t) == len(s_t) == len(q_t) and n >= 2 and (n_t >= 1).all() and (np.abs(s_t) <= n_t * (1 + 1e-9)).all()
+    ):
+        raise InputError(
+            "sizes",
+            f"{len(n_t)} outputs",
+            requirement="must be those of sums and squares",
+            remedy="count the rows again",
+        )
+    error = 16 * (n + 8) * float(np.finfo(float).eps)
+    m, q = np.abs(s_t) / n_t + error, q_t / n_t + error
+    spread = float(q_t.sum()) / n - error
+    if not spread > 0:
+        return 1.0
+    plug_in = min(1.0, float((n_t * m**2).sum()) / n * (1 + LIBRARY) + error)
+    half, share = int(n) // 2, alpha / (1 + len(_STRENGTHS))
+    limits = [squared_sharp(plug_in, positives=int(n) - half, negatives=half, failure_probability=share, paired=True)]
+    log = up(-math.log(share), relative=LIBRARY) / n
+    for strength in _STRENGTHS:
+        a = (-math.log1p(-strength) - strength) / strength * (1 + 1e-9)
+        room = 1 - 4 * a * q
+        reach = np.where(room > a, np.minimum(1.0, 2 * m / np.where(room > a, room - a, 1.0)), 1.0)
+        good = (room > 0) & ((4 * a * q + a * reach**2 <= 0.5) | (m >= 0.25 * (1 + 1e-9)))
+        terms = np.where(good, np.minimum(1 + a, m**2 / np.where(good, room, 1.0)), 1 + a)
+        whole = up(float((n_t * terms).sum()) / n, relative=1e-9)
+        limits.append(up(-math.expm1(-strength * whole - log) / strength, relative=1e-12))
+    return min(1.0, up(min(limits) / spread, relative=4 * LIBRARY))

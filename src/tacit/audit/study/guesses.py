@@ -82,8 +82,8 @@ def guess_page(task: Task, timed: Timed) -> Report:
 def _page(
     task: Task, certificate: GuessCertificate, audited: Audit, tried: tuple[GuessAttack, ...], kept: Read
 ) -> Report:
-    claim = certificate.in_words
-    sentences = [audited.verdict, f"{claim[:1].upper()}{claim[1:]}, {chance_text(certificate.failure_probability)}."]
+    chance = chance_text(certificate.failure_probability)
+    sentences = [audited.verdict, f"{chance[:1].upper()}{chance[1:]}, {certificate.in_words}."]
     sentences.append(
         f"The output is read as categories; the table has {certificate.cells} of them in {certificate.rows} rows."
     )
@@ -252,7 +252,7 @@ def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability
         + ", ".join(names[:-1])
         + f" and {names[-1]}",
         summary=(
-            f"All {len(tasks)} secrets hold together {chance_text(failure_probability)}, of which each has its share.",
+            f"The limits for all {len(tasks)} secrets hold together, {chance_text(failure_probability)}.",
             *said,
             *dict.fromkeys(rest),
         ),

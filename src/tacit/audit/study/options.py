@@ -126,24 +126,24 @@ def check(task: Task) -> None:
             )
     if task.secret_range is not None:
         range_of(task.secret_range)
-        refuse_of_two(task, f"secret {task.secret!r} with `secret_range`")
+        refuse_of_two(task)
 
 
-def refuse_of_two(task: Task, what: str) -> None:
+def refuse_of_two(task: Task) -> None:
     """Refuse the options that mean something for a secret of two values alone."""
     given = {
-        "noise": task.noise is not None,
-        "noise_added": task.noise_added is not None,
-        "assume_one_direction": task.monotone,
-        "assume_max_slope": task.lipschitz is not None,
-        "positive": task.positive is not None,
-        "slices": task.slices is not None,
+        "noise": task.noise,
+        "noise_added": task.noise_added,
+        "assume_one_direction": task.monotone or None,
+        "assume_max_slope": task.lipschitz,
+        "positive": task.positive,
+        "slices": task.slices,
     }
-    for name, there in given.items():
-        if there:
+    for name, value in given.items():
+        if value is not None:
             raise InputError(
-                what,
-                f"`{name}`",
-                requirement="must come without options that need a secret of two values",
+                name,
+                value,
+                requirement=f"must come with a secret of two values, and column {task.secret!r} has more",
                 remedy="leave it out, or make a column with two values: one of them against the rest",
             )

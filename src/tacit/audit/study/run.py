@@ -128,7 +128,7 @@ def _page(task: Task, timed: Timed) -> Report:
         try:
             kept = read(task, timed)
         except SeveralValuesError:
-            refuse_of_two(task, f"secret {task.secret!r}, of more than two values,")
+            refuse_of_two(task)
         else:
             found = findings(task, kept, timed)
             if task.pictures:
