@@ -120,15 +120,14 @@ class ClassCounts:
 def _check_labels(labels: list[Any]) -> None:
     if len({isinstance(label, str) for label in labels}) > 1:
         raise InputError("secret", "text and numbers", requirement="must be of one type", remedy="convert the column")
-    numbers = isinstance(labels[0], int | float) and not isinstance(labels[0], bool)
-    if not numbers and isinstance(labels[0], str) and len(labels) > MOST_NUMBERS:
-        numbers = spelled_numbers(np.array(labels)) is not None
-    if numbers and len(labels) > MOST_NUMBERS:
+    # A few words among numbers, such as "unknown", make no classes of them.
+    if len(labels) > MOST_NUMBERS and 2 * (numbers := sum(map(_is_number, labels))) > len(labels):
         raise InputError(
             "secret",
-            f"{len(labels)} different numbers or more",  # but not which: these are the secrets
+            f"{numbers} different numbers or more",  # but not which: these are the secrets
             requirement=f"must take {MOST_NUMBERS} different numbers or fewer to be read as classes",
-            remedy="state the range that its numbers can have at all with `secret_range`, or cut it into a few classes",
+            remedy="state the range that its numbers can have at all with `secret_range`, cut it into a few classes, "
+            "or, where numbers are codes, write them as words",
         )
     if len(labels) > MOST_CLASSES:
         raise InputError(
@@ -137,6 +136,12 @@ def _check_labels(labels: list[Any]) -> None:
             requirement=f"must take {MOST_CLASSES} different values or fewer",
             remedy="group them into fewer classes",
         )
+
+
+def _is_number(label: Any) -> bool:
+    if isinstance(label, str):
+        return spelled_numbers(np.array([label])) is not None
+    return not isinstance(label, bool)
 
 
 class NumberCounts:

@@ -77,7 +77,8 @@ class Replay:
         files, versions = found.get("files", {}), found.get("versions", {})
         good = (
             isinstance(options, Mapping)
-            and set(options) | set(_LATER) == {*_OPTIONS.get(command, (None,)), *_LATER}
+            and command in _OPTIONS
+            and set(_OPTIONS[command]) - set(_LATER) <= set(options) <= set(_OPTIONS[command])
             and isinstance(versions, Mapping)
             and isinstance(files, Mapping)
             and set(_NEEDED[command]) <= set(files) <= set(_FILES)
