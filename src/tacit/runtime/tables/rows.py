@@ -18,6 +18,9 @@ from .formats import loaded_arrow, suffix
 from .whole import _frame
 
 
+_MOST_CELLS = 2**24  # that are looked at for rows that repeat
+
+
 def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
     """Each record of a file as text, without some columns; records with equal texts are equal in a copy of the file.
 
@@ -49,13 +52,15 @@ def occurrences(path: Path, *, most: int, name: str) -> NDArray[np.int64]:
     """
     if suffix(path, name=name) == ".csv":
         with path.open("rb") as file:
-            next(file, None)  # the names
-            counts = Counter(hash(line.rstrip(b"\r\n")) for line in islice(file, most))
+            names = next(file, b"")
+            lines = islice(file, min(most, _MOST_CELLS // (1 + names.count(b","))))
+            counts = Counter(hash(line.rstrip(b"\r\n")) for line in lines)
         return np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
     arrow = loaded_arrow()
     try:
         with arrow.parquet.ParquetFile(path) as file:
-            part = next(file.iter_batches(batch_size=most), None)
+            rows = max(1, min(most, _MOST_CELLS // max(1, len(file.schema_arrow.names))))
+            part = next(file.iter_batches(batch_size=rows), None)
         if part is None:
             return np.zeros(0, dtype=np.int64)
         table = arrow.Table.from_batches([part])
