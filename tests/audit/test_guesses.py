@@ -161,6 +161,7 @@ def test_outputs_that_differ_in_the_last_bit_are_two():
     ("secret", "words"),
     [
         (["a", "a", "a"], "two values or more"),
+        (["a", "b", "c"], "no more values than half of the rows"),
         ([1.5, 2.5, float("nan")], "no missing entry"),
         (np.arange(21), "20 different numbers or fewer"),
         ([str(one) for one in range(21)], "20 different numbers or fewer"),

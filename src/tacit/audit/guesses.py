@@ -16,7 +16,6 @@ from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import up
 from ..core.wording import safe_text
 from ..theory import guessing
-from .columns import column
 from .guess_counts import ClassCounts, NumberCounts
 
 COUNTS, PAIRS = 0.7, 0.3
@@ -309,8 +308,8 @@ def certify_class_counts(
     output = validate.text("name", name, remedy="name what the adversary sees")
     words = validate.text("about", about, remedy="name what is secret")
     cells, classes, found = counts.triples()
-    two_or_more(counts.values)
     rows = int(found.sum())
+    _check_values(counts.values, rows)
     sizes = np.bincount(classes, weights=found).astype(np.int64)
     best = np.zeros(counts.cells, dtype=np.int64)
     np.maximum.at(best, cells, found)
@@ -366,11 +365,17 @@ def _by_pairs(
     return guessing.accuracy_from_collisions(collision, classes=len(sizes))
 
 
-def two_or_more(values: int) -> None:
-    """Refuse a secret that takes one value."""
+def _check_values(values: int, rows: int) -> None:
     if values < 2:
         raise InputError(
             "secret", "one", requirement="must take two values or more in the table", remedy="add rows of another class"
+        )
+    if 2 * values > rows:
+        raise InputError(
+            "secret",
+            f"{values} values in {rows} rows",
+            requirement="must take no more values than half of the rows",
+            remedy="name a column whose values repeat, or group them into fewer classes",
         )
 
 
@@ -446,11 +451,6 @@ def range_of(given: object) -> tuple[float, float]:
             "secret_range", given, requirement="must be two numbers", remedy="write the smaller one first: (0, 120)"
         )
     return given[0], given[1]
-
-
-def is_of_two(secret: object) -> bool:
-    """Whether a column has two different values at most, so that `certify` takes it."""
-    return len(np.unique(column("secret", secret))) <= 2
 
 
 def _assumptions(checked: str) -> tuple[Assumption, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import InputError, NoTheoremError
 from ...core.wording import chance_text, safe_text
-from ...report import BROKEN, FINE, Change, Figure, Report, Table, figures
+from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.timing import Timed
 from ...runtime import tables
 from ..groups import copied, grouped
@@ -100,13 +100,19 @@ def _page(
         title=f"What {task.name} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about {task.secret}",
         summary=(*sentences, *GUESS_SCOPE),
         comparisons=audited.comparisons,
-        verdicts=(advantage_verdict(audited, about=f"Guessing {task.secret} by {task.name}"),),
+        verdicts=(_verdict(task, audited, certificate),),
         opening=(_picture({task.secret: (audited.low, audited.high)}, task),) if task.pictures else (),
         changes=_changes(audited),
         tables=(_readings(certificate), *([_attacks(certificate, tried)] if tried else [])),
         met=audited.met,
         detail=_detail(task, certificate, audited, tried, kept),
     )
+
+
+def _verdict(task: Task, audited: Audit, certificate: GuessCertificate) -> Verdict:
+    found = advantage_verdict(audited, about=f"Guessing {task.secret} by {task.name}")
+    words = certificate.in_words
+    return replace(found, reason=f"{found.reason} {words[:1].upper()}{words[1:]}.")
 
 
 def _picture(found: dict[str, tuple[float, float]], task: Task) -> Figure:
@@ -126,7 +132,10 @@ def _picture(found: dict[str, tuple[float, float]], task: Task) -> Figure:
 
 
 def _changes(audited: Audit) -> tuple[Change, ...]:
-    level = advantage_verdict(audited).level
+    return _changes_if(advantage_verdict(audited).level)
+
+
+def _changes_if(level: str) -> tuple[Change, ...]:
     if level == FINE:
         return (
             Change(
@@ -223,7 +232,7 @@ def with_repeats(task: Task, page: Report) -> Report:
         "column that says which with --group; if they are copies, keep one of each."
     )
     verdicts = tuple(
-        replace(one, level="weak", reason=f"Rows repeat, and may not be independent. {one.reason}")
+        replace(one, level=WEAK, reason=f"Rows repeat, and may not be independent. {one.reason}")
         if one.level == FINE
         else one
         for one in page.verdicts
@@ -233,6 +242,13 @@ def with_repeats(task: Task, page: Report) -> Report:
         page,
         summary=(first, warning, *others),
         verdicts=verdicts,
+        changes=(
+            Change(
+                what="Name the column that says which rows belong together with --group, or keep one of each copy.",
+                price="fewer rows, and so larger limits.",
+            ),
+            *(change for change in page.changes if change not in _changes_if(FINE)),
+        ),
         detail={**page.detail, "copied": {"times": times, "rows": rows}},
     )
 
@@ -263,11 +279,8 @@ def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability
         figures=tuple(
             replace(figure, title=f"{name}: {figure.title}")
             for name, one in zip(names, pages, strict=True)
-            for figure in (
-                (*one.opening, *one.figures)
-                if "readings" in one.detail and "tpr_at" in one.detail["readings"]
-                else one.figures
-            )
+            # The picture of guesses alone is that of all of them.
+            for figure in (*(one.opening if "tpr_at" in one.detail["readings"] else ()), *one.figures)
         ),
         tables=tuple(
             replace(table, title=f"{name}: {table.title}")

@@ -17,7 +17,6 @@ from ..files import arrays
 from .formats import loaded_arrow, suffix
 from .whole import _frame
 
-
 _MOST_CELLS = 2**24  # that are looked at for rows that repeat
 
 
