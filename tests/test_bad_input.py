@@ -491,8 +491,8 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     (
         tacit.audit.certify_classes,
         {
-            "secret": [0, 1, 2, 1],
-            "output": [1, 2, 2, 2],
+            "secret": [0, 1, 2, 1] * 2,
+            "output": [1, 2, 2, 2] * 2,
             "failure_probability": 0.1,
             "name": "n",
             "about": "s",
@@ -511,8 +511,8 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     (
         tacit.audit.certify_number,
         {
-            "secret": [0, 1, 2, 1],
-            "output": [1, 2, 2, 2],
+            "secret": [0, 1, 2, 1] * 2,
+            "output": [1, 2, 2, 2] * 2,
             "secret_range": (0, 2),
             "failure_probability": 0.1,
             "name": "n",
