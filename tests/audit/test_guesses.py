@@ -108,6 +108,19 @@ def test_outputs_of_many_values_are_certified_by_pairs():
     assert 0.1 <= found.accuracy < 0.2
 
 
+def test_a_continuous_output_bounds_nothing(tmp_path):
+    secret, _, age, _ = patients(200)
+    output = np.random.default_rng(3).random(200)
+    for certificate in (certify_classes(secret, output), certify_number(age, output, secret_range=(0, 110))):
+        assert certificate.advantage == 1
+        assert not certificate.meets(advantage=1)
+    lines = [f"{one},{number}" for one, number in zip(secret, output, strict=True)]
+    (tmp_path / "t.csv").write_text("s,o\n" + "\n".join(lines) + "\n")
+    found = audit_file(tmp_path / "t.csv", secret="s", output="o", attack_rows=0, pictures=False, require_advantage=1)  # noqa: S106
+    assert not found.met
+    assert any("Nothing can be certified of so many" in sentence for sentence in found.summary)
+
+
 def test_a_number_and_what_it_says():
     _, _, age, score = patients()
     found = certify_number(age, score, secret_range=(0, 110))

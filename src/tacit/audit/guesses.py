@@ -123,13 +123,15 @@ class GuessCertificate(Carded):
     def meets(self, *, advantage: float) -> bool:
         """Say whether the certificate proves that nobody's advantage exceeds a ceiling.
 
+        A certificate that bounds nothing proves no ceiling, not even 1.
+
         Parameters
         ----------
         advantage
             The ceiling, in [0, 1].
         """
         ceiling = validate.number("advantage", advantage, at_least=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
-        return self.advantage <= ceiling
+        return self.limit < 1 and self.advantage <= ceiling
 
     def _card(self) -> tuple[str, Rows]:
         readings = tuple(f"{name}: {safe_text(number, toward=side)}" for name, number, side in self.readings)

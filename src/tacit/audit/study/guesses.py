@@ -83,9 +83,12 @@ def _page(
     task: Task, certificate: GuessCertificate, audited: Audit, tried: tuple[GuessAttack, ...], kept: Read
 ) -> Report:
     chance = chance_text(certificate.failure_probability)
-    sentences = [audited.verdict, f"{chance[:1].upper()}{chance[1:]}, {certificate.in_words}."]
+    sentences = [audited.verdict]
+    if certificate.limit < 1:
+        sentences.append(f"{chance[:1].upper()}{chance[1:]}, {certificate.in_words}.")
     sentences.append(
         f"The output is read as categories; the table has {certificate.cells} of them in {certificate.rows} rows."
+        + " Nothing can be certified of so many: round the output before release." * (certificate.limit >= 1)
     )
     if kept.in_groups is not None:
         sentences.append(drawn_groups(task, certificate.rows, kept.in_groups))
@@ -111,7 +114,7 @@ def _page(
 
 def _verdict(task: Task, audited: Audit, certificate: GuessCertificate) -> Verdict:
     found = advantage_verdict(audited, about=f"Guessing {task.secret} by {task.name}")
-    words = certificate.in_words
+    words = certificate.in_words if certificate.limit < 1 else "nothing is certified of so many different outputs"
     return replace(found, reason=f"{found.reason} {words[:1].upper()}{words[1:]}.")
 
 
