@@ -145,7 +145,10 @@ def _named(
 def _estimated(
     certificate: NumberCertificate, guesses: _Array, secrets: _Array, failure: float
 ) -> tuple[float, float, float, float]:
-    """R² with its limits; secrets and guesses lie in [−1, 1], and the variance is that of the table."""
+    """R² with its limits; secrets and guesses lie in [−1, 1], and the variance is that of the table.
+
+    The limits take rows as independent pairs from one law, whose R² differs by chance from that of the table's numbers.
+    """
     variance = (2 * certificate.deviation / (certificate.high - certificate.low)) ** 2
     losses = np.minimum(1.0, (np.clip(guesses, -1, 1) - secrets) ** 2 / 4)
     half = failure / 2
