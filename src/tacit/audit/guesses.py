@@ -318,6 +318,7 @@ def certify_class_counts(
     correct = int(best.sum())
     by_counts = guessing.accuracy_upper(correct, rows=rows, failure_probability=COUNTS * failure)
     by_pairs = _by_pairs(cells, classes, found, sizes, failure_probability=PAIRS * failure, seed=seed)
+    blind = int(sizes.max()) / rows
     theorem = ["theory.guessing.accuracy_upper"]
     if by_pairs is not None:
         theorem += ["theory.guessing.collision_upper", "theory.guessing.accuracy_from_collisions"]
@@ -326,7 +327,7 @@ def certify_class_counts(
     return ClassCertificate(
         secret=words,
         output=output,
-        limit=by_counts if by_pairs is None else min(by_counts, by_pairs),
+        limit=max(blind, by_counts if by_pairs is None else min(by_counts, by_pairs)),  # nobody does worse than blindly
         plug_in=correct / rows,
         rows=rows,
         cells=counts.cells,
@@ -334,7 +335,7 @@ def certify_class_counts(
         theorem=("Bayes vulnerability, by counts and by pairs of rows", *theorem),
         assumptions=_assumptions("the secret takes two values or more, and nothing is missing"),
         values=counts.values,
-        blind=int(sizes.max()) / rows,
+        blind=blind,
         shares={label: int(size) / rows for label, size in zip(sorted(counts.labels), sizes, strict=True)},
     )
 
