@@ -119,6 +119,11 @@ def test_rows_that_were_copied_are_noticed(visits):
     assert found.detail["copied"] == {"times": 2, "rows": 3000}
     assert any("--group" in sentence for sentence in found.summary)
     assert all(verdict.level != "fine" for verdict in found.verdicts)
+    assert found.met
+    strict = audit_file(folder / "copies.csv", require_advantage=0.99, **options)
+    assert not strict.met
+    assert strict.summary[0].endswith("No ceiling counts as proven.")
+    assert audit_file(folder / "t.csv", require_advantage=0.99, **options).met
     assert audit_file(folder / "copies.csv", group="patient", **options).detail["copied"] is None
 
 

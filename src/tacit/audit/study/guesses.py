@@ -230,12 +230,13 @@ def with_repeats(task: Task, page: Report) -> Report:
         return replace(page, detail={**page.detail, "copied": None})
     times, rows = found
     warning = (
-        f"Rows repeat: {rows} different rows stand {times} times each in the file, which independent rows hardly do. "
-        "Every number above needs independent rows. If rows belong together, such as those of one patient, name the "
+        f"Rows repeat: {rows} different rows stand {times} times each in the file, which independent rows hardly do; "
+        "every number here needs independent rows. If rows belong together, such as those of one patient, name the "
         "column that says which with --group; if they are copies, keep one of each."
     )
+    ceiling = " No ceiling counts as proven." * (task.require_advantage is not None)
     verdicts = tuple(
-        replace(one, level=WEAK, reason=f"Rows repeat, and may not be independent. {one.reason}")
+        replace(one, level=WEAK, reason=f"Rows repeat, and may not be independent.{ceiling}")
         if one.level == FINE
         else one
         for one in page.verdicts
@@ -243,7 +244,7 @@ def with_repeats(task: Task, page: Report) -> Report:
     first, *others = page.summary
     return replace(
         page,
-        summary=(first, warning, *others),
+        summary=(warning + ceiling, f"If rows are independent all the same: {first[:1].lower()}{first[1:]}", *others),
         verdicts=verdicts,
         changes=(
             Change(
@@ -252,7 +253,12 @@ def with_repeats(task: Task, page: Report) -> Report:
             ),
             *(change for change in page.changes if change not in _changes_if(FINE)),
         ),
-        detail={**page.detail, "copied": {"times": times, "rows": rows}},
+        met=page.met and task.require_advantage is None,
+        detail={
+            **page.detail,
+            "met": page.met and task.require_advantage is None,
+            "copied": {"times": times, "rows": rows},
+        },
     )
 
 
