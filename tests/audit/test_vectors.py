@@ -270,6 +270,8 @@ def test_a_replay_reads_no_file_that_a_certificate_names(folder, here):
     )
     assert here(folder, *table).returncode == 0
     assert here(folder, "verify", "c.json", "--replay", "t.parquet").returncode == 0
-    (folder / "c.json").write_text((folder / "c.json").read_text().replace('"group"', '"x.npy"'))
+    stated = json.loads((folder / "c.json").read_text())
+    stated["predicate"]["replay"]["options"]["output"] = ["x.npy"]
+    (folder / "c.json").write_text(json.dumps(stated))
     refused = here(folder, "verify", "c.json", "--replay", "t.parquet")
     assert_one_line_error(refused, "must be of a run that read the table alone")

@@ -6,6 +6,8 @@ from .certificate import READINGS, SCOPE, Certificate
 from .certifying import certify, certify_tally
 from .codes import Code, load_code
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
+from .groups import one_per_group
+from .guesses import ClassCertificate, GuessCertificate, NumberCertificate, certify_classes, certify_number
 from .members import Membership, membership
 from .menu import Menu, MenuOption, release_menu
 from .network import certify_network
@@ -24,11 +26,14 @@ __all__ = [
     "Attempt",
     "Audit",
     "Certificate",
+    "ClassCertificate",
     "Code",
+    "GuessCertificate",
     "ImpliedByDP",
     "Membership",
     "Menu",
     "MenuOption",
+    "NumberCertificate",
     "PrivacyCurve",
     "Rates",
     "RecordAttack",
@@ -43,12 +48,15 @@ __all__ = [
     "audit_records",
     "audit_vectors",
     "certify",
+    "certify_classes",
     "certify_network",
+    "certify_number",
     "certify_slices",
     "certify_tallies",
     "certify_tally",
     "load_code",
     "membership",
+    "one_per_group",
     "privacy_curve",
     "release_menu",
     "retrain",

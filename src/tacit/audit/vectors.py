@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class VectorAudit(Carded):
     @property
     def certificate(self) -> Certificate:
         """About whoever sees the code."""
-        return self.audit.certificate
+        return cast("Certificate", self.audit.certificate)
 
     @property
     def reached(self) -> float:

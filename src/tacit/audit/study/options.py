@@ -9,6 +9,7 @@ from ...core import validate
 from ...core.errors import InputError
 from ..cells import STEPS
 from ..certifying import bin_width
+from ..guesses import range_of
 from ..menu import MENU_ROWS
 from ..tally import Tally
 from ..vectors import check_code
@@ -32,6 +33,8 @@ class Task:
     lipschitz: float | None
     positive: str | None
     slices: str | None
+    secret_range: tuple[float, float] | None
+    group: str | None
     failure_probability: float
     require_advantage: float | None
     attack_rows: int
@@ -82,7 +85,8 @@ class Task:
     @property
     def columns(self) -> list[str]:
         """All columns that are read, the secret first."""
-        return [self.secret, *self.outputs, *(one for one in (self.slices, self.target) if one is not None)]
+        others = [name for name in (self.slices, self.group, self.target) if name is not None]
+        return [self.secret, *self.outputs, *others]
 
     @property
     def name(self) -> str:
@@ -125,7 +129,14 @@ def check(task: Task) -> None:
                 requirement="must come without `noise`, `noise_added`, `assume_one_direction` and `assume_max_slope`",
                 remedy="leave `code` out: with `noise` the whole vector is certified",
             )
-    elif task.release_code is not None:
+    if task.group is not None and (task.code is not None or task.matrix):
+        raise InputError(
+            "group",
+            task.group,
+            requirement="must come without `code`, and with outputs that are columns of the table",
+            remedy="keep one row of each group, drawn at random, and audit those",
+        )
+    if task.code is None and task.release_code is not None:
         raise InputError(
             "release_code",
             str(task.release_code),
@@ -141,7 +152,7 @@ def check(task: Task) -> None:
         )
     if len(set(task.columns)) < len(task.columns):
         raise InputError(
-            "`secret`, `output`, `slices` and `target`",
+            "`secret`, `output`, `slices`, `group` and `target`",
             ", ".join(task.columns),
             requirement="must name different columns",
             remedy="name each column once",
@@ -161,4 +172,30 @@ def check(task: Task) -> None:
                 task.lipschitz,
                 requirement="must come without `noise` and `assume_one_direction`",
                 remedy="keep one of them; `noise` needs no assumption about the output",
+            )
+    if task.secret_range is not None:
+        range_of(task.secret_range)
+        refuse_of_two(task)
+
+
+def refuse_of_two(task: Task) -> None:
+    """Refuse the options that mean something for a secret of two values alone."""
+    given = {
+        "noise": task.noise,
+        "noise_added": task.noise_added,
+        "assume_one_direction": task.monotone or None,
+        "assume_max_slope": task.lipschitz,
+        "positive": task.positive,
+        "slices": task.slices,
+        "code": task.code,
+        "menu": task.menu or None,
+        "target": task.target,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                name,
+                value,
+                requirement=f"must come with a secret of two values, and column {task.secret!r} has more",
+                remedy="leave it out, or make a column with two values: one of them against the rest",
             )

@@ -125,7 +125,7 @@ class Matrices:
         elif self._beside is not None:
             done = 0
             step = max(1, _CELLS_AT_ONCE // max(1, self._beside.shape[1]))
-            for columns, _, share in batches(self._path, self._columns, name=self._name, merged=False):
+            for columns, _, share in batches(self._path, self._columns, name=self._name, each=True):
                 rows = len(columns[self._columns[0]])
                 for start in range(0, rows, step):
                     here = slice(start, min(rows, start + step))
