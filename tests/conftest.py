@@ -7,6 +7,7 @@ Teachers are trained one after another in the process of the test, and in that o
 processes takes longer than most of these trainings. Tests of the processes themselves ask for `all_cores`.
 """
 
+import gc
 import itertools
 import os
 import subprocess
@@ -25,6 +26,12 @@ if torch.version.cuda is None:
     _operators = torch.library.Library("torchvision", "DEF")
     for _name in ("nms", "qnms"):
         _operators.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
+def pytest_collection_finish():
+    """What was loaded stays loaded: the search for garbage need not look through all of it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
