@@ -32,6 +32,7 @@ def pytest_collection_finish():
     """What was loaded stays loaded: the search for garbage need not look through all of it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +55,15 @@ def _no_memory_of_other_runs(monkeypatch, _new_places):
 def all_cores(monkeypatch):
     """joblib starts processes, here and in what is started from here."""
     monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
+
+
+@pytest.fixture
+def quick_attacks(monkeypatch):
+    """Attacks that stand beside bounds learn from fewer draws and take fewer steps, where no test asks how good they are."""
+    from tacit.reconstruction import realism
+
+    for name, value in (("_KNOWN", 2000), ("_TRAINED", 10_000), ("_LEAST_STEPS", 20)):
+        monkeypatch.setattr(realism, name, value)
 
 
 @pytest.fixture(scope="session")

@@ -186,6 +186,7 @@ def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_r
     assert not comparison(released).contradicted
 
 
+@pytest.mark.usefixtures("quick_attacks")
 def test_another_seed_tells_the_same_story(monkeypatch):
     """Told shorter, from fewer games, rows and sizes of noise."""
     monkeypatch.setattr(demo.features, "SIZES", (0.25, 1.0, 4.0))
