@@ -57,13 +57,18 @@ def all_cores(monkeypatch):
     monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
 
 
-@pytest.fixture
-def quick_attacks(monkeypatch):
-    """Attacks that stand beside bounds learn from fewer draws and take fewer steps, where no test asks how good they are."""
+@pytest.fixture(scope="module")
+def quick_attacks():
+    """Attacks that stand beside bounds and certificates learn for a shorter time: no test here asks how good they are."""
+    from tacit.audit import learners
     from tacit.reconstruction import realism
 
-    for name, value in (("_KNOWN", 2000), ("_TRAINED", 10_000), ("_LEAST_STEPS", 20)):
-        monkeypatch.setattr(realism, name, value)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("_KNOWN", 2000), ("_TRAINED", 10_000), ("_LEAST_STEPS", 20)):
+            patch.setattr(realism, name, value)
+        for name, value in (("_STEPS", 100), ("_RESTARTS", 4)):
+            patch.setattr(learners, name, value)
+        yield
 
 
 @pytest.fixture(scope="session")

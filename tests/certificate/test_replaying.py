@@ -238,7 +238,8 @@ def test_strange_options_are_one_line(certificate, files, here, name, value):
         predicate["replay"]["options"].update({name: value})
         predicate["claims"][0].update(rule=None, inputs=None)
 
-    found = here(files, "verify", changed(certificate(*IDENTIFY), strange), *REPLAY, "--opening", "c.json.opening")
+    path = changed(certificate(*IDENTIFY), strange)
+    found = here(files, "verify", path, *REPLAY, "--opening", f"{path}.opening")
     if "The same run gave OTHER CLAIMS:" not in found.stdout:  # what the method does not use may be anything
         assert_one_line_error(found)
 

@@ -18,6 +18,8 @@ from tacit.reproduce import audit_mnist, audits, gather
 from tacit.reproduce.data import adult_tables
 from tacit.reproduce.finite import DELTA, MEANS, Mixture
 
+pytestmark = pytest.mark.usefixtures("quick_attacks")
+
 
 @pytest.mark.parametrize("mean", [0.01, 0.1, 0.7])
 def test_the_least_error_is_that_of_the_posterior(mean):
@@ -108,12 +110,12 @@ def finished_audit(data, tmp_path_factory, **options):
 
 
 @pytest.fixture(scope="module")
-def adult(data, tmp_path_factory):
+def adult(data, tmp_path_factory, quick_attacks):  # noqa: ARG001
     return finished_audit(data, tmp_path_factory, experiment="adult", records=2500)
 
 
 @pytest.fixture(scope="module")
-def digits(data, tmp_path_factory):
+def digits(data, tmp_path_factory, quick_attacks):  # noqa: ARG001
     return finished_audit(data, tmp_path_factory, experiment="mnist", records=200, rows=4_000, shadows=4)
 
 
