@@ -59,7 +59,7 @@ def all_cores(monkeypatch):
 
 @pytest.fixture(scope="module")
 def quick_attacks():
-    """Attacks that stand beside bounds and certificates learn for a shorter time: no test here asks how good they are."""
+    """Attacks beside bounds and certificates learn for a shorter time, where no test asks how good they are."""
     from tacit.audit import learners
     from tacit.reconstruction import realism
 
