@@ -175,6 +175,8 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         f"positive) and {certificate.negative!r} in {certificate.negatives}."
     )
     sentences.append(_recognised(task, table, found))
+    if table.in_groups is not None:
+        sentences.append(drawn_groups(task, table.rows, table.in_groups))
     if not task.attack_rows:
         sentences.append("No attacks were run, so nothing shows how tight the certificate is.")
     elif not found.tried:
@@ -183,6 +185,14 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         certified = "" if certificate.method == "continuous" else f"The certificate uses all {table.rows} rows. "
         sentences.append(f"{certified}The attacks use {table.sample.rows} of {table.rows} rows, drawn at random.")
     return (*sentences, *SCOPE)
+
+
+def drawn_groups(task: Task, groups: int, rows: int) -> str:
+    """How rows were drawn from groups, and what that makes of the claim."""
+    return (
+        f"Of the {groups} groups in column {task.group!r}, one row each was drawn at random from {rows} rows: all "
+        "claims are about a random row of a random group."
+    )
 
 
 def _caution(task: Task, table: Read, found: Findings) -> str:
@@ -341,6 +351,7 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
             1.0, found.audit.failure_probability + sum(one.failure_probability for one in found.slices.values())
         ),
         "rows": table.rows,
+        "group": None if table.in_groups is None else {"column": task.group, "rows": table.in_groups},
         "attack_rows": table.sample.rows,
         "secret": {"column": task.secret, "positive": certificate.positive, "negative": certificate.negative},
         "outputs": [{"column": name, "kind": kind} for name, kind in zip(task.outputs, table.kinds, strict=True)],
