@@ -41,6 +41,8 @@ class Retrained:
         The probability of that class.
     labels
         The place of each record's own label.
+    inputs
+        The records themselves as rows of numbers, for attacks that read them; None where they are not at hand.
     """
 
     inside: NDArray[np.bool_]
@@ -48,6 +50,7 @@ class Retrained:
     predicted: NDArray[np.int64]
     largest: NDArray[np.float64]
     labels: NDArray[np.int64]
+    inputs: NDArray[np.float64] | None = None
 
     @property
     def classes(self) -> int:
@@ -67,6 +70,7 @@ class Retrained:
             predicted=self.predicted[models],
             largest=self.largest[models],
             labels=self.labels,
+            inputs=self.inputs,
         )
 
 
@@ -149,6 +153,7 @@ def retrain(
         predicted=said[:, 1].astype(np.int64),
         largest=said[:, 2],
         labels=np.unique(labels, return_inverse=True)[1],
+        inputs=_numbers(inputs),
     )
 
 
@@ -159,6 +164,14 @@ def different(inputs: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
     for place, (row, label) in enumerate(zip(rows, labels.tolist(), strict=True)):
         first.setdefault((row.tobytes(), label), place)
     return np.array(list(first.values()))
+
+
+def _numbers(inputs: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Each record as a row of finite numbers; None if it is anything else."""
+    if inputs.dtype.kind not in "biuf":
+        return None
+    rows = inputs.reshape(len(inputs), -1).astype(np.float64)
+    return rows if np.isfinite(rows).all() else None
 
 
 def _trained(
