@@ -256,7 +256,8 @@ def audited_outputs(
     Outputs that are numbers are also attacked as numbers, whatever they mean; larger or smaller ones are taken for
     members, by what the first half of the models shows.
     """
-    codes = np.unique(outputs, return_inverse=True)[1].reshape(outputs.shape)
+    exact = outputs.view(f"u{outputs.dtype.itemsize}") if outputs.dtype.kind == "f" else outputs  # −0 is not 0
+    codes = np.unique(exact, return_inverse=True)[1].reshape(outputs.shape)
     chances = as_chances(outputs, inside[: len(inside) // 2])
     found = Retrained(
         inside=inside,
@@ -335,6 +336,7 @@ def _guarantee(view: _View, *, failure: float, tossed: str) -> Guarantee:
         theorem=("theory.membership.retrained_advantage", "theory.confidence.bounded_mean_upper"),
         assumptions=(
             Assumption(text="each record was in each training with probability 1/2, independently", checked_by=tossed),
+            Assumption(text="no two of the records are copies of each other", checked_by=tossed),
             Assumption(
                 text="each training learns from the records that it is given alone: nothing of the others, nothing of "
                 "an earlier training, and what it draws is drawn afresh",

@@ -13,6 +13,7 @@ from .findings import findings
 from .inputs import read
 from .options import Task, check
 from .pictures import pictures_of
+from .repeated import audit_repeated
 from .report import page
 
 
@@ -30,6 +31,9 @@ def audit_file(
     slices: str | None = None,
     failure_probability: float = 0.05,
     require_advantage: float | None = None,
+    record: str | Sequence[str] | None = None,
+    model: str | None = None,
+    trained_with: tuple[float, float] | None = None,
     attack_rows: int = ATTACK_ROWS,
     seed: int = 0,
     pictures: bool = True,
@@ -64,6 +68,14 @@ def audit_file(
         The chance that any of the certificates is false. A tenth of it comes on top for the attacks' intervals.
     require_advantage
         The ceiling for the advantage.
+    record
+        The column that names the record, or several, where each row is about one record and one of many models, each
+        trained on a random half of the records; the secret is whether it was trained on this one. The adversary then
+        holds the record, and the audit is that of `audit_records`.
+    model
+        With `record`: the column that names the model.
+    trained_with
+        With `record`: (ε, δ) that the training is stated to have, for adding or removing one record.
     attack_rows
         How many rows are attacked at most, drawn at random; 0 for no attacks.
     seed
@@ -98,8 +110,10 @@ def audit_file(
         seed=seed,
         pictures=pictures,
     )
-    check(task)
     timed = Timed(advance)
+    if record is not None or model is not None or trained_with is not None:
+        return audit_repeated(task, record=record or (), model=model, trained_with=trained_with, advance=timed)
+    check(task)
     kept = read(task, timed)
     found = findings(task, kept, timed)
     if task.pictures:
