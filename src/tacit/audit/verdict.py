@@ -152,7 +152,7 @@ def _sentence(condition: str, claim: str) -> str:
     return claim[:1].upper() + claim[1:]
 
 
-@renamed(delta="failure_probability")
+@renamed(delta="failure_probability", lipschitz="assume_max_slope")
 def audit(
     secret: object,
     output: object,
