@@ -87,7 +87,7 @@ def test_one_guess_is_as_good_as_it_may_be(epsilon, delta):
 
 @pytest.mark.parametrize("distance", [0.5, 1.0, 2.0])
 def test_a_gaussian_mechanism_is_not_refuted_too_often_and_shows_more_than_by_one_delta(distance):
-    """Coins plus normal noise: the most certain are guessed, as an adversary does, so that guesses depend on each other.
+    """Coins plus normal noise: the most certain are guessed, so that guesses depend on each other.
 
     400 runs at a failure probability of 0.1. False alarms of this test: with probability 1e-4 at most.
     """

@@ -24,7 +24,10 @@ LOSSES = ("auto", "squared", "log", "zero-one", "joint")
 METHODS = ("auto", "discrete", "noisy", "noise added", "monotone", "lipschitz", "continuous")
 FORMS = ("sharp", "closed", "pairwise", "printed")
 SAMPLINGS = ("by class", "pairs")
-_REMEDY = "release it with Gaussian noise and pass noise, round it before release, or state method='monotone' or assume_max_slope"
+_REMEDY = (
+    "release it with Gaussian noise and pass noise, round it before release, or state method='monotone' or "
+    "assume_max_slope"
+)
 _ORDERED = ("boolean", "whole", "float")  # columns for which "monotone" has a meaning
 
 
@@ -79,8 +82,8 @@ def certify(
         "auto" chooses by the output and the noise: "discrete", "noisy" or "noise added". Two more are assumptions of
         yours that no table can confirm. "monotone": the probability of the secret only grows, or only falls, with the
         output. "lipschitz", which `assume_max_slope` states: the secret's mean given the output, coded ±1 and with both
-        values equally likely, changes by at most so much per unit of the output. "continuous" certifies nothing: `audit` uses it to attack an output
-        that no method fits.
+        values equally likely, changes by at most so much per unit of the output. "continuous" certifies nothing:
+        `audit` uses it to attack an output that no method fits.
     form
         "sharp", "closed" (a formula), "pairwise" (v from pairs of rows with the same output alone: where it is known
         beforehand that outputs have many values), or "printed" (Theorems 2 and 3 of the paper).
