@@ -104,8 +104,8 @@ class _LeakPro:
         sys.meta_path.insert(0, _Empty())
         lira, rmia = (importlib.import_module(f"leakpro.attacks.mia_attacks.{name}") for name in ("lira", "rmia"))
         for module in (lira, rmia):
-            module.MIAResult = types.SimpleNamespace(from_full_scores=lambda **_: None)
-            module.tqdm = lambda values, **_: values
+            quiet = {"tqdm": lambda values, **_: values}
+            vars(module).update(MIAResult=types.SimpleNamespace(from_full_scores=lambda **_: None), **quiet)
         self.lira, self.rmia = lira.AttackLiRA, rmia.AttackRMIA
 
     def scores(self, name: str, target: Any, shadows: Any, inside: Any, labels: Any, *, online: bool) -> Any:

@@ -104,9 +104,9 @@ def certify(
     name
         The output in words, for reports.
     seed
-        Of the Monte Carlo that more than 3 columns with noise need, which a tenth of the failure probability pays for;
-        and of the rows drawn from classes whose pairs are counted, so that every secret is a fair coin. Fix it
-        beforehand.
+        Of the Monte Carlo that more than 3 columns with noise need, which a tenth of the failure probability pays for.
+        Fix it beforehand. (Rows whose pairs are counted are drawn from the classes by a digest of the counts, which
+        nobody chooses.)
 
     Raises
     ------
@@ -212,7 +212,7 @@ def certify_tally(
         bounds = limits.printed_limits(tally, plug_ins, failure_probability, loss, method, paired, alphabet)
     else:
         bounds, by_pairs = limits.confidence_limits(
-            tally, plug_ins, left, loss=loss, form=form, method=method, paired=paired, seed=seed
+            tally, plug_ins, left, loss=loss, form=form, method=method, paired=paired
         )
     if method == "noise added":
         bounds = limits.unsmoothed(bounds, tally)
