@@ -193,8 +193,8 @@ def test_limits_are_those_of_the_counts_themselves():
     limit = retrained_advantage(total / 140, models=20, failure_probability=failure / 4)
     assert limit <= guarantee.value <= limit * (1 + 1e-12)
     assert guarantee.failure_probability == failure / 4
-    # Seven attacks, each with a limit for its advantage and one for ε; two guarantees.
-    assert len(audit.attacks) == 7
+    # Eight attacks, each with a limit for its advantage, and half of that for ε and for μ; two guarantees.
+    assert len(audit.attacks) == 8
     assert sum(2 * one.failure_probability for one in audit.attacks) + 2 * failure / 4 == pytest.approx(failure)
 
 

@@ -22,6 +22,7 @@ SHARED = 5.0
 """How many models the variance over all records counts for, beside those that estimate a record's own."""
 _BETWEEN = 0.3
 """Between what a record's probability is on average without the record and 1: where RMIA supposes it to be with it."""
+_TEMPERATURE = 2.0
 _LEAST = 1e-12
 _TOLD = 0x70D  # of the draw of records that an attack is told about, which is the same for all models
 _MOST_ROWS, _MOST_COLUMNS = 1000, 64
@@ -46,11 +47,19 @@ def without(shadows: Retrained, target: Retrained) -> _Floats:
 
 
 def relative(shadows: Retrained, target: Retrained) -> _Floats:
-    """RMIA (Zarifzadeh, Liu and Shokri 2024): the share of other records whose probability has risen less."""
-    outside = _mean(shadows.chances, ~shadows.inside)
-    usual = ((1 + _BETWEEN) * outside + (1 - _BETWEEN)) / 2
-    ratios = target.chances / np.maximum(usual, _LEAST)
-    return np.stack([np.searchsorted(np.sort(one), one, side="right") / len(one) for one in ratios])
+    """RMIA (Zarifzadeh, Liu and Shokri 2024): the share of other records whose probability has risen less.
+
+    Risen, that is, above what it is on average over models with and without the record.
+    """
+    known, seen = _softened(shadows, target)
+    return _ranks(seen / ((_mean(known, shadows.inside) + _mean(known, ~shadows.inside)) / 2))
+
+
+def relative_without(shadows: Retrained, target: Retrained) -> _Floats:
+    """RMIA offline: what it is with the record is supposed, not seen."""
+    known, seen = _softened(shadows, target)
+    outside = _mean(known, ~shadows.inside)
+    return _ranks(seen / (((1 + _BETWEEN) * outside + (1 - _BETWEEN)) / 2))
 
 
 def calibrated(shadows: Retrained, target: Retrained) -> _Floats:
@@ -122,6 +131,7 @@ ATTACKS: dict[str, tuple[str, _Score]] = {
     "lira": ("likelihood ratio (LiRA)", likelihood_ratio),
     "lira-offline": ("likelihood without the record (LiRA, offline)", without),
     "rmia": ("relative probability (RMIA)", relative),
+    "rmia-offline": ("the same without the record (RMIA, offline)", relative_without),
     "qmia": ("quantiles given the record (QMIA)", by_quantiles),
     "calibrated": ("loss less the usual one", calibrated),
     "loss": ("loss", loss),
@@ -129,7 +139,7 @@ ATTACKS: dict[str, tuple[str, _Score]] = {
     "counts": ("how often each answer was given", by_counts),
 }
 """Names, what they mean, and the scores of records in each of the target's models."""
-OF_PROBABILITIES = ("lira", "lira-offline", "rmia", "qmia", "calibrated", "loss")
+OF_PROBABILITIES = ("lira", "lira-offline", "rmia", "rmia-offline", "qmia", "calibrated", "loss")
 """Attacks on the probability of the record's own label."""
 OF_NUMBERS = ("lira", "lira-offline", "calibrated", "loss")
 """Attacks on any number, once `as_chances` has made a probability of it."""
@@ -193,6 +203,16 @@ def _logits(shadows: Retrained, target: Retrained) -> tuple[_Floats, _Floats]:
     cut = (np.clip(one.chances, least, 1 - least) for one in (shadows, target))
     first, second = (np.log(one) - np.log1p(-one) for one in cut)
     return first, second
+
+
+def _softened(shadows: Retrained, target: Retrained) -> tuple[_Floats, _Floats]:
+    """Probabilities at a temperature of 2: half the logit."""
+    first, second = _logits(shadows, target)
+    return special.expit(first / _TEMPERATURE), special.expit(second / _TEMPERATURE)
+
+
+def _ranks(ratios: _Floats) -> _Floats:
+    return np.stack([np.searchsorted(np.sort(one), one, side="right") / len(one) for one in ratios])
 
 
 def _moments(values: _Floats, side: NDArray[np.bool_]) -> tuple[_Floats, _Floats, _Floats]:
