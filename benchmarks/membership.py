@@ -149,6 +149,7 @@ def _compared(kind: str, inputs: Any, labels: Any, peer: Any, leakpro: Any, give
     )
     everything = np.array(said)
     chances = everything[:, np.arange(len(labels)), labels]
+    roots = np.sqrt(everything[:, :pool])
     with np.errstate(divide="ignore"):
         logits = np.log(everything[:, :pool])
     everyone = Retrained(
@@ -157,6 +158,7 @@ def _compared(kind: str, inputs: Any, labels: Any, peer: Any, leakpro: Any, give
         predicted=everything[:, :pool].argmax(axis=2),
         largest=chances[:, :pool],
         labels=labels[:pool],
+        softened=roots[:, np.arange(pool), labels[:pool]] / roots.sum(axis=2),
         inputs=inputs[:pool].astype(np.float64),
     )
     found: dict[str, list[dict[str, float]]] = {}

@@ -32,7 +32,7 @@ def contradiction(inside: NDArray[np.bool_]) -> str:
     for of, others, table in (("models", "records", inside), ("records", "models", inside.T)):
         rows, tosses = table.shape
         agreed = _extreme_pair(table)
-        if _chance(agreed, tosses) * rows * (rows - 1) / 2 <= level:
+        if rows > 1 and _chance(agreed, tosses) * rows * (rows - 1) / 2 <= level:
             return f"two {of} whose memberships are the same in {agreed} of {tosses} {others}"
     return ""
 

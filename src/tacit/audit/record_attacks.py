@@ -51,8 +51,11 @@ def relative(shadows: Retrained, target: Retrained) -> _Floats:
 
     Risen, that is, above what it is on average over models with and without the record.
     """
-    known, seen = _softened(shadows, target)
-    return _ranks(seen / ((_mean(known, shadows.inside) + _mean(known, ~shadows.inside)) / 2))
+    known, seen = shadows.softened, target.softened
+    if known is None or seen is None:
+        known, seen = _softened(shadows, target)
+    usual = (_mean(known, shadows.inside) + _mean(known, ~shadows.inside)) / 2
+    return _ranks(seen / np.maximum(usual, _LEAST))
 
 
 def relative_without(shadows: Retrained, target: Retrained) -> _Floats:
@@ -206,7 +209,7 @@ def _logits(shadows: Retrained, target: Retrained) -> tuple[_Floats, _Floats]:
 
 
 def _softened(shadows: Retrained, target: Retrained) -> tuple[_Floats, _Floats]:
-    """Probabilities at a temperature of 2: half the logit."""
+    """About the probabilities at a temperature of 2: half the logit, as if all other classes were one."""
     first, second = _logits(shadows, target)
     return special.expit(first / _TEMPERATURE), special.expit(second / _TEMPERATURE)
 

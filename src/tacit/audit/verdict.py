@@ -120,8 +120,8 @@ class Audit(Carded):
                 condition = "the noise is fresh, and as strong as stated"
             wrong = f"that {condition}, or that rows are independent" if condition else "that rows are independent"
             return (
-                f"Contradicted: an attack reached {low} by {name} where the certificate allows {high}; an assumption "
-                f"is wrong, most likely {wrong}."
+                f"Contradicted: an attack that sees only {name} reached {low} where the certificate allows {high}; an "
+                f"assumption is wrong, most likely {wrong}."
             )
         leak = f"the largest advantage of anyone who sees only {name} lies between {low} and {high}, {chance}"
         ceiling = self.require_advantage

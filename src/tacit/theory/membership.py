@@ -13,10 +13,11 @@ from scipy import special
 
 from ..core import validate
 from ..core.errors import InputError
-from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, down, last_true, up
+from ..core.rounding import LIBRARY, SPECIAL, at_least, at_most, down, up
 from .confidence import binomial_lower, bounded_mean_upper
 
-_MOST = 64.0  # no ε or μ beyond it is looked for: guesses would have to be right 10²⁷ times
+_MOST, _STEP = 64, 2.0**-20
+"""Limits for ε and μ are at most the first, which takes 10²⁷ right guesses, and multiples of the second."""
 _NORMAL = 1e-9
 """Granted to SciPy's quantiles of the normal law, relative to their size and 1; tests measure it against 40 digits."""
 
@@ -116,11 +117,14 @@ def _largest_refuted(
     right: int, tries: int, tossed: int, failure: float, family: Callable[[float], Callable[[float], float]]
 ) -> float:
     """The largest parameter of a family of curves, each above those of smaller ones, that the guesses refute."""
-
-    def refuted(parameter: float) -> bool:
-        return _refuted(right, tries, tossed, failure, family(parameter))
-
-    return last_true(refuted, holds=0.0, fails=_MOST) if refuted(0.0) else 0.0
+    below, above = 0, int(_MOST / _STEP)
+    while above - below > 1:
+        middle = (below + above) // 2
+        if _refuted(right, tries, tossed, failure, family(middle * _STEP)):
+            below = middle  # what is returned was itself refuted
+        else:
+            above = middle
+    return below * _STEP
 
 
 def _refuted(right: int, tries: int, tossed: int, failure: float, least: Callable[[float], float]) -> bool:
