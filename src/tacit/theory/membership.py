@@ -78,8 +78,14 @@ def guessing_distance(correct: int, *, guesses: int, coins: int, failure_probabi
 
     Parameters
     ----------
-    correct, guesses, coins, failure_probability
-        As in `guessing_epsilon`.
+    correct
+        How many guesses are right.
+    guesses
+        How many guesses were made, a number that was fixed before the models' outputs were seen.
+    coins
+        How many coins were tossed: records times models.
+    failure_probability
+        The failure probability α: the chance that the limit is wrong.
 
     Returns
     -------
