@@ -134,7 +134,7 @@ ATTACKS: dict[str, tuple[str, _Score]] = {
     "lira": ("likelihood ratio (LiRA)", likelihood_ratio),
     "lira-offline": ("likelihood without the record (LiRA, offline)", without),
     "rmia": ("relative probability (RMIA)", relative),
-    "rmia-offline": ("the same without the record (RMIA, offline)", relative_without),
+    "rmia-offline": ("relative to models without it (RMIA, offline)", relative_without),
     "qmia": ("quantiles given the record (QMIA)", by_quantiles),
     "calibrated": ("loss less the usual one", calibrated),
     "loss": ("loss", loss),

@@ -382,6 +382,7 @@ def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float
     aims = np.geomspace(1, alarm[-1], _MOST_POINTS)
     places = np.unique([0, *np.searchsorted(alarm, aims, side="right") - 1])
 
+    told = theirs.inside.shape[1] - inside.shape[1]
     limits = []
     for limit in (functools.partial(guessing_epsilon, delta=delta), guessing_distance):
         shown = functools.partial(_shown, limit, failure=failure / 2)
@@ -393,7 +394,8 @@ def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float
         high=max(value, min(1.0, up(2 * sampled_mean_upper(gains, failure_probability=failure / 2) - 1))),
         failure_probability=failure,
         adversary=guarantee.adversary,
-        method=f"{words} ({len(ours.inside)} models to compare with, {len(theirs.inside)} attacked)",
+        method=f"{words} ({len(ours.inside)} models to compare with, {len(theirs.inside)} attacked)"
+        + f", told which of {told} records were used" * bool(told),
         name=name,
         auc=float(np.trapezoid(true, false)),
         at_rates=tuple((aim, float(true[false <= aim].max())) for aim in FALSE_POSITIVE_RATES),

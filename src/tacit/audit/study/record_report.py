@@ -156,6 +156,7 @@ def _claimed_verdict(found: RecordAudit) -> tuple[Verdict, ...]:
             about=f"Training with ε = {claimed.epsilon:g}, δ = {claimed.delta:g}, as stated",
             proven=f"ε at least {safe_text(found.epsilon, toward='down')}" if found.epsilon > 0 else "",
             reason=reason,
+            scope="by guesses that were right",
         ),
     )
 
