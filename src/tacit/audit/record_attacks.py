@@ -162,7 +162,10 @@ def as_chances(outputs: NDArray[Any], inside: NDArray[np.bool_]) -> _Floats | No
     if not np.isfinite(values).all():
         return None
     if values.min() < 0 or values.max() > 1:
-        distances = values - np.median(values)
+        with np.errstate(over="ignore"):
+            distances = values - np.median(values)
+        if not np.isfinite(distances).all():
+            return None
         scale = max(float(np.median(np.abs(distances))), float(np.abs(distances).max()) / _STEEPEST, _LEAST)
         values = special.expit(distances / scale)
     first = values[: len(inside)]

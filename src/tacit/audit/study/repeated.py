@@ -67,7 +67,7 @@ def audit_repeated(
             requirement=f"must name {LEAST_MODELS} or more",
             remedy="train 64 or more, each on a random half",
         )
-    members = _members(read[secret], secret, task.positive)
+    members, yes = _members(read[secret], secret, task.positive)
     places = models * len(names) + records
     order = np.argsort(places, kind="stable")
     if len(places) != len(labels) * len(names) or (np.diff(places[order]) == 0).any():
@@ -98,7 +98,8 @@ def audit_repeated(
     )
     done = (
         f"The table has what {found.models} models say about each of {found.records} records, and half of the "
-        "models are attacked with the others. It rests on your word that each model was trained on a half of the "
+        f"models are attacked with the others; {secret} = {yes!r} is taken to say that the model was trained on the "
+        "record. It rests on your word that each model was trained on a half of the "
         "records that a fair coin drew, independently for every record and model, which the table does not contradict, "
         "and that no two records are copies of each other."
     )
@@ -157,8 +158,8 @@ def _named(columns: Sequence[NDArray[Any]]) -> tuple[list[str], NDArray[np.int64
     return [", ".join(str(column[row]) for column in columns) for row in first.tolist()], places
 
 
-def _members(column: NDArray[Any], name: str, positive: str | None) -> NDArray[np.bool_]:
-    """Which rows are about a member: the value of the column that sorts last, or the one that is named."""
+def _members(column: NDArray[Any], name: str, positive: str | None) -> tuple[NDArray[np.bool_], Any]:
+    """Which rows are about a member, and the value that says so: the one that sorts last, or the one that is named."""
     values = np.unique(column).tolist()
     if len(values) != 2:
         raise InputError(
@@ -168,7 +169,7 @@ def _members(column: NDArray[Any], name: str, positive: str | None) -> NDArray[n
             remedy="say whether the model was trained on the record, e.g. 1 and 0",
         )
     if positive is None:
-        return np.asarray(column == values[1])
+        return np.asarray(column == values[1]), values[1]
     wanted = [value for value in values if str(value).casefold() == positive.casefold()]
     if len(wanted) != 1:
         raise InputError(
@@ -177,4 +178,4 @@ def _members(column: NDArray[Any], name: str, positive: str | None) -> NDArray[n
             requirement=f"must be a value of column {name!r}",
             remedy="write it as the file does",
         )
-    return np.asarray(column == wanted[0])
+    return np.asarray(column == wanted[0]), wanted[0]
