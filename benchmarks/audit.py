@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 from scipy import stats
 
-from tacit.audit import certify
+from tacit.audit import certify, certify_classes, certify_number
 from tacit.theory import leakage
 
 SIZES = (10**5, 10**6, 10**7)
@@ -169,6 +169,101 @@ def coverage() -> None:
         print(f"  {rows} rows by class, {len(found)} laws: at most {found[worst]:.3f} ({worst}), on average {mean:.3f}")
 
 
+def class_laws() -> dict[str, tuple[list[float], NDArray[np.float64]]]:
+    """Shares of the values of a secret, and the law of the output for each value."""
+    source = np.random.default_rng(4)
+
+    def mixed(kept: float, values: int) -> NDArray[np.float64]:
+        return kept * np.eye(values) + (1 - kept) / values
+
+    return {
+        "nothing leaks, 1 output": ([0.5, 0.3, 0.2], np.ones((3, 1))),
+        "nothing leaks, 40 outputs": ([0.6, 0.2, 0.1, 0.06, 0.04], np.full((5, 40), 1 / 40)),
+        "nothing leaks, 1000 outputs": ([0.25] * 4, np.full((4, 1000), 1e-3)),
+        "a value kept with 0.6": ([0.4, 0.3, 0.2, 0.1], mixed(0.6, 4)),
+        "a value kept with 0.05": ([0.34, 0.33, 0.33], mixed(0.05, 3)),
+        "everything leaks": ([0.5, 0.3, 0.2], np.eye(3)),
+        "a rare value exposed": ([0.9, 0.08, 0.02], np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])),
+        "tilted, 60 outputs": (
+            [0.25] * 4,
+            np.array([np.roll(np.resize([1.3, 1.0, 0.7, 1.0], 60), i) / 60 for i in range(4)]),
+        ),
+        "ten values at random": ([0.1] * 10, source.dirichlet(np.full(30, 0.5), size=10)),
+        "fifty values, 300 outputs": ([0.02] * 50, source.dirichlet(np.full(300, 0.2), size=50)),
+        "two values, a coin of 30 %": ([0.5, 0.5], np.array([[0.65, 0.35], [0.35, 0.65]])),
+    }
+
+
+def missed_classes(law: tuple[list[float], NDArray[np.float64]], *, rows: int, runs: int, failure: float) -> float:
+    """The share of tables whose certificate for classes is below the truth, in the shares of the table."""
+    source, wrong = np.random.default_rng(1), 0
+    shares, chances = law
+    values, outputs = chances.shape
+    for run in range(runs):
+        sizes = 2 + source.multinomial(rows - 2 * values, shares)
+        truth = float((sizes[:, None] * chances).max(axis=0).sum()) / rows
+        counts = np.stack([source.multinomial(size, one) for size, one in zip(sizes, chances, strict=True)])
+        found = certify_classes(
+            np.repeat([f"value {value}" for value in range(values)], outputs),
+            np.tile(np.arange(outputs), values),
+            weights=counts.ravel(),
+            failure_probability=failure,
+            seed=run,
+        )
+        wrong += found.accuracy < truth * (1 - 1e-12)
+    return wrong / runs
+
+
+def number_laws(rows: int) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Secret numbers in [0, 1], and the law of the output for each."""
+    source = np.random.default_rng(4)
+    even, skewed = np.linspace(0, 1, rows), np.sort(source.beta(1, 8, rows))
+    coins = np.resize([0.0, 1.0], rows)
+
+    def where(numbers: NDArray[np.float64], above: float, high: list[float], low: list[float]) -> NDArray[np.float64]:
+        return np.where((numbers > above)[:, None], [high], [low])
+
+    near = np.exp(-0.5 * ((even[:, None] - np.linspace(0, 1, 12)) / 0.2) ** 2)
+    return {
+        "independent, 1 output": (even, np.ones((rows, 1))),
+        "independent, 100 outputs": (skewed, np.full((rows, 100), 0.01)),
+        "a step": (even, where(even, 0.5, [0.7, 0.2, 0.1], [0.1, 0.2, 0.7])),
+        "a slight step": (skewed, where(skewed, 0.1, [0.52, 0.48], [0.48, 0.52])),
+        "a rare output tells all": (skewed, where(skewed, 0.4, [0.0, 0.0, 1.0], [0.5, 0.5, 0.0])),
+        "rounded": (even, np.eye(10)[np.minimum(9, (10 * even).astype(int))]),
+        "rounded after noise": (even, near / near.sum(axis=1, keepdims=True)),
+        "two numbers": (coins, where(coins, 0.5, [0.65, 0.35], [0.35, 0.65])),
+        "one far away": (
+            np.append(0.01 * even[:-1], 1.0),
+            np.append(np.full((rows - 1, 2), [[1.0, 0.0]]), [[0.0, 1.0]], axis=0),
+        ),
+    }
+
+
+def missed_numbers(law: tuple[NDArray[np.float64], NDArray[np.float64]], *, runs: int, failure: float) -> float:
+    """The share of tables whose limit for R² is below the truth, for the numbers of the table."""
+    source, wrong = np.random.default_rng(1), 0
+    numbers, chances = law
+    edges = np.cumsum(chances, axis=1)[:, :-1]
+    means = (chances * numbers[:, None]).sum(axis=0) / chances.sum(axis=0)
+    truth = float(chances.mean(axis=0) @ (means - numbers.mean()) ** 2 / numbers.var())
+    for _ in range(runs):
+        outputs = (source.random(len(numbers))[:, None] > edges).sum(axis=1)
+        found = certify_number(numbers, outputs, secret_range=(0, 1), failure_probability=failure)
+        wrong += found.explained < truth * (1 - 1e-12)
+    return wrong / runs
+
+
+def guess_coverage() -> None:
+    """How often certificates for several values and for numbers with failure probability 0.1 are wrong."""
+    for rows in (300, 3_000):
+        classes = {name: missed_classes(law, rows=rows, runs=400, failure=0.1) for name, law in class_laws().items()}
+        numbers = {name: missed_numbers(law, runs=400, failure=0.1) for name, law in number_laws(rows).items()}
+        for what, found in (("several values", classes), ("numbers", numbers)):
+            worst = max(found, key=lambda name: found[name])
+            print(f"  {what}, {rows} rows, {len(found)} laws: at most {found[worst]:.3f} ({worst})")
+
+
 def low_rates() -> None:
     """The largest true positive rate at a low false positive rate, beside the truth."""
     print("true positive rate at 0.1 % false positives: certified, by v and total variation alone, truth")
@@ -216,6 +311,7 @@ def main() -> None:
     nothing_leaks()
     low_rates()
     coverage()
+    guess_coverage()
 
 
 if __name__ == "__main__":

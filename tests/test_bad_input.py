@@ -489,6 +489,52 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
         },
     ),
     (
+        tacit.audit.certify_classes,
+        {
+            "secret": [0, 1, 2, 1] * 2,
+            "output": [1, 2, 2, 2] * 2,
+            "failure_probability": 0.1,
+            "name": "n",
+            "about": "s",
+            "seed": 0,
+        },
+        {
+            "secret": not_column | st.sampled_from([[1, 1, 1, 1], [0, 1]]),
+            "output": not_column | st.sampled_from([[1, 2], {}, {"a": [1, 2]}]),
+            "weights": not_column.filter(lambda value: value is not None) | st.just([0.5, 1, 1, 1]),
+            "failure_probability": not_probability,
+            "name": not_text,
+            "about": not_text,
+            "seed": not_count,
+        },
+    ),
+    (
+        tacit.audit.certify_number,
+        {
+            "secret": [0, 1, 2, 1] * 2,
+            "output": [1, 2, 2, 2] * 2,
+            "secret_range": (0, 2),
+            "failure_probability": 0.1,
+            "name": "n",
+        },
+        {
+            "secret": not_column | st.sampled_from([[1, 1, 1, 1], [0, 1], [0, 1, 2, 3], ["a", "b", "c", "d"]]),
+            "output": not_column,
+            "secret_range": foreign | st.sampled_from([(1, 0), (0,), (0, math.inf), (0, "a"), "02"]),
+            "failure_probability": not_probability,
+            "name": not_text,
+        },
+    ),
+    (
+        tacit.audit.one_per_group,
+        {"groups": [0, 0, 1, 1], "seed": 0},
+        {
+            "groups": not_column.filter(lambda value: not (isinstance(value, list) and not value)),
+            "weights": not_column.filter(lambda value: value is not None),
+            "seed": not_count,
+        },
+    ),
+    (
         tacit.audit.audit,
         {
             "secret": [0, 1, 0, 1],

@@ -134,6 +134,8 @@ BAD = {
         "--secret membr": "must be one of the file's columns, got '2 other columns'; did you mean 'member'?",
         "--output predictd": "did you mean 'predicted'?",
         "--slice predictid": "did you mean 'predicted'?",
+        "--group membr": "did you mean 'member'?",
+        "--secret-range 1 0": "--secret-range must be two numbers, the smaller one first",
         "--noise 0": "--noise must be",
         "--noise 1 --noise-added 1": "--noise-added must come without --noise, --assume-one-direction and --assume-max",
         "--assume-one-direction --noise 1": "--assume-one-direction must come with one output, and without --noise",

@@ -274,6 +274,18 @@ def test_every_reading_of_a_certificate_names_what_it_is_made_of(kind, loss, for
         assert not any(name.startswith("theory.leakage.") for name in certificate.guarantee_of(own).references)
 
 
+@pytest.mark.parametrize("outputs", [2, 700])
+def test_certificates_of_guesses_name_what_they_are_made_of(outputs):
+    rows = np.arange(1400)
+    with noted() as called:
+        classes = audit.certify_classes(rows % 10, rows * 7 % outputs)
+        number = audit.certify_number(rows / 1400, rows % outputs, secret_range=(0, 1))
+    for certificate in (classes, number):
+        assert_proven(certificate.guarantee)
+        assert_found_by_words(certificate.guarantee)
+    assert {*classes.guarantee.references, *number.guarantee.references} == called
+
+
 def test_printed_certificates_name_the_printed_theorems():
     for loss, alphabet, name in (("squared", None, "printed_squared_loss"), ("log", 2, "printed_log_loss")):
         options = {"sampling": "pairs", "form": "printed", "alphabet": alphabet, "failure_probability": 0.05}

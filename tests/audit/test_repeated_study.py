@@ -134,10 +134,12 @@ def test_what_is_not_refuted_is_not_confirmed(told, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (COMMAND[:-2], "--record must come with --model and one --output"),
+        (COMMAND[:-2], "--record must come with --model, one --secret and one --output"),
         ([*COMMAND[:4], "--model", "run"], "--record must come with --model"),
-        ([*COMMAND, "--output", "word"], "--record must come with --model and one --output"),
+        ([*COMMAND, "--output", "word"], "--record must come with --model, one --secret and one --output"),
         ([*COMMAND, "--noise", "1"], "--noise must come without --record"),
+        ([*COMMAND, "--secret", "word"], "--record must come with --model, one --secret"),
+        ([*COMMAND, "--group", "word"], "--group must come without --record"),
         ([*COMMAND, "--slice", "word"], "--slice must come without --record"),
         ([*COMMAND, "--record", "run"], "must name different columns"),
         ([*COMMAND, "--positive", "yes"], "--positive must be a value of column 'member'"),

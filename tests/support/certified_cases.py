@@ -5,6 +5,7 @@ import tempfile
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import torch
@@ -130,18 +131,22 @@ def _of_cells(inputs, claim):
     secret = np.repeat([True, False], len(cells))
     outputs = np.tile(np.arange(len(cells)), 2)
     keep = cells.T.ravel() > 0
-    found = certify(
-        secret[keep],
-        outputs[keep],
-        weights=cells.T.ravel()[keep],
+    with mock.patch("tacit.audit.limits.seed_of", return_value=inputs["seed"] or 0):  # the draw that the claim states
+        found = _certified(secret[keep], outputs[keep], cells.T.ravel()[keep], inputs, claim)
+    return found.guarantee_of(inputs["reading"]).value
+
+
+def _certified(secret, outputs, weights, inputs, claim):
+    return certify(
+        secret,
+        outputs,
+        weights=weights,
         loss=inputs["loss"],
         sampling=inputs["sampling"],
         failure_probability=real(claim["failure_probability"]),
         method="discrete",
         form="closed" if inputs["loss"] == "joint" and inputs["seed"] is None else "sharp",
-        seed=inputs["seed"] or 0,
     )
-    return found.guarantee_of(inputs["reading"]).value
 
 
 def _spent(part):

@@ -5,6 +5,8 @@ from .attempt import Attempt, Rates
 from .certificate import READINGS, SCOPE, Certificate
 from .certifying import certify, certify_tally
 from .curve import ImpliedByDP, PrivacyCurve, privacy_curve
+from .groups import one_per_group
+from .guesses import ClassCertificate, GuessCertificate, NumberCertificate, certify_classes, certify_number
 from .members import Membership, membership
 from .network import certify_network
 from .planning import rows_needed
@@ -21,8 +23,11 @@ __all__ = [
     "Attempt",
     "Audit",
     "Certificate",
+    "ClassCertificate",
+    "GuessCertificate",
     "ImpliedByDP",
     "Membership",
+    "NumberCertificate",
     "PrivacyCurve",
     "Rates",
     "RecordAttack",
@@ -35,11 +40,14 @@ __all__ = [
     "audit_model",
     "audit_records",
     "certify",
+    "certify_classes",
     "certify_network",
+    "certify_number",
     "certify_slices",
     "certify_tallies",
     "certify_tally",
     "membership",
+    "one_per_group",
     "privacy_curve",
     "retrain",
     "rows_needed",

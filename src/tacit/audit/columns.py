@@ -155,16 +155,25 @@ def multiplicities(weights: object, rows: int) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
+class SeveralValuesError(InputError):
+    """A secret takes more than two values."""
+
+
+def several_values(what: str, values: int) -> SeveralValuesError:
+    """The error that says how many values were seen, but not which: these are the secrets."""
+    return SeveralValuesError(
+        what,
+        f"{values} values or more",
+        requirement="must take exactly two values",
+        remedy="compare two of them, or one against the rest, or certify all values with certify_classes",
+    )
+
+
 def two_labels(before: list[Any], values: list[Any]) -> list[Any]:
     """The secrets seen before and now, in this order; refuses a third one."""
     labels = before + [value for value in values if value not in before]
     if len({isinstance(label, str) for label in labels}) > 1:
         raise InputError("secret", "text and numbers", requirement="must be of one type", remedy="convert the column")
     if len(labels) > 2:
-        raise InputError(
-            "secret",
-            f"{len(labels)} values or more",  # but not which: these are the secrets
-            requirement="must take exactly two values",
-            remedy="compare two of them, or one against the rest",
-        )
+        raise several_values("secret", len(labels))
     return labels

@@ -69,14 +69,7 @@ def _threshold(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: in
 
 def _histogram(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: int) -> _Score:
     """The share of positives among rows with the same output; numbers with many values are cut into bins first."""
-    cuts = [_cuts(one, _MOST_BINS) if one.dtype.kind == "f" else None for one in columns]
-
-    def cells(seen: list[NDArray[Any]]) -> list[tuple[Any, ...]]:
-        coarse = [
-            one if cut is None else np.searchsorted(cut, one, side="right") for one, cut in zip(seen, cuts, strict=True)
-        ]
-        return list(zip(*(one.tolist() for one in coarse), strict=True))
-
+    cells = coarse_cells(columns)
     counts: dict[tuple[Any, ...], list[int]] = {}
     for cell, label in zip(cells(columns), labels.tolist(), strict=True):
         counts.setdefault(cell, [0, 0])[label] += 1
@@ -86,6 +79,36 @@ def _histogram(columns: list[NDArray[Any]], labels: NDArray[np.bool_], _seed: in
         likely, unlikely = (yes + 0.5) / (positives + 1), (no + 0.5) / (negatives + 1)
         guesses[cell] = likely / (likely + unlikely)
     return lambda seen: np.array([guesses.get(cell, 0.5) for cell in cells(seen)])
+
+
+def coarse_cells(columns: list[NDArray[Any]]) -> Callable[[list[NDArray[Any]]], list[tuple[Any, ...]]]:
+    """What turns rows into cells of a histogram; numbers with many values are cut into bins."""
+    cuts = [_cuts(one, _MOST_BINS) if one.dtype.kind == "f" else None for one in columns]
+
+    def cells(seen: list[NDArray[Any]]) -> list[tuple[Any, ...]]:
+        coarse = [
+            one if cut is None else np.searchsorted(cut, one, side="right") for one, cut in zip(seen, cuts, strict=True)
+        ]
+        return list(zip(*(one.tolist() for one in coarse), strict=True))
+
+    return cells
+
+
+def coded_features(columns: list[NDArray[Any]]) -> tuple[Callable[[list[NDArray[Any]]], _Floats], list[bool]]:
+    """What turns rows into features for gradient boosting, and which of these are categories."""
+    categories = [_common(one, _MOST_CATEGORIES) if one.dtype.kind == "U" else None for one in columns]
+    # scikit-learn would cut weighted rows into the same number of bins, and take ten times as long as all the rest.
+    cuts = [None if one.dtype.kind == "U" else _cuts(one, _MOST_LEVELS) for one in columns]
+
+    def coded(one: NDArray[Any], known: NDArray[Any] | None, cut: _Floats | None) -> _Floats:
+        if known is not None:
+            return _codes(one, known)
+        return _finite(one) if cut is None else np.searchsorted(cut, _finite(one), side="right").astype(np.float64)
+
+    def features(seen: list[NDArray[Any]]) -> _Floats:
+        return np.stack([coded(*each) for each in zip(seen, categories, cuts, strict=True)], axis=1)
+
+    return features, [known is not None for known in categories]
 
 
 def _finite(one: NDArray[Any]) -> _Floats:
@@ -103,25 +126,14 @@ def _cuts(one: NDArray[Any], most: int) -> _Floats | None:
 def _boosting(columns: list[NDArray[Any]], labels: NDArray[np.bool_], seed: int) -> _Score:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    categories = [_common(one, _MOST_CATEGORIES) if one.dtype.kind == "U" else None for one in columns]
-    # scikit-learn would cut weighted rows into the same number of bins, and take ten times as long as all the rest.
-    cuts = [None if one.dtype.kind == "U" else _cuts(one, _MOST_LEVELS) for one in columns]
-
-    def coded(one: NDArray[Any], known: NDArray[Any] | None, cut: _Floats | None) -> _Floats:
-        if known is not None:
-            return _codes(one, known)
-        return _finite(one) if cut is None else np.searchsorted(cut, _finite(one), side="right").astype(np.float64)
-
-    def features(seen: list[NDArray[Any]]) -> _Floats:
-        return np.stack([coded(*each) for each in zip(seen, categories, cuts, strict=True)], axis=1)
-
+    features, categorical = coded_features(columns)
     model = HistGradientBoostingClassifier(
         max_iter=100,
         max_leaf_nodes=15,
         learning_rate=0.1,
         early_stopping=len(labels) >= 200,
         class_weight="balanced",
-        categorical_features=[known is not None for known in categories],
+        categorical_features=categorical,
         random_state=seed,
     ).fit(features(columns), labels)
     return lambda seen: np.asarray(model.predict_proba(features(seen))[:, 1], dtype=np.float64)

@@ -15,6 +15,11 @@ class Sample:
         self._most, self._rng = rows // 2, np.random.default_rng([seed, rows])
         self._kept: dict[Any, tuple[NDArray[np.float64], list[NDArray[Any]]]] = {}
 
+    @classmethod
+    def of_all(cls, rows: int, seed: int) -> Sample:
+        """A uniform sample of all rows, which `add` has to be given one label for."""
+        return cls(2 * rows, seed)
+
     def add(self, secrets: NDArray[Any], columns: list[NDArray[Any]], counts: NDArray[np.int64] | None) -> None:
         """Offer the rows of a batch; `counts` says how many rows each stands for, one by default."""
         if not self._most:

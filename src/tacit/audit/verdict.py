@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from ..core import validate
 from ..core.deprecation import renamed
 from ..core.display import Carded, Rows
@@ -16,7 +18,10 @@ from .attacks import LEAST_ROWS, attempts
 from .attempt import Attempt
 from .certificate import Certificate
 from .certifying import ContinuousOutputError, certify
-from .columns import column, multiplicities, output_columns
+from .columns import SeveralValuesError, column, multiplicities, output_columns
+from .groups import drawn, grouped
+from .guess_attacks import GuessAttack, guess_attacks
+from .guesses import GuessCertificate, certify_classes, certify_number
 from .planning import rows_needed
 from .sample import Sample
 
@@ -39,7 +44,7 @@ class Audit(Carded):
         The ceiling, or None.
     """
 
-    certificate: Certificate
+    certificate: Certificate | GuessCertificate
     attacks: tuple[Attack, ...] = ()
     require_advantage: float | None = None
 
@@ -138,6 +143,8 @@ class Audit(Carded):
             )
         if self.certificate.method == "continuous":
             return f"Not proven: {leak}; {allowed}, and no number of rows certifies a continuous output as it is."
+        if isinstance(self.certificate, GuessCertificate):
+            return f"Not proven: {leak}; {allowed}, and {self.certificate.rows} rows do not prove it: more rows may."
         rows = self.certificate.positives + self.certificate.negatives
         loss = "zero-one" if self.certificate.loss in ("zero-one", "joint") else "squared"
         failure = self.certificate.failure_probability
@@ -162,6 +169,8 @@ def audit(
     attack_rows: int = ATTACK_ROWS,
     require_advantage: float | None = None,
     noise: float | None = None,
+    secret_range: tuple[float, float] | None = None,
+    group: object = None,
     weights: object = None,
     seed: int = 0,
     **options: Any,
@@ -182,6 +191,12 @@ def audit(
         How many rows "all" attacks use at most, drawn at random.
     require_advantage
         The ceiling for the advantage.
+    secret_range
+        For a secret number: the least and the largest that it can be at all, as `certify_number` takes them. Without
+        it, a secret of more than two values is one of classes, as `certify_classes` takes it.
+    group
+        A column: rows with the same value belong together. One row of each group is drawn, as `one_per_group` does it,
+        and what is certified is about a random row of a random group.
     noise, weights, seed, **options
         Those of `certify`.
 
@@ -198,16 +213,66 @@ def audit(
         remedy = "use 'all', or [] for none"
         raise InputError("attacks", attacks, requirement="must be 'all' or a list of Attacks", remedy=remedy)
     validate.whole("attack_rows", attack_rows, at_least=0, remedy="use 0 for no attacks")
+    in_groups = 0
+    if group is not None:
+        secret, output, in_groups = drawn(secret, output, group, weights=weights, seed=seed)
+        weights = None
     options |= {"failure_probability": failure_probability, "noise": noise, "weights": weights, "seed": seed}
+    certificate: Certificate | GuessCertificate
     try:
-        certificate = certify(secret, output, **options)
+        certificate = _certified(secret, output, secret_range, options)
     except ContinuousOutputError:
         certificate = certify(secret, output, **options | {"method": "continuous"})
-    if attacks == "all":
+    if group is not None:
+        certificate = grouped(certificate, rows=in_groups)
+    found: Sequence[Attack] = () if attacks == "all" else attacks
+    if attacks == "all" and isinstance(certificate, GuessCertificate):
+        secrets, rows = column("secret", secret), Sample.of_all(attack_rows, seed)
+        columns = [secrets, *output_columns(output, rows=len(secrets))]
+        rows.add(np.zeros(len(secrets)), columns, multiplicities(weights, len(secrets)))
+        found = guess_attacked(certificate, rows, failure_probability=failure_probability, seed=seed)
+    elif attacks == "all" and isinstance(certificate, Certificate):
         secrets, sample = column("secret", secret), Sample(attack_rows, seed)
         sample.add(secrets, output_columns(output, rows=len(secrets)), multiplicities(weights, len(secrets)))
-        attacks = attacked(certificate, sample, failure_probability=failure_probability, noise=noise, seed=seed)
-    return Audit(certificate=certificate, attacks=tuple(attacks), require_advantage=require_advantage)
+        found = attacked(certificate, sample, failure_probability=failure_probability, noise=noise, seed=seed)
+    return Audit(certificate=certificate, attacks=tuple(found), require_advantage=require_advantage)
+
+
+def _certified(
+    secret: object, output: object, secret_range: tuple[float, float] | None, options: dict[str, Any]
+) -> Certificate | GuessCertificate:
+    """By `certify`, or for a secret of several values or a number by what certifies these."""
+    if secret_range is None:
+        try:
+            return certify(secret, output, **options)
+        except SeveralValuesError:
+            pass  # of several values
+    kept = ("failure_probability", "weights", "name", "seed")
+    for name, value in options.items():
+        if name not in kept and value is not None:
+            raise InputError(
+                name,
+                value,
+                requirement="must be left out for a secret of more than two values",
+                remedy="leave it out, or make a column with two values",
+            )
+    given = {name: value for name, value in options.items() if name in kept}
+    if secret_range is None:
+        return certify_classes(secret, output, **given)
+    del given["seed"]
+    return certify_number(secret, output, secret_range=secret_range, **given)
+
+
+def guess_attacked(
+    certificate: GuessCertificate, sample: Sample, *, failure_probability: float, seed: int
+) -> tuple[GuessAttack, ...]:
+    """Attacks on a sample of the table whose first column is the secret."""
+    if not sample.rows:
+        return ()
+    secrets, *columns = sample.table()[1].values()
+    return guess_attacks(
+        secrets, columns, certificate=certificate, failure_probability=_ATTACKS_SHARE * failure_probability, seed=seed
+    )
 
 
 def attacked(

@@ -16,12 +16,15 @@ from .statement import certified, commitment, digest
 _OPTIONS = {
     "audit": (
         *("secret", "output", "positive", "slices", "noise", "noise_added", "assume_one_direction"),
-        *("assume_max_slope", "failure_probability", "seed"),
+        *("assume_max_slope", "failure_probability", "seed", "secret_range", "group"),
     ),
     "bound": ("functions", "done", "noise", "prior", "basis", "seed", "feature_error", "releases", "device"),
     "bound texts": ("functions", "noise", "column", "seed", "feature_error", "limit", "draws"),
 }
 """The options that a certificate may set: none that writes anything, and no path."""
+
+_LATER = ("secret_range", "group")
+"""Options that certificates of earlier versions do not state, as there were none."""
 
 _FLOATS = ("noise", "noise_added", "assume_max_slope", "failure_probability", "feature_error")
 
@@ -74,7 +77,8 @@ class Replay:
         files, versions = found.get("files", {}), found.get("versions", {})
         good = (
             isinstance(options, Mapping)
-            and set(options) == set(_OPTIONS.get(command, (None,)))
+            and command in _OPTIONS
+            and set(_OPTIONS[command]) - set(_LATER) <= set(options) <= set(_OPTIONS[command])
             and isinstance(versions, Mapping)
             and isinstance(files, Mapping)
             and set(_NEEDED[command]) <= set(files) <= set(_FILES)
@@ -91,6 +95,8 @@ class Replay:
                 remedy="leave it out",
             )
         options = {name: _plain(value) if name in _FLOATS else value for name, value in options.items()}
+        if isinstance(options.get("secret_range"), list):
+            options["secret_range"] = tuple(_plain(value) for value in options["secret_range"])
         called = options.pop("functions", {})
         return cls(
             command=command,

@@ -47,9 +47,12 @@ TrainedWith = Annotated[
 def audit(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
     secret: Annotated[
-        str,
+        list[str],
         typer.Option(
-            "--secret", metavar="COLUMN", help="The secret: a column with two values.", rich_help_panel=INPUTS
+            "--secret",
+            metavar="COLUMN",
+            help="The secret: a column with two values, or more; repeat it for several secrets.",
+            rich_help_panel=INPUTS,
         ),
     ],
     output: Annotated[
@@ -76,6 +79,24 @@ def audit(
             "--slice",
             metavar="COLUMN",
             help="A column whose values are also certified separately.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    secret_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--secret-range",
+            metavar="LOW HIGH",
+            help="The secret is a number, and this is the range that it can have at all.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="COLUMN",
+            help="Rows with the same value here belong together (a patient's): one of each group is drawn.",
             rich_help_panel=INPUTS,
         ),
     ] = None,
@@ -167,10 +188,12 @@ def audit(
 ) -> None:
     """Certify from a table what nobody can learn about a secret from an output, and attack it."""
     options: dict[str, Any] = {
-        "secret": secret,
+        "secret": secret[0] if len(secret) == 1 else secret,
         "output": output,
         "positive": positive,
         "slices": slices,
+        "secret_range": secret_range,
+        "group": group,
         "noise": noise,
         "noise_added": noise_added,
         "assume_one_direction": assume_one_direction,

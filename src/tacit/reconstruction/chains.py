@@ -40,6 +40,8 @@ _ASCENT = 20
 """Steps towards the most likely numbers, around which trajectories turn."""
 _TRAJECTORY = 1.6
 """About a quarter of a turn, after which a Gaussian in good directions has forgotten where it was."""
+_LONG_TRAJECTORY = 4.0
+"""For priors that are bent, in which some directions are far wider at most places than they are on average."""
 _MOST_LEAPS = 64
 _WIDE = (0.5, 2.0, 8.0, 64.0)
 """Sizes of wide moves; the last one nearly draws from the prior."""
@@ -248,6 +250,7 @@ class Hamiltonian(Move):
     widths: Tensor
     size: float
     turning: bool
+    bent: bool = False
     allowed: float = math.inf
 
     aim = 0.75
@@ -256,7 +259,8 @@ class Hamiltonian(Move):
     @property
     def leaps(self) -> int:
         """Kicks and drifts in a row."""
-        return min(max(round(_TRAJECTORY / self.size), 1), _MOST_LEAPS)
+        length = _LONG_TRAJECTORY if self.bent else _TRAJECTORY
+        return min(max(round(length / self.size), 1), _MOST_LEAPS)
 
     def __call__(self, state: State, given: Given, factor: float, generator: torch.Generator) -> tuple[State, Tensor]:
         target, angle = self.target, self.size * factor

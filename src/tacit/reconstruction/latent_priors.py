@@ -29,12 +29,15 @@ class LatentPrior(ABC):
         What the adversary knows, in words.
     weights
         The probability of every component.
+    bent
+        Whether inputs are far from linear in the numbers.
     """
 
     shape: tuple[int, ...]
     size: int
     description: str
     weights: Tensor
+    bent: bool = False
 
     @abstractmethod
     def decode(self, numbers: Tensor, components: Tensor) -> Tensor:

@@ -54,6 +54,8 @@ class Generator(LatentPrior):
     The variance of which shares are stated is that of 20 000 draws, a fixed number.
     """
 
+    bent = True
+
     def __init__(
         self,
         decoder: nn.Module,

@@ -66,7 +66,8 @@ class Sampler:
             # Turns need a centre, which a prior of several components does not have.
             kinds = (True, False) if len(prior.weights) == 1 else (False,)
             target = target.with_pool(generator)
-            mains = [Hamiltonian(target=target, widths=widths, size=0.3, turning=turning) for turning in kinds]
+            options: dict[str, Any] = {"target": target, "widths": widths, "size": 0.3, "bent": prior.bent}
+            mains = [Hamiltonian(turning=turning, **options) for turning in kinds]
         chains = [Chain(target=target, main=main).tuned(numbers, components, released, generator) for main in mains]
         return cls(release, noise, max(chains, key=lambda chain: chain.main.size), generator)
 

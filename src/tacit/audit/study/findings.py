@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from ...core.errors import InputError
 from ..attempt import Attempt
 from ..certificate import Certificate
 from ..certifying import ContinuousOutputError, certify_tally
+from ..groups import grouped
 from ..limits import shares
 from ..planning import rows_needed
 from ..slices import certify_tallies
@@ -32,7 +33,7 @@ class Findings:
     @property
     def certificate(self) -> Certificate:
         """Of the whole table."""
-        return self.audit.certificate
+        return cast("Certificate", self.audit.certificate)
 
     @property
     def failing(self) -> list[Any]:
@@ -83,9 +84,13 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
         certificate = certify_tally(whole, method=task.method, **options)
     except ContinuousOutputError:  # it can still be attacked
         certificate = certify_tally(whole, method="continuous", **options)
+    if table.in_groups is not None:
+        certificate = grouped(certificate, rows=table.in_groups)
     slices = {}
     if task.slices is not None:
         slices = certify_tallies(table.tallies, method=certificate.method, **options)
+        if table.in_groups is not None:
+            slices = {value: grouped(one, rows=table.in_groups) for value, one in slices.items()}
     if task.attack_rows:
         advance("attacking")
     tried = attacked(

@@ -6,6 +6,7 @@ depend on the number of rows, these are counted first.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from ...core.errors import InputError, NoTheoremError
 from ...report.timing import Timed
 from ...runtime import tables
+from ..columns import several_values
+from ..groups import OnePerGroup
 from ..plug_in import draws_for
 from ..sample import Sample
 from ..tally import Tally
@@ -24,7 +27,8 @@ _SECONDS, _SECONDS_PER_ROW, _SECONDS_PER_CELL = 8.0, 4e-5, 4e-6
 """What is left to do with a table that was read: the page, attacks on each row, and more for each of its columns."""
 _SECONDS_PER_PAIR = 2.5e-8
 """Of a draw and a row, where more noisy columns than fit on a grid are certified by draws."""
-_MOST_VALUES = 5_000_000
+MOST_VALUES = 5_000_000
+"""Different outputs that are counted."""
 _MOST_SLICES = 1_000
 _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "text"}
 
@@ -36,6 +40,7 @@ class Read:
     tallies: dict[Any, Tally]
     sample: Sample
     kinds: tuple[str, ...]
+    in_groups: int | None = None  # rows of the file, where one of each group was drawn
 
     @property
     def rows(self) -> int:
@@ -60,11 +65,9 @@ def read(task: Task, advance: Timed) -> Read:
     rows_expected = 0
     if task.lipschitz is not None or task.noise_added is not None:
         advance("counting rows")
-        rows_expected = _rows(task)
+        rows_expected = _rows(task, kept)
     advance("reading the table")
-    numbers = task.outputs if task.of_numbers else ()
-    parts = tables.batches(task.table, task.columns, name="table", numbers=numbers, apart=task.monotone)
-    for number, (columns, counts, share) in enumerate(parts):
+    for number, (columns, counts, share) in enumerate(parts_of(task, task.columns, kept)):
         secrets, outputs = columns[task.secret], [columns[output] for output in task.outputs]
         kept.kinds = tuple(_KINDS[one.dtype.kind] for one in outputs)
         _check_numbers(task, outputs)
@@ -87,13 +90,24 @@ def read(task: Task, advance: Timed) -> Read:
         advance(f"{min(100, round(100 * share))} % of the table read")
     labels = {label for tally in kept.tallies.values() for label in tally.labels}
     if len(labels) > 2:  # in different slices
-        raise InputError(
-            f"column {task.secret!r}",
-            f"{len(labels)} values or more",
-            requirement="must take exactly two values",
-            remedy="compare two of them, or one against the rest",
-        )
+        raise several_values(f"column {task.secret!r}", len(labels))
     return kept
+
+
+def parts_of(
+    task: Task, names: list[str], kept: Read
+) -> Iterator[tuple[tables.Table, NDArray[np.int64] | None, float]]:
+    """The table part by part; with groups, one row of each as a single part, once all is read."""
+    numbers = [name for name in task.outputs if task.of_numbers and name in names]
+    options: dict[str, Any] = {"name": "table", "numbers": numbers, "apart": task.monotone}
+    if task.group is None:
+        yield from tables.batches(task.table, names, **options)
+        return
+    chosen = OnePerGroup(task.seed)
+    for columns, _, _ in tables.batches(task.table, list(dict.fromkeys([*names, task.group])), each=True, **options):
+        chosen.add(columns, columns[task.group], None)
+    kept.in_groups = chosen.rows
+    yield chosen.table(), None, 1.0
 
 
 def _certifying(task: Task, rows: float, attacked: float, *, slices: int) -> float:
@@ -105,8 +119,8 @@ def _certifying(task: Task, rows: float, attacked: float, *, slices: int) -> flo
     return _SECONDS_PER_PAIR * sum(draws_for(max(1, int(size))) * size for size in sizes)
 
 
-def _rows(task: Task) -> int:
-    parts = tables.batches(task.table, [task.secret], name="table")
+def _rows(task: Task, kept: Read) -> int:
+    parts = parts_of(task, [task.secret], kept)
     return sum(len(columns[task.secret]) if counts is None else int(counts.sum()) for columns, counts, _ in parts)
 
 
@@ -130,9 +144,9 @@ def _check_size(task: Task, kept: Read) -> None:
             requirement=f"must take {_MOST_SLICES} values or fewer",
             remedy="group them: all slices share one failure probability",
         )
-    if sum(tally.symbols for tally in kept.tallies.values()) > _MOST_VALUES:
+    if sum(tally.symbols for tally in kept.tallies.values()) > MOST_VALUES:
         raise NoTheoremError(
-            f"{task.name} must take {_MOST_VALUES} different values or fewer, got more; release it with Gaussian noise "
+            f"{task.name} must take {MOST_VALUES} different values or fewer, got more; release it with Gaussian noise "
             "and give `noise`, round it before release, or audit fewer rows"
         )
 

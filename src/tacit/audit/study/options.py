@@ -9,6 +9,7 @@ from ...core import validate
 from ...core.errors import InputError
 from ..cells import STEPS
 from ..certifying import bin_width
+from ..guesses import range_of
 from ..tally import Tally
 
 SHARES_BY_DRAWS = (1 / 64, 1 / 16, 1 / 4)
@@ -30,6 +31,8 @@ class Task:
     lipschitz: float | None
     positive: str | None
     slices: str | None
+    secret_range: tuple[float, float] | None
+    group: str | None
     failure_probability: float
     require_advantage: float | None
     attack_rows: int
@@ -65,7 +68,8 @@ class Task:
     @property
     def columns(self) -> list[str]:
         """All columns that are read, the secret first."""
-        return [self.secret, *self.outputs, *([self.slices] if self.slices is not None else [])]
+        others = [name for name in (self.slices, self.group) if name is not None]
+        return [self.secret, *self.outputs, *others]
 
     @property
     def name(self) -> str:
@@ -99,7 +103,7 @@ def check(task: Task) -> None:
         raise InputError("output", task.outputs, requirement="must be given", remedy="name what the adversary sees")
     if len(set(task.columns)) < len(task.columns):
         raise InputError(
-            "`secret`, `output` and `slices`",
+            "`secret`, `output`, `slices` and `group`",
             ", ".join(task.columns),
             requirement="must name different columns",
             remedy="name each column once",
@@ -119,4 +123,27 @@ def check(task: Task) -> None:
                 task.lipschitz,
                 requirement="must come without `noise` and `assume_one_direction`",
                 remedy="keep one of them; `noise` needs no assumption about the output",
+            )
+    if task.secret_range is not None:
+        range_of(task.secret_range)
+        refuse_of_two(task)
+
+
+def refuse_of_two(task: Task) -> None:
+    """Refuse the options that mean something for a secret of two values alone."""
+    given = {
+        "noise": task.noise,
+        "noise_added": task.noise_added,
+        "assume_one_direction": task.monotone or None,
+        "assume_max_slope": task.lipschitz,
+        "positive": task.positive,
+        "slices": task.slices,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                name,
+                value,
+                requirement=f"must come with a secret of two values, and column {task.secret!r} has more",
+                remedy="leave it out, or make a column with two values: one of them against the rest",
             )

@@ -27,21 +27,26 @@ def audit_repeated(
     record: str | Sequence[str],
     model: str | None,
     trained_with: tuple[float, float] | None,
+    alone: bool,
     advance: Timed,
 ) -> Report:
-    """The report of `audit_file` where records are named: the audit of `audit_records`, from a table."""
+    """The report of `audit_file` where records are named: the audit of `audit_records`, from a table.
+
+    `alone` says that there is one secret.
+    """
     table, secret, output = task.table, task.secret, task.outputs
     record = (record,) if isinstance(record, str) else tuple(record)
     check(task)
     claimed = claim(trained_with, 0.0)
-    if model is None or not record or len(output) != 1:
+    if model is None or not record or len(output) != 1 or not alone:
         raise InputError(
             "record",
             ", ".join(record),
-            requirement="must come with `model` and one `output`, and they with it; so must `trained_with`",
+            requirement="must come with `model`, one `secret` and one `output`, and `model` and `trained_with` with it",
             remedy="name the columns that say which record and which model a row is about",
         )
-    given = {"noise": task.noise, "noise_added": task.noise_added, "slices": task.slices}
+    given: dict[str, object] = {"noise": task.noise, "noise_added": task.noise_added, "slices": task.slices}
+    given |= {"group": task.group, "secret_range": task.secret_range}
     given |= {"assume_max_slope": task.lipschitz, "assume_one_direction": task.monotone or None}
     for name, value in given.items():
         if value is not None:

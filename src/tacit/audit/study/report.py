@@ -177,6 +177,8 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         f"positive) and {certificate.negative!r} in {certificate.negatives}."
     )
     sentences.append(_recognised(task, table, found))
+    if table.in_groups is not None:
+        sentences.append(drawn_groups(task, table.rows, table.in_groups))
     if not task.attack_rows:
         sentences.append("No attacks were run, so nothing shows how tight the certificate is.")
     elif not found.tried:
@@ -195,6 +197,14 @@ def _left_out(task: Task) -> str:
     return (
         f"{said}: where the secret is membership, whoever also holds the record (tacit audit-model, or tacit audit "
         "--record for a table of many models)."
+    )
+
+
+def drawn_groups(task: Task, groups: int, rows: int) -> str:
+    """How rows were drawn from groups, and what that makes of the claim."""
+    return (
+        f"Of the {groups} groups in column {task.group!r}, one row each was drawn at random from {rows} rows: all "
+        "claims are about a random row of a random group."
     )
 
 
@@ -354,6 +364,7 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
             1.0, found.audit.failure_probability + sum(one.failure_probability for one in found.slices.values())
         ),
         "rows": table.rows,
+        "group": None if table.in_groups is None else {"column": task.group, "rows": table.in_groups},
         "attack_rows": table.sample.rows,
         "secret": {"column": task.secret, "positive": certificate.positive, "negative": certificate.negative},
         "outputs": [{"column": name, "kind": kind} for name, kind in zip(task.outputs, table.kinds, strict=True)],

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...core.deprecation import renamed
 from ...report import Report
 from ...report.timing import Timed
+from ..columns import SeveralValuesError
 from ..verdict import ATTACK_ROWS
 from .findings import findings
+from .guesses import check_secrets, guess_page, together, with_repeats
 from .inputs import read
-from .options import Task, check
+from .options import Task, check, refuse_of_two
 from .pictures import pictures_of
 from .repeated import audit_repeated
 from .report import page
@@ -21,7 +24,7 @@ from .report import page
 def audit_file(
     table: Path | str,
     *,
-    secret: str,
+    secret: str | Sequence[str],
     output: str | Sequence[str],
     noise: float | None = None,
     noise_added: float | None = None,
@@ -29,6 +32,8 @@ def audit_file(
     assume_max_slope: float | None = None,
     positive: str | None = None,
     slices: str | None = None,
+    secret_range: tuple[float, float] | None = None,
+    group: str | None = None,
     failure_probability: float = 0.05,
     require_advantage: float | None = None,
     record: str | Sequence[str] | None = None,
@@ -48,7 +53,9 @@ def audit_file(
     table
         The file.
     secret
-        The column with the secret, which has two values.
+        The column with the secret, or several, each of which is audited with an equal share of the failure
+        probability. A secret of two values gets a `Certificate`, one of more values a `ClassCertificate`, and a number
+        of a stated range a `NumberCertificate`.
     output
         The column that the adversary sees, or several.
     noise
@@ -64,6 +71,11 @@ def audit_file(
         The value of the secret that is called positive, as text; by default the one that sorts last.
     slices
         A column, each value of which is certified separately as well; half of the failure probability is theirs.
+    secret_range
+        For a secret that is a number: the least and the largest number that it can be at all, known without the table.
+    group
+        A column: rows with the same value in it belong together. One row of each group is drawn by the seed, and
+        certificates are about a random row of a random group.
     failure_probability
         The chance that any of the certificates is false. A tenth of it comes on top for the attacks' intervals.
     require_advantage
@@ -94,9 +106,10 @@ def audit_file(
     NoTheoremError, InputError
         Where the table or an option cannot be used.
     """
+    secrets = (secret,) if isinstance(secret, str) else tuple(secret)
     task = Task(
         table=Path(table),
-        secret=secret,
+        secret=secrets[0] if secrets else "",
         outputs=(output,) if isinstance(output, str) else tuple(output),
         noise=noise,
         noise_added=noise_added,
@@ -104,6 +117,8 @@ def audit_file(
         lipschitz=assume_max_slope,
         positive=positive,
         slices=slices,
+        secret_range=secret_range,
+        group=group,
         failure_probability=failure_probability,
         require_advantage=require_advantage,
         attack_rows=attack_rows,
@@ -112,10 +127,28 @@ def audit_file(
     )
     timed = Timed(advance)
     if record is not None or model is not None or trained_with is not None:
-        return audit_repeated(task, record=record or (), model=model, trained_with=trained_with, advance=timed)
-    check(task)
-    kept = read(task, timed)
-    found = findings(task, kept, timed)
-    if task.pictures:
-        timed("drawing")
-    return page(task, kept, found, pictures_of(task, kept, found) if task.pictures else ())
+        alone = len(secrets) == 1
+        return audit_repeated(
+            task, record=record or (), model=model, trained_with=trained_with, alone=alone, advance=timed
+        )
+    tasks = [replace(task, secret=each, failure_probability=failure_probability / len(secrets)) for each in secrets]
+    check_secrets(secrets, task)
+    for each in tasks:
+        check(each)
+    pages = [with_repeats(each, _page(each, timed)) for each in tasks]
+    return pages[0] if len(pages) == 1 else together(tasks, pages, failure_probability)
+
+
+def _page(task: Task, timed: Timed) -> Report:
+    """The report on one secret: of two values, of more, or a number."""
+    if task.secret_range is None:
+        try:
+            kept = read(task, timed)
+        except SeveralValuesError:
+            refuse_of_two(task)
+        else:
+            found = findings(task, kept, timed)
+            if task.pictures:
+                timed("drawing")
+            return page(task, kept, found, pictures_of(task, kept, found) if task.pictures else ())
+    return guess_page(task, timed)

@@ -4,11 +4,12 @@
 - `batches`: some columns of a table of any size, part by part, for auditing; different values stay different.
 - `write_with_column`: a copy of a table with one column set.
 - `contents`: what each row holds, as text.
+- `occurrences`: how often each different row occurs.
 """
 
 from .formats import Table
 from .parts import batches
-from .rows import contents
+from .rows import contents, occurrences
 from .whole import read, write_with_column
 
-__all__ = ["Table", "batches", "contents", "read", "write_with_column"]
+__all__ = ["Table", "batches", "contents", "occurrences", "read", "write_with_column"]

@@ -24,13 +24,19 @@ _MISSING += ["NULL", "NaN", "n/a", "nan", "null"]
 
 
 def batches(
-    path: Path, columns: Sequence[str], *, name: str, numbers: Sequence[str] = (), apart: bool = False
+    path: Path,
+    columns: Sequence[str],
+    *,
+    name: str,
+    numbers: Sequence[str] = (),
+    apart: bool = False,
+    each: bool = False,
 ) -> Iterator[tuple[Table, NDArray[np.int64] | None, float]]:
     """Read some columns of a CSV or Parquet file, part by part, in memory that does not grow with the file.
 
     Yields columns (booleans, whole numbers, floats or text; nothing missing), how many rows of the file each row stands
     for (None: one each), and the share of the file read so far. If many rows of a part are equal to the last bit, each
-    of them comes once.
+    of them comes once, unless `each` row is wanted.
 
     The fields of a CSV file are text, exactly as written: 1 and 1.0 are different, and so are a and "a", unless every
     field of the column is quoted. Only the columns in `numbers` are read as numbers, each as the nearest float64; with
@@ -43,7 +49,7 @@ def batches(
         seen += part.num_rows
         for column in columns:
             _check_complete(part[column], f"column {column!r} of `{name}`", rows=seen)
-        different, counts = _different_rows(part)
+        different, counts = (part, None) if each else _different_rows(part)
         yield {column: _plain(different[column], f"column {column!r} of `{name}`") for column in columns}, counts, share
     if not seen:
         raise unreadable(name, path, "no record")

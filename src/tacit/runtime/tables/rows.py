@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...core.errors import InputError
 from ..files import arrays
 from .formats import loaded_arrow, suffix
 from .whole import _frame
+
+_MOST_CELLS = 2**24  # that are looked at for rows that repeat
 
 
 def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
@@ -35,6 +42,32 @@ def contents(path: Path, *, without: Collection[str], name: str) -> list[str]:
     frame = _frame(path, kind, name)
     columns = [_exact(frame[column]).to_pylist() for column in sorted(frame.column_names) if column not in without]
     return [repr(values) for values in zip(*columns, strict=True)] if columns else [""] * frame.num_rows
+
+
+def occurrences(path: Path, *, most: int, name: str) -> NDArray[np.int64]:
+    """How often each different row occurs among the first rows of a CSV or Parquet file, all columns together.
+
+    Lines of a CSV file are compared as they stand; a Parquet file with columns that cannot be compared has none.
+    """
+    if suffix(path, name=name) == ".csv":
+        with path.open("rb") as file:
+            names = next(file, b"")
+            lines = islice(file, min(most, _MOST_CELLS // (1 + names.count(b","))))
+            counts = Counter(hash(line.rstrip(b"\r\n")) for line in lines)
+        return np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
+    arrow = loaded_arrow()
+    try:
+        with arrow.parquet.ParquetFile(path) as file:
+            rows = max(1, min(most, _MOST_CELLS // max(1, len(file.schema_arrow.names))))
+            part = next(file.iter_batches(batch_size=rows), None)
+        if part is None:
+            return np.zeros(0, dtype=np.int64)
+        table = arrow.Table.from_batches([part])
+        table = table.rename_columns([str(place) for place in range(table.num_columns)])
+        found = table.group_by(table.column_names).aggregate([([], "count_all")])
+        return np.asarray(found["count_all"].to_numpy(), dtype=np.int64)
+    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError, arrow.ArrowTypeError, OSError):
+        return np.zeros(0, dtype=np.int64)
 
 
 def _exact(values: Any) -> Any:

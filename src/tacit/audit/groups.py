@@ -1,0 +1,141 @@
+"""Rows that belong together: one row of every group, drawn by the seed; and rows that were copied."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import validate
+from ..core.errors import InputError
+from ..core.guarantee import Assumption
+from .certificate import Certificate
+from .columns import column, multiplicities, output_columns
+from .guesses import GuessCertificate
+
+_OWN_STREAM = 0x6209
+_MOST_COPIES = 50  # of a row, up to which their numbers are compared
+_ALARM, _FEWEST = 4.0, 10
+"""Standard deviations, and numbers of rows, by which chance may move how many rows occur so often."""
+
+_Array = NDArray[Any]
+_Certified = TypeVar("_Certified", bound=Certificate | GuessCertificate)
+
+
+def one_per_group(groups: object, *, weights: object = None, seed: int = 0) -> NDArray[np.int64]:
+    """Draw one row of every group, all rows of a group being equally likely.
+
+    Parameters
+    ----------
+    groups
+        A column: rows with the same value belong together, e.g. those of a patient.
+    weights
+        Multiplicities of rows, whole numbers.
+    seed
+        Of the draw. Fix it beforehand.
+
+    Returns
+    -------
+    The positions of the rows drawn, in ascending order of their groups.
+
+    Raises
+    ------
+    InputError
+        Where the column or the seed cannot be used.
+    """
+    values = column("groups", groups)
+    kept = OnePerGroup(seed)
+    kept.add({"row": np.arange(len(values))}, values, None if weights is None else multiplicities(weights, len(values)))
+    return np.asarray(kept.table()["row"], dtype=np.int64)
+
+
+class OnePerGroup:
+    """The row of every group with the smallest random number, kept while a table is read part by part."""
+
+    def __init__(self, seed: int) -> None:
+        validate.whole("seed", seed, at_least=0, remedy="use 0")
+        self._rng = np.random.default_rng([seed, _OWN_STREAM])
+        self._groups: _Array | None = None
+        self._chances: NDArray[np.float64] = np.zeros(0)
+        self._columns: dict[str, _Array] = {}
+        self.rows = 0
+
+    def add(self, columns: dict[str, _Array], groups: _Array, counts: NDArray[np.int64] | None) -> None:
+        """Offer the rows of a part; `counts` says how many rows each stands for, one by default."""
+        chances = self._rng.random(len(groups))
+        if counts is not None:
+            there = counts > 0
+            # The smallest one of as many numbers.
+            chances = -np.expm1(np.log1p(-chances[there]) / counts[there])
+            columns, groups = {name: one[there] for name, one in columns.items()}, groups[there]
+        self.rows += len(groups) if counts is None else int(counts.sum())
+        if self._groups is not None:
+            if (self._groups.dtype.kind == "U") != (groups.dtype.kind == "U"):
+                raise InputError(
+                    "groups", "text and numbers", requirement="must be of one type", remedy="convert the column"
+                )
+            groups = np.concatenate([self._groups, groups])
+            columns = {name: np.concatenate([self._columns[name], one]) for name, one in columns.items()}
+            chances = np.concatenate([self._chances, chances])
+        order = np.lexsort((chances, groups))
+        sorted_groups = groups[order]
+        first = order[np.concatenate([[True], sorted_groups[1:] != sorted_groups[:-1]])[: len(order)]]
+        self._groups, self._chances = groups[first], chances[first]
+        self._columns = {name: one[first] for name, one in columns.items()}
+
+    def table(self) -> dict[str, _Array]:
+        """The columns of the rows drawn."""
+        return self._columns
+
+
+def grouped(certificate: _Certified, *, rows: int) -> _Certified:
+    """The certificate of one row of every group, with what it rests on then; `rows` are those of the table."""
+    words = (
+        f"groups are independent draws from one law; rows of a group may depend on one another in any way: one row of "
+        f"each was drawn at random ({rows} rows in all), and the claim is about a random row of a random group"
+    )
+    independent = [one for one in certificate.assumptions if one.text.startswith("rows are independent")]
+    changed = tuple(
+        Assumption(text=words, checked_by="caller") if one in independent else one for one in certificate.assumptions
+    )
+    return dataclasses.replace(certificate, assumptions=changed)
+
+
+def drawn(
+    secret: object, output: object, group: object, *, weights: object, seed: int
+) -> tuple[_Array, dict[int, _Array], int]:
+    """The secrets and outputs of one row of every group, and how many rows the table has."""
+    secrets = column("secret", secret)
+    columns = output_columns(output, rows=len(secrets))
+    if len(column("group", group)) != len(secrets):
+        raise InputError(
+            "group",
+            "another length",
+            requirement="must have as many rows as secret",
+            remedy="pass columns of one table",
+        )
+    rows = one_per_group(group, weights=weights, seed=seed)
+    return (
+        secrets[rows],
+        dict(enumerate(one[rows] for one in columns)),
+        int(multiplicities(weights, len(secrets)).sum()),
+    )
+
+
+def copied(times: NDArray[np.int64]) -> tuple[int, int] | None:
+    """Whether rows were copied, from how often each different row occurs.
+
+    Returns
+    -------
+    (r, f): f different rows occur r times each, which independent rows hardly do; None where nothing is unusual.
+    """
+    found = np.bincount(times[times <= _MOST_COPIES + 1], minlength=_MOST_COPIES + 2).astype(np.float64)
+    for often in range(2, _MOST_COPIES + 1):
+        here, *others = found[often], found[often - 1], found[often + 1]
+        # Chance moves each number by about its root; both neighbours get their upper ends.
+        below, above = (one + _ALARM * np.sqrt(one) + _FEWEST for one in others)
+        if here - _ALARM * np.sqrt(here) > np.sqrt((1 + 1 / often) * below * above):
+            return often, int(here)
+    return None

@@ -1,0 +1,228 @@
+"""Counts for secrets of several values, and sums for secret numbers: by output, gathered batch by batch."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import validate
+from ..core.errors import InputError
+from .cells import symbols
+from .columns import column, multiplicities, output_columns, spelled_numbers
+
+MOST_CLASSES = 1000
+"""Values of a secret that are told apart; with more, hardly any value has rows enough."""
+MOST_NUMBERS = 20
+"""Different numbers that are taken as classes; a secret with more of them is a number, whose range must be stated."""
+
+_Array = NDArray[Any]
+_Whole = NDArray[np.int64]
+
+
+class _Cells:
+    """A number for every different output; outputs are equal only where they are equal to the last bit."""
+
+    def __init__(self) -> None:
+        self._places: dict[Any, int] = {}
+        self.kind = ""
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def ranks(self) -> _Whole:
+        """The rank of every output's number, as outputs sort."""
+        found: _Whole = np.empty(len(self), dtype=np.int64)
+        for rank, cell in enumerate(sorted(self._places)):
+            found[self._places[cell]] = rank
+        return found
+
+    def of(self, columns: list[_Array]) -> _Whole:
+        kind = ", ".join(one.dtype.kind for one in columns)
+        if self.kind and kind != self.kind:
+            raise InputError(
+                "output",
+                "columns of other types",
+                requirement="must have the same types in every batch",
+                remedy="read every batch with the same types",
+            )
+        self.kind = kind
+        places: _Whole = np.zeros(len(columns[0]), dtype=np.int64)
+        keys = [symbols(one) for one in columns]
+        for one in keys:
+            inner, position = np.unique(one, return_inverse=True)
+            _, places = np.unique(places * len(inner) + position, return_inverse=True)
+        _, first = np.unique(places, return_index=True)
+        seen = zip(*(one[first].tolist() for one in keys), strict=True)
+        known = np.array([self._places.setdefault(cell, len(self._places)) for cell in seen], dtype=np.int64)
+        return known[places]
+
+
+def _checked(secret: object, output: object, weights: object) -> tuple[_Array, list[_Array], _Whole]:
+    """Secrets, outputs and multiplicities of the rows that stand for one row or more."""
+    secrets = column("secret", secret)
+    columns, counts = output_columns(output, rows=len(secrets)), multiplicities(weights, len(secrets))
+    there = counts > 0
+    return secrets[there], [one[there] for one in columns], counts[there]
+
+
+class ClassCounts:
+    """How often each output came with each value of the secret."""
+
+    def __init__(self) -> None:
+        self.labels: dict[Any, int] = {}
+        self._cells = _Cells()
+        self._counts: Counter[tuple[int, int]] = Counter()
+
+    def add(self, secret: object, output: object, *, weights: object = None) -> Self:
+        """Count a batch of rows; the parameters are those of `Tally.add`, but for the secret, which has any values."""
+        secrets, columns, counts = _checked(secret, output, weights)
+        if not len(secrets):
+            return self
+        values, classes = np.unique(secrets, return_inverse=True)
+        codes = [self.labels.setdefault(value, len(self.labels)) for value in values.tolist()]
+        _check_labels(list(self.labels))
+        both = self._cells.of(columns) * len(codes) + classes
+        different, places = np.unique(both, return_inverse=True)
+        summed = np.zeros(len(different), dtype=np.int64)
+        np.add.at(summed, places, counts)
+        for key, count in zip(different.tolist(), summed.tolist(), strict=True):
+            self._counts[key // len(codes), codes[key % len(codes)]] += count
+        return self
+
+    @property
+    def cells(self) -> int:
+        """Different outputs."""
+        return len(self._cells)
+
+    @property
+    def values(self) -> int:
+        """Different values of the secret."""
+        return len(self.labels)
+
+    def triples(self) -> tuple[_Whole, _Whole, _Whole]:
+        """The outputs, secrets and counts of all pairs that occur, both numbered as they sort: in one order always."""
+        if not self._counts:
+            raise InputError(
+                "the table", "no rows", requirement="must have rows", remedy="check the file or the query that made it"
+            )
+        found = np.array([(*key, count) for key, count in self._counts.items()], dtype=np.int64)
+        cells = self._cells.ranks()[found[:, 0]]
+        ranks = {label: rank for rank, label in enumerate(sorted(self.labels))}
+        classes = np.array([ranks[label] for label in self.labels], dtype=np.int64)[found[:, 1]]
+        order = np.lexsort((cells, classes))
+        return cells[order], classes[order], found[order, 2]
+
+
+def _check_labels(labels: list[Any]) -> None:
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise InputError("secret", "text and numbers", requirement="must be of one type", remedy="convert the column")
+    # A few words among numbers, such as "unknown", make no classes of them.
+    if len(labels) > MOST_NUMBERS and 2 * (numbers := sum(map(_is_number, labels))) > len(labels):
+        raise InputError(
+            "secret",
+            f"{numbers} different numbers or more",  # but not which: these are the secrets
+            requirement=f"must take {MOST_NUMBERS} different numbers or fewer to be read as classes",
+            remedy="state the range that its numbers can have at all with `secret_range`, cut it into a few classes, "
+            "or, where numbers are codes, write them as words",
+        )
+    if len(labels) > MOST_CLASSES:
+        raise InputError(
+            "secret",
+            f"{len(labels)} different values or more",
+            requirement=f"must take {MOST_CLASSES} different values or fewer",
+            remedy="group them into fewer classes",
+        )
+
+
+def _is_number(label: Any) -> bool:
+    if isinstance(label, str):
+        return spelled_numbers(np.array([label])) is not None
+    return not isinstance(label, bool)
+
+
+class NumberCounts:
+    """How many rows each output has, and the sum of their secrets, which are numbers of a stated range.
+
+    Parameters
+    ----------
+    low, high
+        The range, which must not come from the table.
+    """
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low = validate.number("secret_range", low, remedy="state the least number that is possible")
+        self.high = validate.number("secret_range", high, remedy="state the largest number that is possible")
+        if not (self.low < self.high and np.isfinite(self.high - self.low)):
+            raise InputError(
+                "secret_range",
+                (low, high),
+                requirement="must be two numbers, the smaller one first",
+                remedy="swap them",
+            )
+        self._cells = _Cells()
+        self.rows = 0
+        self._sums: NDArray[np.float64] = np.zeros((0, 3))  # of 1, of the secrets and of their squares
+
+    def add(self, secret: object, output: object, *, weights: object = None) -> Self:
+        """Count a batch of rows; the parameters are those of `Tally.add`, but for the secret, which is a number."""
+        secrets, columns, counts = _checked(secret, output, weights)
+        scaled = self.scaled(secrets)
+        if not len(scaled):
+            return self
+        places = self._cells.of(columns)
+        more = np.zeros((len(self._cells) - len(self._sums), 3))
+        self._sums = np.concatenate([self._sums, more])
+        for power in range(3):
+            self._sums[:, power] += np.bincount(places, weights=counts * scaled**power, minlength=len(self._sums))
+        self.rows += int(counts.sum())
+        return self
+
+    def scaled(self, secrets: _Array) -> NDArray[np.float64]:
+        """Secrets as numbers from −1 to 1, over the range stated; others are refused."""
+        found = spelled_numbers(secrets) if secrets.dtype.kind == "U" else secrets.astype(np.float64)
+        if found is None:
+            raise InputError(
+                "secret", "text", requirement="must hold numbers where `secret_range` is given", remedy="leave it out"
+            )
+        if not ((found >= self.low) & (found <= self.high)).all():
+            raise InputError(
+                "secret",
+                "one outside",  # but not which
+                requirement=f"must lie within `secret_range`, {self.low:g} to {self.high:g}",
+                remedy="state the range that its numbers can have at all, or cut them off at its ends",
+            )
+        half = (self.high - self.low) / 2
+        return np.clip((found - (self.low + half)) / half, -1.0, 1.0)
+
+    @property
+    def cells(self) -> int:
+        """Different outputs."""
+        return len(self._cells)
+
+    def centred(self) -> tuple[NDArray[np.float64], float]:
+        """For each output its rows, and the sums of ξ and of ξ²; and the standard deviation of the secrets.
+
+        ξ is the distance of a secret from the mean of all, in units of the largest one that the range allows.
+        """
+        if self.rows < 2:
+            raise InputError(
+                "the table", f"{self.rows} rows", requirement="must have two rows or more", remedy="add rows"
+            )
+        sizes, sums, squares = self._sums.T
+        mean = float(sums.sum()) / self.rows
+        reach = 1 + abs(mean)
+        square = np.maximum(0.0, squares - 2 * mean * sums + sizes * mean**2) / reach**2
+        variance = float(square.sum()) / self.rows
+        if not variance > 64 * (self.rows + 8) * float(np.finfo(float).eps):
+            raise InputError(
+                "secret",
+                "one number, or numbers that hardly differ",
+                requirement="must take different numbers",
+                remedy="check the column, or state a narrower range",
+            )
+        deviation = math.sqrt(variance) * reach * (self.high - self.low) / 2
+        return np.stack([sizes, np.clip((sums - sizes * mean) / reach, -sizes, sizes), square]), deviation

@@ -1,0 +1,157 @@
+"""One row of every group, and rows that were copied. False alarms of simulations: below 1e-6 each."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacit import InputError
+from tacit.audit import audit, audit_file, certify, certify_classes, one_per_group
+from tacit.audit.groups import OnePerGroup, copied
+from tacit.runtime import tables
+
+FAILURE = 0.1
+
+
+def test_one_row_of_every_group_all_equally_likely():
+    groups = np.repeat(["a", "b", "c"], [1, 2, 5])
+    drawn = np.array([one_per_group(groups, seed=seed) for seed in range(3000)])
+    assert (drawn[:, 0] == 0).all()
+    for place, rows in ((1, [1, 2]), (2, [3, 4, 5, 6, 7])):
+        counts = [int((drawn[:, place] == row).sum()) for row in rows]
+        assert sum(counts) == 3000
+        assert stats.chisquare(counts).pvalue > 1e-6
+
+
+def test_weights_are_rows():
+    groups = np.array(["a", "a"])
+    second = sum(int(one_per_group(groups, weights=[1, 3], seed=seed)[0]) for seed in range(3000))
+    assert stats.binomtest(second, 3000, 0.75).pvalue > 1e-6
+    assert one_per_group(groups, weights=[0, 1]).tolist() == [1]
+
+
+def test_parts_of_a_table_give_the_same_rows():
+    groups = np.random.default_rng(0).integers(0, 50, 400)
+    whole, kept = one_per_group(groups, seed=3), OnePerGroup(3)
+    for part in np.array_split(np.arange(400), 9):
+        kept.add({"row": part}, groups[part], None)
+    assert kept.table()["row"].tolist() == whole.tolist()
+    assert kept.rows == 400
+
+
+def test_the_draw_does_not_look_at_secrets_or_outputs():
+    """The rows drawn depend on the groups and the seed alone."""
+    groups = np.random.default_rng(0).integers(0, 50, 400)
+    rows = one_per_group(groups, seed=3)
+    secrets, outputs = np.arange(400) % 2, np.arange(400) % 7
+    found = audit(secrets, outputs, group=groups, seed=3, attacks=[])
+    assert found.certificate.cells is not None
+    assert found.certificate.variation == certify(secrets[rows], outputs[rows], seed=3).variation
+
+
+def test_groups_make_dependent_rows_valid_and_nothing_else_does():
+    """Every patient has 20 rows with one secret and one output: 30 patients look like 600 rows."""
+    rng, runs, patients, each = np.random.default_rng(5), 150, 30, 20
+    wrong = {"rows": 0, "groups": 0}
+    truth = 0.4
+    for run in range(runs):
+        secret = rng.integers(0, 2, patients)
+        output = np.where(rng.random(patients) < (1 + truth) / 2, secret, 1 - secret)
+        if secret.min() == secret.max():
+            continue
+        groups = np.repeat(np.arange(patients), each)
+        options = {"failure_probability": FAILURE, "attacks": [], "seed": run}
+        wrong["rows"] += audit(secret[groups], output[groups], **options).high < truth
+        wrong["groups"] += audit(secret[groups], output[groups], group=groups, **options).high < truth
+    most = stats.binom.isf(1e-6, runs, FAILURE)
+    assert wrong["groups"] <= most < wrong["rows"]
+
+
+def test_what_a_certificate_of_groups_rests_on():
+    groups = np.repeat(np.arange(100), 2)
+    for secret in (np.arange(200) % 2, np.arange(200) % 3):
+        found = audit(secret, np.zeros(200), group=groups, attacks=[])
+        first = found.certificate.assumptions[0].text
+        assert first.startswith("groups are independent draws from one law")
+        assert "a random row of a random group" in first
+        assert "(200 rows in all)" in first
+        assert not any(one.text.startswith("rows are independent") for one in found.certificate.assumptions)
+
+
+def test_groups_of_another_length_are_refused():
+    with pytest.raises(InputError, match="group must have as many rows as secret"):
+        audit([0, 1, 0, 1], [0, 0, 1, 1], group=[1, 2])
+
+
+@pytest.fixture
+def visits(tmp_path):
+    rng = np.random.default_rng(2)
+    patient = rng.integers(0, 400, 3000)
+    disease, code = np.array(list("abc"))[rng.integers(0, 3, 3000)], rng.integers(0, 4, 3000)
+    lines = [f"{p},{d},{c},{i}" for i, (p, d, c) in enumerate(zip(patient, disease, code, strict=True))]
+    (tmp_path / "t.csv").write_text("patient,disease,code,visit\n" + "\n".join(lines) + "\n")
+    (tmp_path / "copies.csv").write_text("patient,disease,code,visit\n" + "\n".join(np.repeat(lines, 2)) + "\n")
+    return tmp_path, patient, disease, code
+
+
+def test_the_file_draws_the_rows_of_the_function(visits):
+    folder, patient, disease, code = visits
+    rows = one_per_group(patient.astype(str), seed=4)
+    found = audit_file(
+        folder / "t.csv",
+        secret="disease",  # noqa: S106
+        output="code",
+        group="patient",
+        seed=4,
+        attack_rows=0,
+        pictures=False,
+    )
+    assert found.detail["rows"] == len(np.unique(patient))
+    assert found.detail["group"] == {"column": "patient", "rows": 3000}
+    assert found.detail["high"] == certify_classes(disease[rows], code[rows].astype(str), seed=4).advantage
+    assert any("a random row of a random group" in sentence for sentence in found.summary)
+
+
+def test_rows_that_were_copied_are_noticed(visits):
+    folder, *_ = visits
+    options = {"secret": "disease", "output": "code", "attack_rows": 0, "pictures": False}
+    assert audit_file(folder / "t.csv", **options).detail["copied"] is None
+    found = audit_file(folder / "copies.csv", **options)
+    assert found.detail["copied"] == {"times": 2, "rows": 3000}
+    assert any("--group" in sentence for sentence in found.summary)
+    assert all(verdict.level != "fine" for verdict in found.verdicts)
+    assert found.met
+    strict = audit_file(folder / "copies.csv", require_advantage=0.99, **options)
+    assert not strict.met
+    assert strict.summary[0].endswith("No ceiling counts as proven.")
+    assert audit_file(folder / "t.csv", require_advantage=0.99, **options).met
+    assert audit_file(folder / "copies.csv", group="patient", **options).detail["copied"] is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
+def test_parquet_files_are_looked_at_too(tmp_path, share):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    numbers = np.random.default_rng(0).random(4000)
+    again = numbers[: round(share * 4000)]
+    parquet.write_table(pa.table({"s": np.concatenate([numbers, again])}), tmp_path / "t.parquet")
+    found = copied(tables.occurrences(tmp_path / "t.parquet", most=10**6, name="table"))
+    assert found == (None if not share else (2, len(again)))
+
+
+@pytest.mark.parametrize("law", ["few", "equal", "steep", "unique", "mixed"])
+def test_independent_rows_are_no_copies(law):
+    """2000 tables in all, none of which looks copied, whatever their law."""
+    rng = np.random.default_rng(6)
+    for _ in range(400):
+        size = int(rng.integers(100, 5000))
+        drawn = {
+            "few": lambda size: rng.integers(0, 10, size),
+            "equal": lambda size: rng.integers(0, 900, size),
+            "steep": lambda size: rng.zipf(1.5, size),
+            "unique": lambda size: rng.permutation(size),
+            "mixed": lambda size: np.where(
+                rng.random(size) < 0.5, rng.integers(0, 30, size), rng.integers(0, 10**6, size)
+            ),
+        }[law](size)
+        assert copied(np.unique(drawn, return_counts=True)[1]) is None
