@@ -1,5 +1,6 @@
 """One certificate of every kind that the checker knows, from Tacit itself, and what Tacit says of changed inputs."""
 
+import contextlib
 import functools
 import tempfile
 from decimal import Decimal
@@ -131,8 +132,13 @@ def _of_cells(inputs, claim):
     secret = np.repeat([True, False], len(cells))
     outputs = np.tile(np.arange(len(cells)), 2)
     keep = cells.T.ravel() > 0
-    with mock.patch("tacit.audit.limits.seed_of", return_value=inputs["seed"] or 0):  # the draw that the claim states
-        found = _certified(secret[keep], outputs[keep], cells.T.ravel()[keep], inputs, claim)
+    columns = secret[keep], outputs[keep], cells.T.ravel()[keep]
+    with contextlib.ExitStack() as stated:  # the draw and the λ are those of the claim
+        stated.enter_context(mock.patch("tacit.audit.limits.seed_of", return_value=inputs["seed"] or 0))
+        rate = real(inputs["rate"]) if inputs["rate"] else 0.0
+        if rate > 0:
+            stated.enter_context(mock.patch("tacit.theory.pairs.Pairs.rate", return_value=rate))
+        found = _certified(*columns, inputs, claim)
     return found.guarantee_of(inputs["reading"]).value
 
 
