@@ -7,6 +7,7 @@ Teachers are trained one after another in the process of the test, and in that o
 processes takes longer than most of these trainings. Tests of the processes themselves ask for `all_cores`.
 """
 
+import gc
 import itertools
 import os
 import subprocess
@@ -25,6 +26,13 @@ if torch.version.cuda is None:
     _operators = torch.library.Library("torchvision", "DEF")
     for _name in ("nms", "qnms"):
         _operators.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
+def pytest_collection_finish():
+    """What was loaded stays loaded: the search for garbage need not look through all of it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +55,20 @@ def _no_memory_of_other_runs(monkeypatch, _new_places):
 def all_cores(monkeypatch):
     """joblib starts processes, here and in what is started from here."""
     monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
+
+
+@pytest.fixture(scope="module")
+def quick_attacks():
+    """Attacks beside bounds and certificates learn for a shorter time, where no test asks how good they are."""
+    from tacit.audit import learners
+    from tacit.reconstruction import realism
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("_KNOWN", 2000), ("_TRAINED", 10_000), ("_LEAST_STEPS", 20)):
+            patch.setattr(realism, name, value)
+        for name, value in (("_STEPS", 100), ("_RESTARTS", 4)):
+            patch.setattr(learners, name, value)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -186,13 +186,14 @@ def test_low_bits_name_more_images_than_the_bound_allows_unless_the_release_is_r
     assert not comparison(released).contradicted
 
 
+@pytest.mark.usefixtures("quick_attacks")
 def test_another_seed_tells_the_same_story(monkeypatch):
     """Told shorter, from fewer games, rows and sizes of noise."""
     monkeypatch.setattr(demo.features, "SIZES", (0.25, 1.0, 4.0))
     monkeypatch.setattr(demo.features, "BOUNDED", demo.features.SHOWN)
-    monkeypatch.setattr(demo.features, "STEPS", 4)
+    monkeypatch.setattr(demo.features, "STEPS", 2)
     monkeypatch.setattr(demo.classifier, "EPSILONS", (0.5, 2.0))
-    monkeypatch.setattr(demo.classifier, "GAMES", 200)
+    monkeypatch.setattr(demo.classifier, "GAMES", 100)
     monkeypatch.setattr(demo.scores, "ROWS", 2000)
     heard = []
     made = demo.demo(seed=7, advance=heard.append)

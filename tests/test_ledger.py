@@ -35,7 +35,7 @@ from tacit import BudgetSpentError, InputError
 from tacit.ledger import Amount, Ledger, anchor, database, entries, statement
 from tacit.runtime.files import write_new, write_whole
 
-PROCESSES, SPENDS, KILLS = 5, 80, 18
+PROCESSES, SPENDS, KILLS = 4, 100, 18
 
 
 @pytest.fixture(scope="session")

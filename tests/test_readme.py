@@ -72,7 +72,7 @@ def test_the_page_has_a_command_for_each_question():
 
 
 @pytest.mark.parametrize(
-    ("name", "more"), [("bound", ("--seconds", "6")), ("learn", ()), ("audit", ()), ("verify", ())]
+    ("name", "more"), [("bound", ("--seconds", "3")), ("learn", ()), ("audit", ()), ("verify", ())]
 )
 def test_the_command_ends_well_within_the_time_it_states(name, more, folder, here):
     if name == "verify" and not (folder / "audit.json").exists():

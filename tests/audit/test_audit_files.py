@@ -22,6 +22,8 @@ from tacit.audit.study.options import Task
 from tacit.report.timing import Timed
 from tacit.runtime import tables
 
+pytestmark = pytest.mark.usefixtures("quick_attacks")
+
 ROWS = 8_000
 RNG = np.random.default_rng(0)
 MEMBER = np.arange(ROWS) % 2

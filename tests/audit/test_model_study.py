@@ -82,8 +82,8 @@ def test_a_table_of_numbers_with_labels_in_words_is_read(folder):
         (["train.py:fit", "--delta", "-1"], "--delta must be"),
     ],
 )
-def test_bad_input_is_one_line(folder, options, said):
-    found = run("audit-model", *options[:1], "--data", "records.npz", *options[1:], cwd=folder)
+def test_bad_input_is_one_line(folder, here, options, said):
+    found = here(folder, "audit-model", *options[:1], "--data", "records.npz", *options[1:])
     assert_one_line_error(found, said)
 
 

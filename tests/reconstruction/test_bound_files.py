@@ -27,6 +27,8 @@ from tacit.reconstruction.study.budget import Budget
 from tacit.reconstruction.study.inputs import inputs_of
 from tacit.runtime import run_folder
 
+pytestmark = pytest.mark.usefixtures("quick_attacks")
+
 MODEL = """
 import torch
 from torch import nn
@@ -245,7 +247,7 @@ def test_a_prior_that_real_inputs_refute_is_said_to_be_refuted_first(folder, run
 def test_inputs_in_a_few_dimensions_refute_a_prior_of_many(small, monkeypatch):
     """Real inputs lie on a line through the prior's mean, where an attacker who knows it rebuilds them.
 
-    Networks learn from fewer draws than usual.
+    Networks learn from more draws than in other tests, and fewer than usual.
     """
     monkeypatch.setattr("tacit.reconstruction.realism._KNOWN", 4000)
     monkeypatch.setattr("tacit.reconstruction.realism._TRAINED", 20_000)

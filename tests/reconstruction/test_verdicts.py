@@ -74,6 +74,7 @@ def test_as_many_steps_as_the_clock_chose_give_the_same_numbers():
     assert (timed.remaining, timed.curve, timed.accepted) == (again.remaining, again.curve, again.accepted)
 
 
+@pytest.mark.usefixtures("quick_attacks")
 def test_advice_is_no_greener_than_the_cards():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(40, 1, 4, 4))

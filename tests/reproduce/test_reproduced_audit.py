@@ -1,6 +1,7 @@
 """`tacit reproduce audit`: the experiment's truth, its bound and the certificates, against independent computation;
 audits of real models in small."""
 
+import functools
 import json
 import math
 import warnings
@@ -17,6 +18,8 @@ from tacit.audit import certify
 from tacit.reproduce import audit_mnist, audits, gather
 from tacit.reproduce.data import adult_tables
 from tacit.reproduce.finite import DELTA, MEANS, Mixture
+
+pytestmark = pytest.mark.usefixtures("quick_attacks")
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.1, 0.7])
@@ -43,10 +46,11 @@ def test_the_statistical_limit_is_a_median():
     families = [stats.truncnorm(-3 - mean, 3 - mean, loc=mean) for mean in means]
     edges = np.array([one.mean() - stats.norm.ppf(1 - DELTA) * one.std() / math.sqrt(rows) for one in families])
     limit, worse = mixture.limit(rows), 0
+    least_loss = functools.cache(lambda mean: Mixture(mean=mean).least_loss)
     for _ in range(300):
         secrets, outputs = mixture.draw(rows, rng)
         kept = means[edges <= np.mean(secrets * outputs)].max()
-        worse += Mixture(mean=float(kept)).least_loss < limit
+        worse += least_loss(float(kept)) < limit
     assert abs(worse - 150) < 5 * math.sqrt(75)
 
 
@@ -108,12 +112,12 @@ def finished_audit(data, tmp_path_factory, **options):
 
 
 @pytest.fixture(scope="module")
-def adult(data, tmp_path_factory):
+def adult(data, tmp_path_factory, quick_attacks):  # noqa: ARG001
     return finished_audit(data, tmp_path_factory, experiment="adult", records=2500)
 
 
 @pytest.fixture(scope="module")
-def digits(data, tmp_path_factory):
+def digits(data, tmp_path_factory, quick_attacks):  # noqa: ARG001
     return finished_audit(data, tmp_path_factory, experiment="mnist", records=200, rows=4_000, shadows=4)
 
 

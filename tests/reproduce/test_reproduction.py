@@ -33,6 +33,14 @@ def task(folder, out, **options):
     return Task(net="mnist", data=folder, out=out, **{**small, **options})
 
 
+@pytest.fixture(scope="module", autouse=True)
+def fewer_draws():
+    """For the linear decoder, as these tests are not about how good it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(hcr.CHAINED, "small", hcr.CHAINED["small"]._replace(draws=4_000, tries=500))
+        yield
+
+
 @pytest.fixture(scope="module")
 def finished(digits, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "whole"

@@ -77,7 +77,7 @@ MADE = {
     "audit by zero-one loss": lambda: certify(*_table(3000, 0.2, leak=0.3), loss="zero-one").guarantee,
     **{
         f"audit, {reading}": functools.partial(
-            lambda reading: certify(*_table(4000, 0.5, leak=0.1)).guarantee_of(reading), reading
+            lambda reading: certify(*_table(400, 0.5, leak=0.3)).guarantee_of(reading), reading
         )
         for reading in READINGS[1:]
     },

@@ -35,16 +35,12 @@ def number(
     remedy: str,
 ) -> float:
     """Check a real number within the given limits; nan is refused."""
-    limits = {">": above, "≥": at_least, "<": below, "≤": at_most}
-    wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits.items() if limit is not None)
-    kind = "a finite number" if finite else "a number (not nan)"
-    requirement = f"must be {kind}{' ' if wanted else ''}{wanted}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InputError(name, value, requirement=requirement, remedy=remedy)
-    try:
-        result = float(value)
-    except (OverflowError, ValueError):
-        result = math.nan
+    result = math.nan
+    if isinstance(value, float | numbers.Real) and not isinstance(value, bool):
+        try:
+            result = float(value)
+        except (OverflowError, ValueError):
+            result = math.nan
     if (
         math.isnan(result)
         or (finite and math.isinf(result))
@@ -53,6 +49,10 @@ def number(
         or (below is not None and not result < below)
         or (at_most is not None and not result <= at_most)
     ):
+        limits = {">": above, "≥": at_least, "<": below, "≤": at_most}
+        wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits.items() if limit is not None)
+        kind = "a finite number" if finite else "a number (not nan)"
+        requirement = f"must be {kind}{' ' if wanted else ''}{wanted}"
         raise InputError(name, value, requirement=requirement, remedy=remedy)
     return result
 

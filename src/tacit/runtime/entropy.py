@@ -39,9 +39,9 @@ def discrete_laplace(scale: float, *, size: int) -> NDArray[np.int64]:
         The integers.
     """
     scale, size = _scale_and_size(scale, size)
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return _noise(dp.m.make_laplace(*space, scale=scale), size)
+    domains, metrics, measurements = _opendp()
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l1_distance(T="i64")
+    return _noise(measurements.make_laplace(*space, scale=scale), size)
 
 
 def discrete_gaussian(scale: float, *, size: int) -> NDArray[np.int64]:
@@ -60,9 +60,9 @@ def discrete_gaussian(scale: float, *, size: int) -> NDArray[np.int64]:
         The integers.
     """
     scale, size = _scale_and_size(scale, size)
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-    return _noise(dp.m.make_gaussian(*space, scale=scale), size)
+    domains, metrics, measurements = _opendp()
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T="f64")
+    return _noise(measurements.make_gaussian(*space, scale=scale), size)
 
 
 def bernoulli(probability: Fraction | int, *, size: int) -> NDArray[np.bool_]:
@@ -110,12 +110,14 @@ def _noise(measurement: Any, size: int) -> NDArray[np.int64]:
     return np.array(measurement([0] * size), dtype=np.int64)
 
 
-def _opendp() -> Any:
+def _opendp() -> tuple[Any, Any, Any]:
+    """OpenDP's domains, metrics and measurements; its prelude would load scikit-learn and whatever else it can wrap."""
     try:
-        import opendp.prelude as dp
+        from opendp import domains, measurements, metrics
+        from opendp.mod import enable_features
     except ImportError:
         raise MissingExtraError(
             "exact privacy noise must come from OpenDP, got no such package; pip install 'tacit-privacy[learning]'"
         ) from None
-    dp.enable_features("contrib")  # OpenDP's name for all its samplers but the newest
-    return dp
+    enable_features("contrib")  # OpenDP's name for all its samplers but the newest
+    return domains, metrics, measurements

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,9 @@ _MOST_TRIALS = 10**10
 _STAKE = 0.9
 """The share of what is owned that a bet may lose."""
 _LARGEST_BET = 1e6
+
+_GUESSES, _CLOSE = 30, 1e-9
+"""Steps of a guess at most, and what is close enough to 0 for it."""
 
 _FAILURE = "use a small probability such as 0.001"
 
@@ -218,12 +222,15 @@ def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> floa
     before = np.concatenate([[0.25], variances[:-1]])
     bets = np.sqrt(2 * log / (len(x) * before))
 
-    def excluded(m: float) -> bool:
+    def won(m: float) -> float:
+        """The logarithm of what the bets against m have won, rounded down, beyond what is needed."""
         gains = np.log1p(np.minimum(bets, _STAKE / max(m, _STAKE / _LARGEST_BET)) * (x - m))
         rounding = 4 * (len(x) + 8) * np.finfo(float).eps * float(np.sum(np.abs(gains)) + len(x))
-        return bool(float(np.sum(gains)) - rounding >= log)
+        return float(np.sum(gains)) - rounding - log
 
-    return last_true(excluded, holds=0.0, fails=1.0) if excluded(0.0) else 0.0
+    if won(0.0) < 0:
+        return 0.0
+    return last_true(lambda m: won(m) >= 0, holds=0.0, fails=1.0, near=_crossing(won))
 
 
 @at_most
@@ -258,6 +265,25 @@ def sampled_mean_upper(values: ArrayLike, *, failure_probability: float) -> floa
     # 1 − x is rounded by half a unit at most.
     lower = sampled_mean_lower(1 - x, failure_probability=failure_probability)
     return min(up(1 - lower + np.finfo(float).eps), 1.0)
+
+
+def _crossing(falling: Callable[[float], float]) -> float:
+    """About where a function falls from above 0 at 0 to below 0 at 1, by false position (the Illinois rule)."""
+    low, high = 0.0, 1.0
+    above, below = falling(low), falling(high)
+    middle, before = 0.5, 0.0
+    for _ in range(_GUESSES):
+        middle = low + (high - low) * above / (above - below) if above > 0 > below else (low + high) / 2
+        found = falling(middle)
+        if abs(found) < _CLOSE:
+            break
+        again = found * before > 0  # on the same side twice: the other one weighs less
+        if found > 0:
+            low, above, below = middle, found, below / 2 if again else below
+        else:
+            high, below, above = middle, found, above / 2 if again else above
+        before = found
+    return middle
 
 
 def _counts(successes: object, trials: object) -> tuple[int, int]:

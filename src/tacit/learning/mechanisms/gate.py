@@ -169,7 +169,7 @@ class Gate(Tabled):
         """The winner, unless a coin of the distance's chance refuses."""
         distance = one_distance(counts)
         refused = session.noise.coin(self.table[min(distance, len(self.table) - 1)])
-        return None if refused else int(np.argmax(counts))
+        return None if refused else int(counts.argmax())
 
     def finished(self, session: Session) -> bool:
         """At the T-th refusal."""

@@ -106,7 +106,7 @@ class SparseVector(Thresholded):
             session.memory = session.noise.laplace(self.scale)
         distance = one_distance(counts)
         if distance + session.noise.laplace(2 * self.scale) > self.threshold + session.memory:
-            return int(np.argmax(counts))
+            return int(counts.argmax())
         session.memory = None
         return None
 

@@ -73,7 +73,7 @@ class StableRelease(Thresholded):
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
         """The winner if its noisy distance exceeds the threshold."""
         distance = one_distance(counts)
-        return int(np.argmax(counts)) if distance + session.noise.laplace(self.scale) > self.threshold else None
+        return int(counts.argmax()) if distance + session.noise.laplace(self.scale) > self.threshold else None
 
     def finished(self, session: Session) -> bool:
         """After the last query."""
