@@ -1,19 +1,25 @@
-"""Attacks on membership beside ML Privacy Meter's own code, on the same models of Location-30.
+"""Attacks on membership beside the own code of ML Privacy Meter and LeakPro, on the same models of Location-30.
 
-    python benchmarks/membership.py bangkok --peer ml_privacy_meter
+    python benchmarks/membership.py bangkok --peer ml_privacy_meter --leakpro LeakPro
 
 `bangkok` is the file of dataset_location.tgz (privacytrustlab/datasets), `ml_privacy_meter` a checkout of
 privacytrustlab/ml_privacy_meter (e384af8), whose `attacks.py` is run as it stands, with the offline coefficient that it
-tunes itself. Models are trained in pairs on complementary halves, as it expects; every attack sees the same ones.
+tunes itself, and `LeakPro` one of aidotse/LeakPro (c47752fa, version 0.1.0), whose `lira.py` and `rmia.py` are run as
+they stand, with their default settings; what they import to train models, tune and store results is replaced by empty
+modules. Models are trained in pairs on complementary halves, as both expect; every attack sees the same ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.abc
+import importlib.machinery
 import importlib.util
 import json
 import logging
 import platform
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +42,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("data", type=Path)
     options.add_argument("--peer", type=Path, required=True)
+    options.add_argument("--leakpro", type=Path, required=True)
     options.add_argument("--references", type=int, default=16, help="models without the record, and as many with it")
     options.add_argument("--targets", type=int, default=6)
     options.add_argument("--population", type=int, default=1010, help="records that no model is trained on")
@@ -44,10 +51,10 @@ def main() -> None:
     table = np.array([line.replace('"', "").split(",") for line in lines], dtype=np.float32)
     order = np.random.default_rng(0).permutation(len(table))
     labels, inputs = table[order, 0].astype(np.int64) - 1, table[order, 1:]
-    peer = _attacks_of(given.peer)
+    peer, leakpro = _attacks_of(given.peer), _LeakPro(given.leakpro)
     rows = []
     for kind in KINDS:
-        rows += _compared(kind, inputs, labels, peer, given)
+        rows += _compared(kind, inputs, labels, peer, leakpro, given)
     print(json.dumps({"python": platform.python_version(), "rows": rows}, indent=2))
 
 
@@ -60,7 +67,76 @@ def _attacks_of(folder: Path) -> Any:
     return module
 
 
-def _compared(kind: str, inputs: Any, labels: Any, peer: Any, given: Any) -> list[dict[str, Any]]:
+class _Empty(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Modules of nothing but empty classes, for what LeakPro imports and its attacks do not use."""
+
+    KEPT = ("leakpro.attacks.mia_attacks.lira", "leakpro.attacks.mia_attacks.rmia", "leakpro.attacks.utils.utils")
+    FOLDERS = ("leakpro.attacks", "leakpro.attacks.mia_attacks", "leakpro.attacks.utils", "leakpro.utils")
+
+    def find_spec(self, fullname: str, *_: Any) -> Any:
+        used = fullname in (*self.KEPT, *self.FOLDERS) or fullname.startswith("leakpro.utils.")
+        if fullname.startswith("leakpro.") and not used:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    def create_module(self, spec: Any) -> Any:
+        made = types.ModuleType(spec.name)
+        made.__dict__["__getattr__"] = _empty_class
+        return made
+
+    def exec_module(self, module: Any) -> None:
+        pass
+
+
+def _empty_class(name: str) -> type:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return type(name, (), {})
+
+
+class _LeakPro:
+    """Its attacks, on models that were trained and asked already."""
+
+    def __init__(self, folder: Path) -> None:
+        root = types.ModuleType("leakpro")
+        root.__path__ = [str(folder / "leakpro")]
+        sys.modules["leakpro"] = root
+        sys.meta_path.insert(0, _Empty())
+        lira, rmia = (importlib.import_module(f"leakpro.attacks.mia_attacks.{name}") for name in ("lira", "rmia"))
+        for module in (lira, rmia):
+            quiet = {"tqdm": lambda values, **_: values}
+            vars(module).update(MIAResult=types.SimpleNamespace(from_full_scores=lambda **_: None), **quiet)
+        self.lira, self.rmia = lira.AttackLiRA, rmia.AttackRMIA
+
+    def scores(self, name: str, target: Any, shadows: Any, inside: Any, labels: Any, *, online: bool) -> Any:
+        """Scores of the audited records, from logits of the target (records × classes) and of the shadow models."""
+        attack = object.__new__(getattr(self, name))
+        settings = attack.AttackConfig(num_shadow_models=len(shadows), online=online)
+        for key, value in settings.model_dump().items():
+            setattr(attack, key, value)
+        attack.configs = settings
+        everyone = np.arange(len(labels))
+        attack.audit_dataset = {"data": everyone, "in_members": everyone, "out_members": everyone[:0]}
+        attack.out_indices = ~inside
+        if name == "lira":
+            attack.fix_var_threshold = 32  # as its prepare_attack sets it
+            attack.shadow_models_logits = np.array([attack.rescale_logits(one, labels) for one in shadows])
+            attack.target_logits = attack.rescale_logits(target, labels)
+        else:
+            attack.load_for_optuna, attack.epsilon = True, 1e-6  # logits are there already
+            attack.attack_data_indices, attack.ground_truth_indices = everyone, labels
+            attack.logits_theta, attack.logits_shadow_models = target, shadows
+            attack.shadow_models = [None] * len(shadows)
+            attack.handler = types.SimpleNamespace(
+                train_indices=everyone, test_indices=everyone[:0], get_labels=labels.__getitem__, target_model=None
+            )
+            np.random.seed(0)  # noqa: NPY002 — it draws by the old generator
+            attack.prepare_attack()
+        attack.run_attack()
+        return attack.in_member_signals[:, 0]
+
+
+def _compared(kind: str, inputs: Any, labels: Any, peer: Any, leakpro: Any, given: Any) -> list[dict[str, Any]]:
     pool = len(labels) - given.population
     models = 2 * (given.references + 1)
     rng = np.random.default_rng(1)
@@ -71,14 +147,19 @@ def _compared(kind: str, inputs: Any, labels: Any, peer: Any, given: Any) -> lis
     said = joblib.Parallel(n_jobs=-1)(
         joblib.delayed(_answers)(kind, number, inputs, labels, inside[number]) for number in range(models)
     )
-    chances = np.array([own for own, _ in said])
-    predicted = np.array([top for _, top in said])
+    everything = np.array(said)
+    chances = everything[:, np.arange(len(labels)), labels]
+    roots = np.sqrt(everything[:, :pool])
+    with np.errstate(divide="ignore"):
+        logits = np.log(everything[:, :pool])
     everyone = Retrained(
         inside=inside,
         chances=chances[:, :pool],
-        predicted=predicted[:, :pool],
+        predicted=everything[:, :pool].argmax(axis=2),
         largest=chances[:, :pool],
         labels=labels[:pool],
+        softened=roots[:, np.arange(pool), labels[:pool]] / roots.sum(axis=2),
+        inputs=inputs[:pool].astype(np.float64),
     )
     found: dict[str, list[dict[str, float]]] = {}
     for target in range(given.targets):
@@ -86,7 +167,13 @@ def _compared(kind: str, inputs: Any, labels: Any, peer: Any, given: Any) -> lis
         one = np.arange(models) == target
         for name, (_, score) in ATTACKS.items():
             scores = score(everyone.part(rest), everyone.part(one))[0]
-            found.setdefault(f"tacit: {name}", []).append(_measured(scores, inside[target]))
+            left = ~np.isnan(scores)  # QMIA is told about the others
+            found.setdefault(f"tacit: {name}", []).append(_measured(scores[left], inside[target][left]))
+        for name, online in (("lira", True), ("lira", False), ("rmia", True), ("rmia", False)):
+            shadows = list(logits[rest])
+            scores = leakpro.scores(name, logits[target], shadows, inside[rest], labels[:pool], online=online)
+            words = f"LeakPro: {name}, {'online' if online else 'offline'}"
+            found.setdefault(words, []).append(_measured(scores, inside[target]))
         signals, memberships = chances[:, :pool].T, inside.T
         outside = chances[:, pool:].T
         quiet = logging.getLogger("peer")
@@ -99,12 +186,12 @@ def _compared(kind: str, inputs: Any, labels: Any, peer: Any, given: Any) -> lis
     ]
 
 
-def _answers(kind: str, seed: int, inputs: Any, labels: Any, inside: Any) -> tuple[Any, Any]:
+def _answers(kind: str, seed: int, inputs: Any, labels: Any, inside: Any) -> Any:
     chosen = np.flatnonzero(inside)
     model = KINDS[kind](seed).fit(inputs[chosen], labels[chosen])
     chances = np.zeros((len(labels), int(labels.max()) + 1))
     chances[:, model.classes_] = model.predict_proba(inputs)
-    return chances[np.arange(len(labels)), labels], chances.argmax(axis=1)
+    return chances
 
 
 def _measured(scores: Any, inside: Any) -> dict[str, float]:

@@ -164,7 +164,7 @@ CERTIFY = {
     "method": not_text | st.sampled_from(["noisy", "lipschitz", "guess"]),
     "form": not_text | st.just("loose"),
     "sampling": not_text | st.just("all"),
-    "lipschitz": not_number.filter(lambda value: value is not None) | negative | st.just(1.0),
+    "assume_max_slope": not_number.filter(lambda value: value is not None) | negative | st.just(1.0),
     "alphabet": LEAKAGE["alphabet"].filter(lambda value: value is not None),
     "name": not_text,
 }
@@ -174,7 +174,7 @@ CERTIFIED = {
     "method": "discrete",
     "form": "sharp",
     "sampling": "pairs",
-    "lipschitz": None,
+    "assume_max_slope": None,
     "alphabet": None,
 }
 

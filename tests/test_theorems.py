@@ -243,7 +243,7 @@ OUTPUTS = {
     "noisy, four columns": {"output": np.column_stack([NUMBERS] * 4)[::10], "noise": 1.0, "secret": SECRET[::10]},
     "noise added": {"output": NUMBERS, "noise_added": 1.0},
     "monotone": {"output": NUMBERS, "method": "monotone"},
-    "lipschitz": {"output": NUMBERS, "method": "lipschitz", "lipschitz": 0.5, "loss": "squared"},
+    "lipschitz": {"output": NUMBERS, "assume_max_slope": 0.5, "loss": "squared"},
 }
 ONLY_REFUSES = {"theory.certificates.characteristic_limit"}
 """Looked at to refuse a column that cannot hold the noise stated; no number comes of it."""

@@ -241,7 +241,7 @@ def lipschitz_table(folder):
 
 def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
     secret, score = lipschitz_table(tmp_path)
-    expected = certify(secret, score, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
+    expected = certify(secret, score, failure_probability=0.05, assume_max_slope=0.5)
     assert 0.1 < expected.advantage < 0.4
     for name, attacked in (("t.csv", 3_000), ("t.parquet", 0)):
         report = audited(tmp_path / name, assume_max_slope=0.5, require_advantage=0.9, attack_rows=attacked)
@@ -251,7 +251,7 @@ def test_a_lipschitz_posterior_is_certified_as_the_library_does(tmp_path):
         assert report.detail["low"] <= expected.advantage
         assert report.summary[0].startswith("If the secret's mean given the output, coded ±1 and with both values ")
         assert "met: " in report.summary[0]
-    both = certify(secret, {"o": score, "p": 1 - score}, failure_probability=0.05, method="lipschitz", lipschitz=0.5)
+    both = certify(secret, {"o": score, "p": 1 - score}, failure_probability=0.05, assume_max_slope=0.5)
     report = audited(tmp_path / "t.parquet", output=("o", "p"), assume_max_slope=0.5, attack_rows=0)
     assert report.detail["readings"]["advantage"] == both.advantage
 

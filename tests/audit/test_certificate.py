@@ -185,8 +185,8 @@ def test_continuous_outputs_are_refused_with_what_would_help():
     for options in (
         {"noise": 0.5},
         {"method": "monotone"},
-        {"method": "lipschitz", "lipschitz": 0.1, "width": 0.5},
-        {"method": "lipschitz", "lipschitz": 0.1},
+        {"assume_max_slope": 0.1, "width": 0.5},
+        {"assume_max_slope": 0.1},
     ):
         assert certify(SECRET, output, failure_probability=0.05, **options).squared < 0.1
 
@@ -218,7 +218,7 @@ def test_the_function_that_gives_the_number_comes_first():
     assert len(seen) == 2
     noisy = certify(SECRET, OUTPUT, noise=1.0, loss="log")
     assert noisy.guarantee_of("bits").references[0] == "theory.certificates.log_sharp"
-    lipschitz = certify(SECRET, OUTPUT, method="lipschitz", lipschitz=0.1)
+    lipschitz = certify(SECRET, OUTPUT, assume_max_slope=0.1)
     assert lipschitz.guarantee_of("squared loss").references[0] == "theory.certificates.lipschitz_excess"
 
 
@@ -239,7 +239,7 @@ def test_assumptions_are_said():
     words = {
         "fresh Gaussian noise of standard deviation 0.5": {"noise": 0.5},
         "only grows, or only falls": {"method": "monotone"},
-        "changes by at most 0.1 per unit": {"method": "lipschitz", "lipschitz": 0.1},
+        "changes by at most 0.1 per unit": {"assume_max_slope": 0.1},
         "every secret was a fair coin": {"noise": 0.5, "sampling": "pairs"},
     }
     for text, options in words.items():
@@ -254,8 +254,7 @@ def test_settings_that_differ_are_named_apart():
     first, second = (certify(SECRET, output, failure_probability=0.05, noise=noise) for noise in (0.1234561, 0.1234564))
     assert first.quantity("advantage") != second.quantity("advantage")
     first, second = (
-        certify(SECRET, output, failure_probability=0.05, method="lipschitz", lipschitz=c, width=0.5)
-        for c in (0.1234561, 0.1234564)
+        certify(SECRET, output, failure_probability=0.05, assume_max_slope=c, width=0.5) for c in (0.1234561, 0.1234564)
     )
     assert first.assumptions != second.assumptions
 
@@ -277,7 +276,7 @@ def test_chances_are_never_printed_smaller():
         ({"method": "noisy"}, "must be one of discrete, monotone"),
         ({"width": 0.1}, "must be 'lipschitz' where width is given"),
         ({"method": "lipschitz"}, "must be given with method='lipschitz'"),
-        ({"lipschitz": 1.0}, "must be given with method='lipschitz'"),
+        ({"assume_max_slope": 1.0, "method": "monotone"}, "must be given with method='lipschitz'"),
         ({"noise": 0.1, "width": 0.1}, "must not be given together"),
     ],
 )
@@ -293,7 +292,7 @@ def test_monotone_needs_numbers():
 
 def test_a_lipschitz_posterior_has_a_theorem_for_the_squared_loss_alone():
     with pytest.raises(NoTheoremError, match="loss='squared'"):
-        certify(SECRET, OUTPUT, failure_probability=0.05, method="lipschitz", lipschitz=0.1, width=1.0, loss="log")
+        certify(SECRET, OUTPUT, failure_probability=0.05, assume_max_slope=0.1, width=1.0, loss="log")
 
 
 def test_a_secret_that_was_no_fair_coin_is_noticed():
@@ -384,9 +383,7 @@ def test_certificates_are_tight_on_the_papers_mixture(mu, expected):
         secret, output = mixture(rng, n, mu)
         for name, c in (("C = 1", 1.0), ("C = mu", mu)):
             width = (12 / (c * c * n)) ** (1 / 3)  # for a range of 6, known beforehand
-            certificate = certify(
-                secret, output, failure_probability=0.01, method="lipschitz", lipschitz=c, width=width
-            )
+            certificate = certify(secret, output, failure_probability=0.01, assume_max_slope=c, width=width)
             found[name].append(certificate.squared_loss / least_loss(mu))
         found["monotone"].append(
             certify(secret, output, failure_probability=0.01, method="monotone").squared_loss / least_loss(mu)
@@ -418,7 +415,7 @@ def attack(certificate, low, value=None):
 def test_unless_told_otherwise_v_and_total_variation_are_certified_together():
     """One question, one answer: `certify`, `audit` and the command have the same defaults."""
     assert certify(SECRET, OUTPUT) == certify(SECRET, OUTPUT, failure_probability=0.05, loss="joint")
-    assert certify(SECRET, OUTPUT / 4, method="lipschitz", lipschitz=0.1).loss == "squared"
+    assert certify(SECRET, OUTPUT / 4, assume_max_slope=0.1).loss == "squared"
     assert certify(SECRET, OUTPUT, form="printed", sampling="pairs").loss == "squared"
 
 
@@ -469,7 +466,7 @@ def test_verdicts_begin_with_what_no_table_can_show():
         1.0, positives=10**7, negatives=10**7, neurons=10**6, barron=0.1, diameter=1.0, failure_probability=0.05
     )
     monotone = certify(SECRET, np.arange(2000) // 2 % 50, failure_probability=0.05, method="monotone")
-    lipschitz = certify(SECRET, OUTPUT / 4, failure_probability=0.05, method="lipschitz", lipschitz=0.1)
+    lipschitz = certify(SECRET, OUTPUT / 4, failure_probability=0.05, assume_max_slope=0.1)
     for certificate, condition in (
         (network, "If the network reached the global minimum over all networks of 1000000 neurons on this table and "),
         (monotone, "If the probability of the secret only grows, or only falls, with the output, "),
@@ -644,8 +641,8 @@ def test_a_lipschitz_posterior_is_that_of_a_fair_secret():
     """With 1 % of one class the posterior of the table moves 50 times less than that of a fair coin, which counts."""
     outputs = np.concatenate([np.full(200, 0.02), np.tile([0.0, 0.02], 9900)])
     secrets = np.repeat([1, 0], [200, 19_800])
-    rare = certify(secrets, outputs, failure_probability=0.05, method="lipschitz", lipschitz=2.0)
+    rare = certify(secrets, outputs, failure_probability=0.05, assume_max_slope=2.0)
     assert rare.advantage < 0.5, "the slope of the table's own posterior is no such constant"
     assert "with both values equally likely" in rare.condition
     fair = (1 + 1 / 3) / 0.02  # from −1 to ⅓
-    assert certify(secrets, outputs, failure_probability=0.05, method="lipschitz", lipschitz=fair).advantage >= 0.5
+    assert certify(secrets, outputs, failure_probability=0.05, assume_max_slope=fair).advantage >= 0.5

@@ -268,7 +268,7 @@ def test_lipschitz_posteriors():
     for _ in range(runs):
         output = rng.uniform(-1, 1, n)
         secret = rng.uniform(size=n) < (1 + c * output) / 2
-        found = certify(secret, output, failure_probability=DELTA, method="lipschitz", lipschitz=c, width=0.5)
+        found = certify(secret, output, failure_probability=DELTA, assume_max_slope=c, width=0.5)
         failed += found.squared < c**2 / 3
     assert failed <= too_many(runs)
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from tacit import NoTheoremError, audit
-from tacit.audit.fair_part import fair_part
+from tacit.audit import certify
+from tacit.audit.fair_part import fair_part, seed_of
 from tacit.theory.pairs import squared_pairwise
 
 
@@ -125,3 +126,19 @@ def test_what_it_has_no_theorem_for_is_refused(options):
     secrets, outputs = null(400, 10, 0)
     with pytest.raises(NoTheoremError, match="pairwise"):
         audit.certify(secrets, outputs, form="pairwise", **options)
+
+
+def test_nobody_chooses_the_seed_of_the_draw():
+    """It is the same for a table in any order, another for another table, and one that the checker can read."""
+    rng = np.random.default_rng(0)
+    seeds = set()
+    for _ in range(200):
+        counts = rng.integers(0, 40, (2, 12))
+        seed = seed_of(*counts)
+        assert 0 <= seed <= 10**12
+        assert seed_of(*counts[:, rng.permutation(12)]) == seed
+        seeds.add(seed)
+    assert len(seeds) == 200
+    secret, output = rng.integers(0, 2, 3000), rng.integers(0, 300, 3000)
+    found = {certify(secret, output, failure_probability=0.05, seed=seed).advantage for seed in range(5)}
+    assert len(found) == 1

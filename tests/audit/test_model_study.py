@@ -94,7 +94,7 @@ def test_copies_are_left_out_and_counted(tmp_path, folder):
         f"{folder}/train.py:fit", data=tmp_path / "copies.csv", label="digit", models=16, pictures=False
     )
     assert report.detail["records"] == 200
-    assert "5 copies of records were left out." in report.summary[0]
+    assert "5 copies of records were left out." in report.summary[1]
     assert list(report.detail["numbers"]) == list(range(1, 201))
 
 

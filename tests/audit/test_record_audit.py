@@ -2,6 +2,7 @@
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
 from tacit import InputError
 from tacit.audit import Retrained, audit_records, retrain
-from tacit.audit.record_audit import audited, guessed
+from tacit.audit.record_attacks import by_quantiles
+from tacit.audit.record_audit import audited, claim, guessed
 from tacit.audit.retraining import LEAST_MODELS
 from tacit.theory.membership import retrained_advantage
 
@@ -62,6 +65,48 @@ def test_exposed_records_are_those_that_models_tell_apart(of_forests):
     # The estimate agrees with how far apart the record's own probabilities lie.
     gap = np.array([p[i].mean() - p[~i].mean() for p, i in zip(found.chances.T, found.inside.T, strict=True)])
     assert stats.spearmanr(of_forests.exposure, gap).statistic > 0.5
+
+
+def test_quantiles_need_no_models_and_look_at_no_coin_that_is_guessed():
+    found = retrain(forest, X, Y, models=LEAST_MODELS)
+    scores = by_quantiles(found, found)
+    told = np.isnan(scores[0])
+    assert told.sum() == len(Y) // 2
+    assert (np.isnan(scores) == told).all()
+    other = np.where(told, found.inside, ~found.inside)  # the coins of all that are guessed, the other way
+    np.testing.assert_array_equal(by_quantiles(found, replace(found, inside=other)), scores)
+    assert roc_auc_score(found.inside[:, ~told].ravel(), scores[:, ~told].ravel()) > 0.8
+    assert np.isnan(by_quantiles(found, replace(found, inputs=None))).all()
+
+
+def test_stated_privacy_stands_beside_the_attacks_and_is_refuted(of_forests):
+    found = retrain(forest, X, Y, models=24)
+    stated = audited(found, delta=0.0, failure_probability=0.05, claimed=claim((1.0, 1e-6), 0.0))
+    assert stated.refuted
+    assert stated.delta == 1e-6
+    assert 1 < stated.epsilon <= of_forests.epsilon + 1e-9
+    assert not audited(found, delta=0.0, failure_probability=0.05, claimed=claim((30.0, 0.0), 0.0)).refuted
+    assert not of_forests.refuted
+    assert of_forests.mu > 0.5
+
+
+@pytest.mark.parametrize(
+    ("stated", "delta", "said"),
+    [
+        (3.0, 0.0, r"trained_with must be \(ε, δ\)"),
+        ((3.0,), 0.0, r"trained_with must be \(ε, δ\)"),
+        ((-1.0, 0.0), 0.0, "the ε of `trained_with` must be"),
+        ((1.0, 1.0), 0.0, "the δ of `trained_with` must be"),
+        ((1.0, 1e-5), 1e-6, "delta must be that of `trained_with`, 1e-05"),
+        (None, 2.0, "delta must be"),
+    ],
+)
+def test_a_claim_that_is_none_is_refused_before_anything_is_trained(stated, delta, said):
+    def never(_inputs, _labels):
+        raise AssertionError
+
+    with pytest.raises(InputError, match=said):
+        audit_records(never, X, Y, models=16, trained_with=stated, delta=delta)
 
 
 def told(rng, models, records, *, classes=2, chance=0.5):
@@ -193,8 +238,8 @@ def test_limits_are_those_of_the_counts_themselves():
     limit = retrained_advantage(total / 140, models=20, failure_probability=failure / 4)
     assert limit <= guarantee.value <= limit * (1 + 1e-12)
     assert guarantee.failure_probability == failure / 4
-    # Seven attacks, each with a limit for its advantage and one for ε; two guarantees.
-    assert len(audit.attacks) == 7
+    # Eight attacks, each with a limit for its advantage, and half of that for ε and for μ; two guarantees.
+    assert len(audit.attacks) == 8
     assert sum(2 * one.failure_probability for one in audit.attacks) + 2 * failure / 4 == pytest.approx(failure)
 
 

@@ -1,10 +1,12 @@
 """One certificate of every kind that the checker knows, from Tacit itself, and what Tacit says of changed inputs."""
 
+import contextlib
 import functools
 import tempfile
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import torch
@@ -130,18 +132,27 @@ def _of_cells(inputs, claim):
     secret = np.repeat([True, False], len(cells))
     outputs = np.tile(np.arange(len(cells)), 2)
     keep = cells.T.ravel() > 0
-    found = certify(
-        secret[keep],
-        outputs[keep],
-        weights=cells.T.ravel()[keep],
+    columns = secret[keep], outputs[keep], cells.T.ravel()[keep]
+    with contextlib.ExitStack() as stated:  # the draw and the λ are those of the claim
+        stated.enter_context(mock.patch("tacit.audit.limits.seed_of", return_value=inputs["seed"] or 0))
+        rate = real(inputs["rate"]) if inputs["rate"] else 0.0
+        if rate > 0:
+            stated.enter_context(mock.patch("tacit.theory.pairs.Pairs.rate", return_value=rate))
+        found = _certified(*columns, inputs, claim)
+    return found.guarantee_of(inputs["reading"]).value
+
+
+def _certified(secret, outputs, weights, inputs, claim):
+    return certify(
+        secret,
+        outputs,
+        weights=weights,
         loss=inputs["loss"],
         sampling=inputs["sampling"],
         failure_probability=real(claim["failure_probability"]),
         method="discrete",
         form="closed" if inputs["loss"] == "joint" and inputs["seed"] is None else "sharp",
-        seed=inputs["seed"] or 0,
     )
-    return found.guarantee_of(inputs["reading"]).value
 
 
 def _spent(part):

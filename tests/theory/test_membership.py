@@ -3,10 +3,12 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
 
 from tacit import InputError
-from tacit.theory.membership import guessing_epsilon, retrained_advantage
+from tacit.theory import membership
+from tacit.theory.divergences import gaussian_epsilon
+from tacit.theory.membership import guessing_distance, guessing_epsilon, retrained_advantage
 
 
 def reaching(right, trials, chance):
@@ -16,23 +18,102 @@ def reaching(right, trials, chance):
 
 @pytest.mark.parametrize(("right", "trials"), [(50, 50), (41, 50), (30, 50), (199, 240)])
 @pytest.mark.parametrize("alpha", [0.05, 1e-4])
-@pytest.mark.parametrize("delta", [0.0, 1e-5, 1e-3])
-def test_the_limit_is_its_formula(right, trials, alpha, delta):
-    coins = 3 * trials
-    found = guessing_epsilon(right, guesses=trials, coins=coins, failure_probability=alpha, delta=delta)
+def test_without_delta_the_limit_is_its_formula(right, trials, alpha):
+    found = guessing_epsilon(right, guesses=trials, coins=3 * trials, failure_probability=alpha)
     with mpmath.workdps(30):
 
         def excluded(epsilon):
-            """Whether some j shows that ε is too small, by the statement itself."""
-            chance = 1 / (1 + mpmath.exp(-epsilon))
-            spared = range(right) if delta else (0,)
-            return any(
-                reaching(right - j, trials, chance) + coins * mpmath.mpf(delta) / (2 * (j + 1)) <= alpha for j in spared
-            )
+            return reaching(right, trials, 1 / (1 + mpmath.exp(-epsilon))) <= alpha
 
         if found:
             assert excluded(found)
-        assert not excluded(found * 1.02 + 0.02)  # not every j is tried
+        assert not excluded(found * (1 + 1e-9) + 1e-9)
+
+
+def private(epsilon, delta):
+    """Straight lines (slope, height) whose minimum is the curve of (ε, δ)."""
+    return [(math.exp(epsilon), delta), (math.exp(-epsilon), 1 - math.exp(-epsilon) * (1 - delta)), (0.0, 1.0)]
+
+
+def gaussian(distance):
+    """Tangents of Φ(Φ⁻¹(a) + μ), which lie above it."""
+    points = np.linspace(-9, 9, 20_001)
+    slopes = np.exp(-distance * points - distance**2 / 2)
+    return list(zip(slopes, stats.norm.cdf(points + distance) - slopes * stats.norm.cdf(points), strict=True))
+
+
+def likeliest(right, guesses, coins, lines):
+    """The largest P(W ≥ right) of all laws that lemma 1 allows: a linear programme, by another solver."""
+    numbers = np.arange(guesses + 1)
+    rows = []
+    for least in range(1, guesses + 1):
+        hit = np.where(numbers >= least, numbers, 0) / coins
+        missed = np.where(numbers >= least - 1, guesses - numbers, 0) / coins
+        rows += [(hit - slope * missed, height) for slope, height in lines]
+    found = optimize.linprog(
+        -(numbers >= right).astype(float),
+        A_ub=np.array([row for row, _ in rows]),
+        b_ub=np.array([height for _, height in rows]),
+        A_eq=np.ones((1, guesses + 1)),
+        b_eq=[1.0],
+        method="highs",
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize(("right", "guesses", "coins"), [(6, 6, 6), (6, 6, 40), (5, 6, 12), (8, 9, 9), (9, 12, 60)])
+def test_with_delta_the_limit_is_the_optimum_of_all_laws_that_are_allowed(right, guesses, coins):
+    """Valid and tight: at the limit the largest probability is α, by a linear programme instead of the recursion."""
+    for alpha in (0.1, 0.02):
+        for delta in (1e-5, 1e-3):
+            asked = {"guesses": guesses, "coins": coins, "failure_probability": alpha}
+            found = guessing_epsilon(right, **asked, delta=delta)
+            if found:
+                assert likeliest(right, guesses, coins, private(found * 0.99, delta)) < alpha
+            assert likeliest(right, guesses, coins, private(found * 1.001 + 1e-6, delta)) > alpha * (1 - 1e-6)
+        found = guessing_distance(right, **asked)
+        if found:  # tangents allow more than the curve, by less than the last digits here
+            assert likeliest(right, guesses, coins, gaussian(found * 0.995)[::100]) < alpha
+        assert likeliest(right, guesses, coins, gaussian(found * 1.005 + 1e-6)[::100]) > alpha * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (2.0, 0.05), (1.0, 0.3)])
+def test_one_guess_is_as_good_as_it_may_be(epsilon, delta):
+    """The best pair of laws is known: one coin is guessed with probability (e^ε + δ)/(1 + e^ε), and no more."""
+    best = (math.exp(epsilon) + delta) / (1 + math.exp(epsilon))
+    found = guessing_epsilon(1, guesses=1, coins=1, failure_probability=best, delta=delta)
+    assert epsilon * (1 - 1e-5) < found <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("distance", [0.5, 1.0, 2.0])
+def test_a_gaussian_mechanism_is_not_refuted_too_often_and_shows_more_than_by_one_delta(distance):
+    """Coins plus normal noise: the most certain are guessed, so that guesses depend on each other.
+
+    400 runs at a failure probability of 0.1. False alarms of this test: with probability 1e-4 at most.
+    """
+    rng, coins, each, alpha, delta = np.random.default_rng(3), 2000, 50, 0.1, 1e-5
+    asked = {"guesses": 2 * each, "coins": coins, "failure_probability": alpha}
+    true = gaussian_epsilon(delta, distance=distance)
+    wrong, by_curve, by_delta = [0, 0], [], []
+    for _ in range(400):
+        inside = rng.random(coins) < 0.5
+        order = np.argsort(rng.normal(size=coins) + distance * inside)
+        right = int(inside[order[-each:]].sum() + (~inside[order[:each]]).sum())
+        by_curve.append(guessing_distance(right, **asked))
+        by_delta.append(guessing_epsilon(right, **asked, delta=delta))
+        wrong[0] += by_curve[-1] > distance
+        wrong[1] += by_delta[-1] > true
+    assert max(wrong) <= stats.binom.isf(1e-4, 400, alpha)
+    usual = float(np.median(by_curve))
+    assert gaussian_epsilon(delta, distance=usual) > np.median(by_delta)
+    assert usual > 0.4 * distance
+
+
+def test_normal_quantiles_are_as_exact_as_granted():
+    with mpmath.workdps(40):
+        for rate in [*np.geomspace(1e-300, 0.4, 60), *np.linspace(0.4, 1 - 1e-12, 60)]:
+            exact = mpmath.findroot(lambda x, rate=rate: mpmath.ncdf(x) - mpmath.mpf(rate), special.ndtri(rate))
+            assert abs(exact - special.ndtri(rate)) < membership._NORMAL / 100 * (1 + abs(exact))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

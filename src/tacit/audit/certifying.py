@@ -25,7 +25,8 @@ METHODS = ("auto", "discrete", "noisy", "noise added", "monotone", "lipschitz", 
 FORMS = ("sharp", "closed", "pairwise", "printed")
 SAMPLINGS = ("by class", "pairs")
 _REMEDY = (
-    "release it with Gaussian noise and pass noise, round it before release, or state method='monotone' or 'lipschitz'"
+    "release it with Gaussian noise and pass noise, round it before release, or state method='monotone' or "
+    "assume_max_slope"
 )
 _ORDERED = ("boolean", "whole", "float")  # columns for which "monotone" has a meaning
 
@@ -34,7 +35,7 @@ class ContinuousOutputError(NoTheoremError):
     """Nothing can be certified of a continuous output without noise and without a stated structure."""
 
 
-@renamed(delta="failure_probability")
+@renamed(delta="failure_probability", lipschitz="assume_max_slope")
 def certify(
     secret: object,
     output: object,
@@ -46,7 +47,7 @@ def certify(
     method: str = "auto",
     form: str = "sharp",
     sampling: str = "by class",
-    lipschitz: float | None = None,
+    assume_max_slope: float | None = None,
     width: float | None = None,
     alphabet: int | None = None,
     weights: object = None,
@@ -80,20 +81,20 @@ def certify(
     method
         "auto" chooses by the output and the noise: "discrete", "noisy" or "noise added". Two more are assumptions of
         yours that no table can confirm. "monotone": the probability of the secret only grows, or only falls, with the
-        output. "lipschitz": the secret's mean given the output, coded ±1 and with both values equally likely, is
-        Lipschitz with the constant `lipschitz`. "continuous" certifies nothing: `audit` uses it to attack an output
-        that no method fits.
+        output. "lipschitz", which `assume_max_slope` states: the secret's mean given the output, coded ±1 and with both
+        values equally likely, changes by at most so much per unit of the output. "continuous" certifies nothing:
+        `audit` uses it to attack an output that no method fits.
     form
         "sharp", "closed" (a formula), "pairwise" (v from pairs of rows with the same output alone: where it is known
         beforehand that outputs have many values), or "printed" (Theorems 2 and 3 of the paper).
     sampling
         "by class": given their secrets, outputs are independent draws of their class; the classes may have any sizes.
         "pairs": rows are independent pairs, and every secret was a fair coin.
-    lipschitz
-        The constant of method "lipschitz"; a Barron constant is one.
+    assume_max_slope
+        The constant of method "lipschitz", which it implies; a Barron constant is one.
     width
         Diameter of the bins of "lipschitz", fixed before the data was seen. For one column whose range is known, about
-        (2·range/(lipschitz²·rows))^(1/3) is best.
+        (2·range/(assume_max_slope²·rows))^(1/3) is best.
     alphabet
         How many values the output can take at all, for the printed log-loss.
     weights
@@ -103,9 +104,9 @@ def certify(
     name
         The output in words, for reports.
     seed
-        Of the Monte Carlo that more than 3 columns with noise need, which a tenth of the failure probability pays for;
-        and of the rows drawn from classes whose pairs are counted, so that every secret is a fair coin. Fix it
-        beforehand.
+        Of the Monte Carlo that more than 3 columns with noise need, which a tenth of the failure probability pays for.
+        Fix it beforehand. (Rows whose pairs are counted are drawn from the classes by a digest of the counts, which
+        nobody chooses.)
 
     Raises
     ------
@@ -118,9 +119,9 @@ def certify(
     ----------
     Diaz, Kairouz, Liao and Sankar 2019, *Theoretical guarantees for model auditing with finite adversaries*.
     """
-    chosen = _choices(failure_probability, loss, method, form, sampling, lipschitz)
-    if method == "lipschitz" and width is None and lipschitz is not None:
-        width = bin_width(lipschitz, rows=len(column("secret", secret)))
+    chosen = _choices(failure_probability, loss, method, form, sampling, assume_max_slope)
+    if assume_max_slope is not None and width is None:
+        width = bin_width(assume_max_slope, rows=len(column("secret", secret)))
     rows = None if noise_added is None else max(1, int(multiplicities(weights, len(column("secret", secret))).sum()))
     tally = Tally(noise=noise, width=width, noise_added=noise_added, rows=rows).add(secret, output, weights=weights)
     return certify_tally(tally, alphabet=alphabet, positive=positive, name=name, seed=seed, **chosen)
@@ -134,7 +135,7 @@ def bin_width(lipschitz: float, *, rows: int) -> float:
     return max(1e-300, math.cbrt(4 / max(rows, 1)) / max(lipschitz, 1e-300))
 
 
-@renamed(delta="failure_probability")
+@renamed(delta="failure_probability", lipschitz="assume_max_slope")
 def certify_tally(
     tally: Tally,
     *,
@@ -143,7 +144,7 @@ def certify_tally(
     method: str = "auto",
     form: str = "sharp",
     sampling: str = "by class",
-    lipschitz: float | None = None,
+    assume_max_slope: float | None = None,
     alphabet: int | None = None,
     positive: object = None,
     name: str = "the output",
@@ -155,7 +156,7 @@ def certify_tally(
     ----------
     tally
         The counts; its own settings say how the output is released.
-    failure_probability, loss, method, form, sampling, lipschitz, alphabet, positive, name, seed
+    failure_probability, loss, method, form, sampling, assume_max_slope, alphabet, positive, name, seed
         As in `certify`.
 
     Raises
@@ -163,8 +164,9 @@ def certify_tally(
     NoTheoremError, InputError
         As in `certify`.
     """
-    chosen = _choices(failure_probability, loss, method, form, sampling, lipschitz)
-    failure_probability, lipschitz, loss = chosen["failure_probability"], chosen["lipschitz"], str(chosen["loss"])
+    chosen = _choices(failure_probability, loss, method, form, sampling, assume_max_slope)
+    failure_probability, lipschitz = chosen["failure_probability"], chosen["assume_max_slope"]
+    loss, method = str(chosen["loss"]), str(chosen["method"])
     if not isinstance(tally, Tally):
         raise InputError("tally", tally, requirement="must be a Tally", remedy="use certify for columns")
     output = validate.text("name", name, remedy="name what the adversary sees")
@@ -210,7 +212,7 @@ def certify_tally(
         bounds = limits.printed_limits(tally, plug_ins, failure_probability, loss, method, paired, alphabet)
     else:
         bounds, by_pairs = limits.confidence_limits(
-            tally, plug_ins, left, loss=loss, form=form, method=method, paired=paired, seed=seed
+            tally, plug_ins, left, loss=loss, form=form, method=method, paired=paired
         )
     if method == "noise added":
         bounds = limits.unsmoothed(bounds, tally)
@@ -324,7 +326,7 @@ def fair(positives: int, negatives: int) -> bool:
 
 
 def _choices(
-    failure_probability: object, loss: object, method: object, form: object, sampling: object, lipschitz: object
+    failure_probability: object, loss: object, method: object, form: object, sampling: object, slope: object
 ) -> dict[str, Any]:
     chosen = {
         "failure_probability": validate.probability(
@@ -334,20 +336,22 @@ def _choices(
         "method": validate.choice("method", method, METHODS, remedy="use 'auto'"),
         "form": validate.choice("form", form, FORMS, remedy="use 'sharp'"),
         "sampling": validate.choice("sampling", sampling, SAMPLINGS, remedy="use 'by class'"),
-        "lipschitz": lipschitz,
+        "assume_max_slope": slope,
     }
+    if slope is not None:
+        chosen["assume_max_slope"] = validate.number(
+            "assume_max_slope", slope, at_least=0, remedy="give the Lipschitz constant of E[S|T]"
+        )
+        if method == "auto":
+            chosen["method"] = method = "lipschitz"
     if loss == "auto":
         chosen["loss"] = "squared" if method == "lipschitz" or form == "printed" else "joint"
-    if lipschitz is not None:
-        chosen["lipschitz"] = validate.number(
-            "lipschitz", lipschitz, at_least=0, remedy="give the Lipschitz constant of E[S|T]"
-        )
-    if (lipschitz is not None) != (method == "lipschitz"):
+    if (slope is not None) != (method == "lipschitz"):
         raise InputError(
-            "lipschitz",
-            lipschitz,
-            requirement="must be given with method='lipschitz', and only then",
-            remedy="state both, or neither",
+            "assume_max_slope",
+            slope,
+            requirement="must be given with method='lipschitz', and with no other",
+            remedy="leave `method` out where you give it",
         )
     return chosen
 
@@ -372,7 +376,7 @@ def _method(tally: Tally, method: str) -> str:
             "method",
             method,
             requirement=f"must be one of {', '.join(sorted(fits - {'continuous'}))} for this output",
-            remedy="pass noise for 'noisy', lipschitz for 'lipschitz', and one column of numbers for 'monotone'",
+            remedy="pass noise for 'noisy', assume_max_slope for 'lipschitz', and one column of numbers for 'monotone'",
         )
     if method == "auto" and natural == "lipschitz":
         raise InputError(

@@ -6,6 +6,7 @@ a checker can draw the same rows.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 
@@ -34,6 +35,16 @@ class _Numbers:
 
     def give_back(self, numbers: NDArray[np.float64]) -> None:
         self._left = np.concatenate([numbers, self._left])
+
+
+def seed_of(positive: _Counts, negative: _Counts) -> int:
+    """The seed of the draw from these counts: 39 bits of their SHA-256, so that nobody can try several.
+
+    The order of outputs does not matter.
+    """
+    order = np.lexsort((negative, positive))
+    cells = np.column_stack([positive[order], negative[order]]).astype(">i8")
+    return int.from_bytes(hashlib.sha256(cells.tobytes()).digest()[:5], "big") >> 1
 
 
 def fair_part(positive: _Counts, negative: _Counts, *, seed: int) -> tuple[_Counts, _Counts] | None:

@@ -9,7 +9,7 @@ from ..core.errors import InputError, NoTheoremError
 from ..core.rounding import down, up
 from ..theory import certificates, leakage, pairs
 from .cells import STEPS
-from .fair_part import fair_part
+from .fair_part import fair_part, seed_of
 from .plug_in import ROUNDING, PlugIns
 from .tally import Tally
 
@@ -85,9 +85,8 @@ def confidence_limits(
     form: str,
     method: str,
     paired: bool,
-    seed: int,
 ) -> tuple[Bounds, ByPairs | None]:
-    """All three from confidence limits for some of them; the seed is that of the part with fair secrets."""
+    """All three from confidence limits for some of them."""
     sizes: dict[str, Any] = {"positives": tally.positives, "negatives": tally.negatives, "paired": paired}
     share = Shares(*(part * failure_probability for part in shares(loss, form, method, columns=tally.columns)))
     if loss == "log":
@@ -96,7 +95,7 @@ def confidence_limits(
         return _from_information(nats), None
     bounds, by_pairs = TRIVIAL, None
     if loss != "zero-one" and share.pairs and (form == "pairwise" or loss == "joint"):
-        by_pairs = _pairwise(tally, share.pairs, paired, seed)
+        by_pairs = _pairwise(tally, share.pairs, paired)
         bounds = from_squared(by_pairs.squared)
     if loss != "zero-one" and share.squared and form != "pairwise":
         limit = certificates.squared_sharp if form == "sharp" else certificates.squared_closed
@@ -113,8 +112,9 @@ def confidence_limits(
     return bounds, by_pairs
 
 
-def _pairwise(tally: Tally, failure_probability: float, paired: bool, seed: int) -> ByPairs:
+def _pairwise(tally: Tally, failure_probability: float, paired: bool) -> ByPairs:
     positive, negative = tally.counts()
+    seed = seed_of(positive, negative)
     part = (positive, negative) if paired else fair_part(positive, negative, seed=seed)
     if part is None:
         return ByPairs(1.0, 0.0, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,11 +17,19 @@ from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Attack, Comparison, Guarantee
 from ..core.rounding import down, up
 from ..theory.confidence import sampled_mean_lower, sampled_mean_upper
-from ..theory.membership import guessing_epsilon, retrained_advantage
+from ..theory.membership import guessing_distance, guessing_epsilon, retrained_advantage
 from .classifiers import records_of
+from .curve import ImpliedByDP
 from .learners import roc_counts
 from .measuring import FALSE_POSITIVE_RATES
-from .record_attacks import ATTACKS, exposure
+from .record_attacks import (
+    ATTACKS,
+    OF_NUMBERS,
+    OF_PROBABILITIES,
+    as_chances,
+    exposure,
+    exposure_by_counts,
+)
 from .retraining import Retrained, different, retrain
 
 LEAST_MODELS = 16
@@ -53,6 +62,8 @@ class RecordAttack(Attack):
     epsilon
         A lower limit for ε: no training that is private for adding or removing one record with a smaller one, at the
         stated δ, lets guesses be right so often.
+    mu
+        A lower limit for μ, if the training is Gaussian differentially private: a claim about all ε and δ at once.
     roc
         False and true positive rates, for pictures.
     """
@@ -61,6 +72,7 @@ class RecordAttack(Attack):
     auc: float
     at_rates: tuple[tuple[float, float], ...]
     epsilon: float
+    mu: float
     roc: tuple[tuple[float, float], ...]
 
     @classmethod
@@ -87,6 +99,8 @@ class RecordAudit:
         How many there were; half of the models were attacked, with the others as shadow models.
     delta
         The δ of the ε that attacks refute.
+    claimed
+        What the training was stated to be, and what this implies for everyone; None if nothing was stated.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -95,11 +109,22 @@ class RecordAudit:
     records: int
     models: int
     delta: float
+    claimed: ImpliedByDP | None = None
 
     @property
     def epsilon(self) -> float:
         """A lower limit for ε of the training, by the best of all attacks."""
         return max(attack.epsilon for attack in self.attacks)
+
+    @property
+    def mu(self) -> float:
+        """A lower limit for μ of the training, if it is Gaussian differentially private."""
+        return max(attack.mu for attack in self.attacks)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the training cannot be as private as it was stated to be."""
+        return self.claimed is not None and self.epsilon > self.claimed.epsilon
 
 
 def audit_records(
@@ -109,6 +134,7 @@ def audit_records(
     *,
     models: int = 64,
     delta: float = 0.0,
+    trained_with: tuple[float, float] | None = None,
     failure_probability: float = 0.05,
     engine: str = "local",
     out: Path | str | None = None,
@@ -132,6 +158,9 @@ def audit_records(
         How many models are trained. Half of them are attacked, the others are the adversary's.
     delta
         The δ of the (ε, δ)-differential privacy that attacks refute; 0 for pure ε.
+    trained_with
+        (ε, δ) that the training is stated to have, for adding or removing one record; `delta` is then this δ. What it
+        implies stands beside the attacks, and is refuted if they did better.
     failure_probability
         The chance that any limit is false. Half of it is that of the guarantees, half of it that of the attacks.
     engine
@@ -155,7 +184,7 @@ def audit_records(
         Where records and labels do not fit together, or a training fails.
     """
     failure = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.05")
-    validate.number("delta", delta, at_least=0, below=1, remedy="use 0, or the δ of the claim")
+    claimed = claim(trained_with, delta)
     validate.whole("models", models, at_least=LEAST_MODELS, remedy="train 64 or more")
     inputs, labels = records_of("X, y", (X, y))
     copies = len(labels) - len(different(inputs, labels))
@@ -170,68 +199,144 @@ def audit_records(
         factory, inputs, labels, models=models, engine=engine, out=out, resume=resume, seed=seed, advance=advance
     )
     advance("attacking")
-    return audited(found, delta=delta, failure_probability=failure)
+    return audited(found, delta=delta, claimed=claimed, failure_probability=failure)
 
 
-def audited(found: Retrained, *, delta: float, failure_probability: float) -> RecordAudit:
+def claim(trained_with: tuple[float, float] | None, delta: float) -> ImpliedByDP | None:
+    """What the training is stated to be, if anything; refuses a δ that is not one, or another than that stated."""
+    validate.number("delta", delta, at_least=0, below=1, remedy="use 0, or the δ of the claim")
+    if trained_with is None:
+        return None
+    try:
+        epsilon, stated = trained_with
+    except (TypeError, ValueError):
+        raise InputError(
+            "trained_with", trained_with, requirement="must be (ε, δ)", remedy="give both, e.g. 3 and 1e-5"
+        ) from None
+    epsilon = validate.number("the ε of `trained_with`", epsilon, at_least=0, remedy="give that of the accountant")
+    stated = validate.number("the δ of `trained_with`", stated, at_least=0, below=1, remedy="use 0 for pure ε")
+    if delta not in (0, stated):
+        raise InputError(
+            "delta", delta, requirement=f"must be that of `trained_with`, {stated!r}", remedy="leave out `delta`"
+        )
+    return ImpliedByDP(epsilon=epsilon, delta=stated)
+
+
+def audited(
+    found: Retrained, *, delta: float, failure_probability: float, claimed: ImpliedByDP | None = None
+) -> RecordAudit:
     """The audit of models that were trained already, as `audit_records` describes it."""
-    count, records = found.inside.shape
     rounded = np.round(found.largest, DIGITS)
     coarse = replace(found, chances=np.where(found.right, rounded, 1 - rounded))
+    everything = tuple(name for name in OF_PROBABILITIES if name != "qmia" or found.inputs is not None)
     views = (
-        ("the likeliest class for it", found, found.predicted, ("label",)),
-        (
+        _View("the likeliest class for it", found, found.predicted, ("label",)),
+        _View(
             f"the likeliest class for it with its probability to {DIGITS} digit",
             coarse,
             found.predicted + found.classes * np.round(rounded * 10**DIGITS).astype(np.int64),
             ("lira",),
         ),
-        (
-            "the probabilities of all classes for all of them",
-            found,
-            None,
-            tuple(name for name in ATTACKS if name != "label"),
-        ),
+        _View("the probabilities of all classes for all of them", found, None, everything),
     )
-    # A quarter of the failure probability for each certified release; of the rest, half for ε, half for advantages.
-    share = failure_probability / 4 / sum(len(names) for _, _, _, names in views)
+    return _audited(views, exposure(found), delta=delta, failure=failure_probability, claimed=claimed, tossed="code")
+
+
+def audited_outputs(
+    outputs: NDArray[Any],
+    inside: NDArray[np.bool_],
+    *,
+    name: str,
+    delta: float,
+    failure_probability: float,
+    claimed: ImpliedByDP | None = None,
+) -> RecordAudit:
+    """The audit of one output of models that somebody else trained on random halves, models × records.
+
+    Outputs that are numbers are also attacked as numbers, whatever they mean; larger or smaller ones are taken for
+    members, by what the first half of the models shows.
+    """
+    exact = outputs.view(f"u{outputs.dtype.itemsize}") if outputs.dtype.kind == "f" else outputs  # −0 is not 0
+    codes = np.unique(exact, return_inverse=True)[1].reshape(outputs.shape)
+    chances = as_chances(outputs, inside[: len(inside) // 2])
+    found = Retrained(
+        inside=inside,
+        chances=np.full(outputs.shape, 0.5) if chances is None else chances,
+        predicted=codes,
+        largest=np.ones(outputs.shape),
+        labels=np.zeros(outputs.shape[1], dtype=np.int64),
+    )
+    names = ("counts",) if chances is None else ("counts", *OF_NUMBERS)
+    exposed = exposure_by_counts(found) if chances is None else exposure(found)
+    views = (_View(f"{name} for it", found, codes, names),)
+    return _audited(views, exposed, delta=delta, failure=failure_probability, claimed=claimed, tossed="caller")
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """What is released in words, what attacks make of it, as codes if it is certified, and the attacks on it."""
+
+    release: str
+    told: Retrained
+    codes: NDArray[np.int64] | None
+    names: tuple[str, ...]
+
+
+def _audited(
+    views: tuple[_View, ...],
+    exposed: _Floats,
+    *,
+    delta: float,
+    failure: float,
+    claimed: ImpliedByDP | None,
+    tossed: str,
+) -> RecordAudit:
+    if claimed is not None:
+        delta = claimed.delta
+    # Half of the failure probability is shared by certified releases. Of the rest, half is for advantages, a quarter
+    # each for ε and μ.
+    certified = failure / 2 / sum(view.codes is not None for view in views)
+    share = failure / 4 / sum(len(view.names) for view in views)
     attacks: list[RecordAttack] = []
     comparisons = []
-    for release, view, codes, names in views:
-        guarantee = _guarantee(found, release, codes, failure=failure_probability / 4)
-        made = [_attacked(name, view, guarantee, delta=delta, failure=share) for name in names]
+    for view in views:
+        guarantee = _guarantee(view, failure=certified, tossed=tossed)
+        made = [_attacked(name, view.told, guarantee, delta=delta, failure=share) for name in view.names]
         made.sort(key=lambda attack: -attack.value)
         attacks += made
         comparisons.append(Comparison(guarantee=guarantee, attacks=made))
+    count, records = views[0].told.inside.shape
     return RecordAudit(
         comparisons=tuple(comparisons),
         attacks=tuple(sorted(attacks, key=lambda attack: -attack.value)),
-        exposure=exposure(found),
+        exposure=exposed,
         records=records,
         models=count,
         delta=delta,
+        claimed=claimed,
     )
 
 
-def _guarantee(found: Retrained, release: str, codes: NDArray[np.int64] | None, *, failure: float) -> Guarantee:
+def _guarantee(view: _View, *, failure: float, tossed: str) -> Guarantee:
     """What nobody can tell by what is released; of numbers that hardly ever repeat, nothing."""
-    count, records = found.inside.shape
+    count, records = view.told.inside.shape
     common: dict[str, Any] = {
         "quantity": f"advantage (TPR − FPR) in telling whether a model trained on a random half of {records} records "
         "has seen one of them, on average over all",
         "side": "at_most",
-        "adversary": Adversary.OUTPUT.scoped(f"{KNOWN}{release}"),
+        "adversary": Adversary.OUTPUT.scoped(f"{KNOWN}{view.release}"),
     }
-    if codes is None:
+    if view.codes is None:
         theorem = ("none: probabilities hardly ever repeat, so that trainings cannot be compared",)
         return Guarantee(**common, value=1.0, theorem=theorem, assumptions=())
-    plug_in = _plug_in(codes, found.inside)
+    plug_in = _plug_in(view.codes, view.told.inside)
     return Guarantee(
         **common,
         value=retrained_advantage(plug_in, models=count, failure_probability=failure),
         theorem=("theory.membership.retrained_advantage", "theory.confidence.bounded_mean_upper"),
         assumptions=(
-            Assumption(text="each record was in each training with probability 1/2, independently", checked_by="code"),
+            Assumption(text="each record was in each training with probability 1/2, independently", checked_by=tossed),
+            Assumption(text="no two of the records are copies of each other", checked_by=tossed),
             Assumption(
                 text="each training learns from the records that it is given alone: nothing of the others, nothing of "
                 "an earlier training, and what it draws is drawn afresh",
@@ -254,7 +359,8 @@ def _plug_in(codes: NDArray[np.int64], inside: NDArray[np.bool_]) -> float:
     count, records = codes.shape
     cells = np.unique(codes, return_inverse=True)[1].reshape(codes.shape)
     cells = cells + np.arange(records) * (int(cells.max()) + 1)
-    signs = np.bincount(cells.ravel(), weights=np.where(inside, 1, -1).ravel())  # sums of whole numbers, exact
+    places = np.unique(cells, return_inverse=True)[1].ravel()
+    signs = np.bincount(places, weights=np.where(inside, 1, -1).ravel())  # sums of whole numbers, exact
     return float(min(1.0, up(float(np.abs(signs).sum()) / (count * records))))
 
 
@@ -264,9 +370,9 @@ def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float
     count = len(found.inside)
     ours, theirs = found.part(slice(None, count // 2)), found.part(slice(count // 2, None))
     others = [_without(ours, number) for number in range(count // 2)]
-    chosen = np.concatenate([score(rest, one) for rest, one in others])
-    scores, inside = score(ours, theirs), theirs.inside
-    thresholds, hits, alarms = roc_counts(chosen.ravel(), ours.inside.ravel())
+    chosen, chosen_inside = _guessable(np.concatenate([score(rest, one) for rest, one in others]), ours.inside)
+    scores, inside = _guessable(score(ours, theirs), theirs.inside)
+    thresholds, hits, alarms = roc_counts(chosen.ravel(), chosen_inside.ravel())
     said = scores >= thresholds[int(np.argmax(hits / hits[-1] - alarms / alarms[-1]))]
     signs = np.where(inside, 1.0, -1.0)
     gains = (1 + (signs * np.where(said, 1.0, -1.0)).mean(axis=1)) / 2  # a value a model, with mean (1 + TPR − FPR)/2
@@ -275,8 +381,12 @@ def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float
     true, false = hit / hit[-1], alarm / alarm[-1]
     aims = np.geomspace(1, alarm[-1], _MOST_POINTS)
     places = np.unique([0, *np.searchsorted(alarm, aims, side="right") - 1])
-    share = _best_share(chosen, ours.inside, delta, failure)
-    correct, guesses = guessed(scores, inside, share)
+
+    told = theirs.inside.shape[1] - inside.shape[1]
+    limits = []
+    for limit in (functools.partial(guessing_epsilon, delta=delta), guessing_distance):
+        shown = functools.partial(_shown, limit, failure=failure / 2)
+        limits.append(shown(scores, inside, max(_GUESSED, key=functools.partial(shown, chosen, chosen_inside))))
     return RecordAttack(
         quantity=guarantee.quantity,
         value=value,
@@ -284,13 +394,21 @@ def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float
         high=max(value, min(1.0, up(2 * sampled_mean_upper(gains, failure_probability=failure / 2) - 1))),
         failure_probability=failure,
         adversary=guarantee.adversary,
-        method=f"{words} ({len(ours.inside)} models to compare with, {len(theirs.inside)} attacked)",
+        method=f"{words} ({len(ours.inside)} models to compare with, {len(theirs.inside)} attacked)"
+        + f", told which of {told} records were used" * bool(told),
         name=name,
         auc=float(np.trapezoid(true, false)),
         at_rates=tuple((aim, float(true[false <= aim].max())) for aim in FALSE_POSITIVE_RATES),
-        epsilon=guessing_epsilon(correct, guesses=guesses, coins=inside.size, failure_probability=failure, delta=delta),
+        epsilon=limits[0],
+        mu=limits[1],
         roc=tuple(zip(false[places].tolist(), true[places].tolist(), strict=True)),
     )
+
+
+def _guessable(scores: _Floats, inside: NDArray[np.bool_]) -> tuple[_Floats, NDArray[np.bool_]]:
+    """Scores and coins of the records that the attack is not told about."""
+    left = ~np.isnan(scores[0])
+    return scores[:, left], inside[:, left]
 
 
 def _without(models: Retrained, number: int) -> tuple[Retrained, Retrained]:
@@ -307,11 +425,9 @@ def guessed(scores: _Floats, inside: NDArray[np.bool_], share: float) -> tuple[i
     return int(coins[order[-each:]].sum() + (~coins[order[:each]]).sum()), 2 * each
 
 
-def _best_share(scores: _Floats, inside: NDArray[np.bool_], delta: float, failure: float) -> float:
-    """How many coins to guess, by what shows the largest ε on the models that rules are chosen on."""
-
-    def shown(share: float) -> float:
-        correct, guesses = guessed(scores, inside, share)
-        return guessing_epsilon(correct, guesses=guesses, coins=inside.size, failure_probability=failure, delta=delta)
-
-    return max(_GUESSED, key=shown)
+def _shown(
+    limit: Callable[..., float], scores: _Floats, inside: NDArray[np.bool_], share: float, *, failure: float
+) -> float:
+    """What guesses of a share of all coins show."""
+    correct, guesses = guessed(scores, inside, share)
+    return limit(correct, guesses=guesses, coins=inside.size, failure_probability=failure)

@@ -21,7 +21,7 @@ from .classifiers import chances_of, records_of
 LEAST_MODELS = 4
 """With fewer there are records that all models were trained on, or none."""
 
-_ANSWERS = 3  # numbers that a model gives for a record
+_ANSWERS = 4  # numbers that a model gives for a record
 _OWN_STREAM = 0x5AD0  # coins must not repeat the draws of a factory that uses the same seed
 
 
@@ -41,6 +41,11 @@ class Retrained:
         The probability of that class.
     labels
         The place of each record's own label.
+    softened
+        The probability of the record's own label at a temperature of 2, where logits are half as large; None where it
+        is not known.
+    inputs
+        The records themselves as rows of numbers, for attacks that read them; None where they are not at hand.
     """
 
     inside: NDArray[np.bool_]
@@ -48,6 +53,8 @@ class Retrained:
     predicted: NDArray[np.int64]
     largest: NDArray[np.float64]
     labels: NDArray[np.int64]
+    softened: NDArray[np.float64] | None = None
+    inputs: NDArray[np.float64] | None = None
 
     @property
     def classes(self) -> int:
@@ -67,6 +74,8 @@ class Retrained:
             predicted=self.predicted[models],
             largest=self.largest[models],
             labels=self.labels,
+            softened=None if self.softened is None else self.softened[models],
+            inputs=self.inputs,
         )
 
 
@@ -149,6 +158,8 @@ def retrain(
         predicted=said[:, 1].astype(np.int64),
         largest=said[:, 2],
         labels=np.unique(labels, return_inverse=True)[1],
+        softened=said[:, 3],
+        inputs=_numbers(inputs),
     )
 
 
@@ -159,6 +170,14 @@ def different(inputs: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
     for place, (row, label) in enumerate(zip(rows, labels.tolist(), strict=True)):
         first.setdefault((row.tobytes(), label), place)
     return np.array(list(first.values()))
+
+
+def _numbers(inputs: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Each record as a row of finite numbers; None if it is anything else."""
+    if inputs.dtype.kind not in "biuf":
+        return None
+    rows = inputs.reshape(len(inputs), -1).astype(np.float64)
+    return rows if np.isfinite(rows).all() else None
 
 
 def _trained(
@@ -186,10 +205,15 @@ def _trained(
 def _answers(
     factory: Callable[[Any, Any], Any], inputs: NDArray[Any], labels: NDArray[Any], chosen: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """By a model trained on those chosen: each record's own probability, the predicted class, and its probability."""
+    """By a model trained on those chosen: each record's own probability, the class predicted, its probability, softer.
+
+    The last is the first at a temperature of 2.
+    """
     known, own = np.unique(labels, return_inverse=True)
     found = chances_of(factory(inputs[chosen], labels[chosen]), inputs, known)
-    return np.stack([found[np.arange(len(labels)), own], found.argmax(axis=1), found.max(axis=1)])
+    places, roots = np.arange(len(labels)), np.sqrt(found)
+    softer = roots[places, own] / np.maximum(roots.sum(axis=1), 1e-300)
+    return np.stack([found[places, own], found.argmax(axis=1), found.max(axis=1), softer])
 
 
 def _identity(factory: Callable[[Any, Any], Any]) -> str:

@@ -16,7 +16,7 @@ from .columns import column, multiplicities, output_columns, two_labels
 from .tally import Tally
 
 
-@renamed(delta="failure_probability")
+@renamed(delta="failure_probability", lipschitz="assume_max_slope")
 def certify_slices(
     secret: object, output: object, slices: object, *, failure_probability: float, **options: Any
 ) -> dict[Any, Certificate]:
@@ -66,7 +66,7 @@ def certify_slices(
     return certify_tallies(tallies, failure_probability=failure_probability, **options)
 
 
-@renamed(delta="failure_probability")
+@renamed(delta="failure_probability", lipschitz="assume_max_slope")
 def certify_tallies(
     tallies: Mapping[Any, Tally], *, failure_probability: float, **options: Any
 ) -> dict[Any, Certificate]:

@@ -126,8 +126,8 @@ class Audit(Carded):
                 condition = "the noise is fresh, and as strong as stated"
             wrong = f"that {condition}, or that rows are independent" if condition else "that rows are independent"
             return (
-                f"Contradicted: an attack reached {low} by {name} where the certificate allows {high}; an assumption "
-                f"is wrong, most likely {wrong}."
+                f"Contradicted: an attack that sees only {name} reached {low} where the certificate allows {high}; an "
+                f"assumption is wrong, most likely {wrong}."
             )
         leak = f"the largest advantage of anyone who sees only {name} lies between {low} and {high}, {chance}"
         ceiling = self.require_advantage
@@ -160,7 +160,7 @@ def _sentence(condition: str, claim: str) -> str:
     return claim[:1].upper() + claim[1:]
 
 
-@renamed(delta="failure_probability")
+@renamed(delta="failure_probability", lipschitz="assume_max_slope")
 def audit(
     secret: object,
     output: object,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.errors import InputError
 from .delivery import Wanted, delivery
 from .manual import INPUTS, NOISE, PROVE, TIME, described
 from .options import (
@@ -22,6 +23,16 @@ from .options import (
     options_named,
 )
 from .progress import progress
+
+TrainedWith = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--trained-with",
+        metavar="EPSILON DELTA",
+        help="The ε and δ that the training is stated to have: what they imply is shown, and whether it is refuted.",
+        rich_help_panel=PROVE,
+    ),
+]
 
 
 @described(
@@ -175,6 +186,23 @@ def audit(
             rich_help_panel=INPUTS,
         ),
     ] = None,
+    record: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--record",
+            metavar="COLUMN",
+            help="The column that names the record, where rows are about many models, each trained on a random half "
+            "of the records; repeat it for several. Attacks are then by someone who holds the record.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", metavar="COLUMN", help="With --record: the column that names the model.", rich_help_panel=INPUTS
+        ),
+    ] = None,
+    trained_with: TrainedWith = None,
     attack_rows: Annotated[
         int,
         typer.Option(
@@ -214,6 +242,13 @@ def audit(
         "seed": seed,
     }
     beside = any(one.lower().endswith(".npy") for one in output)
+    if certificate is not None and record:
+        raise InputError(
+            "--certificate",
+            str(certificate),
+            requirement="must come without --record: no rule of the checker follows repeated trainings",
+            remedy="use --json",
+        )
     wanted = Wanted(
         path=certificate,
         reveal=not commit_counts,
@@ -235,6 +270,9 @@ def audit(
                 require_advantage=require_advantage,
                 menu=menu,
                 target=target,
+                record=record,
+                model=model,
+                trained_with=trained_with,
                 attack_rows=attack_rows,
                 pictures=report is not None,
                 advance=advance,
@@ -286,6 +324,7 @@ def audit_model(
             "--delta", help="The δ of the (ε, δ)-differential privacy that attacks refute.", rich_help_panel=PROVE
         ),
     ] = 0.0,
+    trained_with: TrainedWith = None,
     failure_probability: Annotated[
         float,
         typer.Option("--failure-probability", help="The chance that a limit is false.", rich_help_panel=PROVE),
@@ -327,6 +366,7 @@ def audit_model(
                 models=models,
                 seconds=seconds,
                 delta=delta,
+                trained_with=trained_with,
                 failure_probability=failure_probability,
                 engine=engine_of(engine, insecure=insecure),
                 out=out,

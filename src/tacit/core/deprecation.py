@@ -18,7 +18,8 @@ def renamed(**names: Renamed) -> Callable[[Documented], Documented]:
     ----------
     **names
         `old="new"`, or `old=("new", convert)` if the new parameter expresses the same thing differently. On a class,
-        the old name also stays readable as an attribute; `convert` must then be its own inverse.
+        the old name also stays readable as an attribute, and `set_params` takes it, if there is one; `convert` must
+        then be its own inverse.
 
     Returns
     -------
@@ -31,6 +32,8 @@ def renamed(**names: Renamed) -> Callable[[Documented], Documented]:
             for old, renaming in names.items():
                 setattr(target, old, _attribute(target.__name__, old, renaming))
             target.__init__ = _accepting(target.__init__, target.__qualname__, names)  # type: ignore[misc]
+            if hasattr(target, "set_params"):  # an estimator of scikit-learn
+                target.set_params = _accepting(target.set_params, f"{target.__qualname__}.set_params", names)
             return cast("Documented", target)
         return cast("Documented", _accepting(target, target.__qualname__, names))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+import itertools
 import math
 import pickle
 import re
@@ -301,7 +302,8 @@ def log_roc(found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
         least = min((x for points in found.values() for x, _ in points if x > 0), default=1e-3)
         left = 10.0 ** math.floor(math.log10(least))
         styles = ((ACHIEVED, "-"), (USEFUL, (0, (5, 2))), (INK, (0, (2, 2))), (PROVEN, "-."), (MUTED, "-"))
-        for (name, points), (colour, dashes) in zip(found.items(), styles, strict=False):
+        more = ((PROVEN, "-"), (ACHIEVED, (0, (1, 1))), (USEFUL, "-."))
+        for (name, points), (colour, dashes) in zip(found.items(), itertools.cycle(styles + more), strict=False):
             axes.step(
                 *zip(*points, strict=True), where="post", color=colour, linestyle=dashes, linewidth=1.3, label=name
             )

@@ -215,7 +215,7 @@ def _certificates(mean: float, secrets: NDArray[np.int64], outputs: _Floats) -> 
     # About (2·range/(C²n))^(1/3) is best, and depends on no outcome.
     width = min(2 * _EDGE, (4 * _EDGE / (mean**2 * len(outputs))) ** (1 / 3))
     return {
-        "lipschitz": certify(secrets, outputs, method="lipschitz", lipschitz=mean, width=width, **common),
+        "lipschitz": certify(secrets, outputs, assume_max_slope=mean, width=width, **common),
         "noisy": certify(secrets, outputs, noise=NOISE, **common),
         "monotone": certify(secrets, outputs, method="monotone", **common),
     }

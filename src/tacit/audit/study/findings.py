@@ -84,7 +84,7 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
     whole = table.whole
     options: dict[str, Any] = {
         "failure_probability": task.failure_probability if task.slices is None else task.failure_probability / 2,
-        "lipschitz": task.lipschitz,
+        "assume_max_slope": task.lipschitz,
         "positive": _positive(task, whole),
         "name": task.name if table.seen is None else coded_name(table.seen.code, task.name),
         "seed": task.seed,

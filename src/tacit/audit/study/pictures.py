@@ -63,7 +63,7 @@ def _growth(task: Task, table: Read, found: Findings) -> Figure:
     options: dict[str, Any] = {
         "failure_probability": certificate.failure_probability,
         "method": certificate.method,
-        "lipschitz": task.lipschitz,
+        "assume_max_slope": task.lipschitz,
     }
     points = []
     if table.sample.fewest >= LEAST_ROWS:
@@ -97,5 +97,5 @@ def _least(rows: int, task: Task, certificate: Certificate) -> float:
     """The certified advantage of a table with this many rows whose output is constant."""
     half = max(1, rows // 2)
     tally = Tally(width=task.width(2 * half)).add([False, True], [0, 0], weights=[half, half])
-    options: dict[str, Any] = {"method": task.method, "lipschitz": task.lipschitz}
+    options: dict[str, Any] = {"method": task.method, "assume_max_slope": task.lipschitz}
     return certify_tally(tally, failure_probability=certificate.failure_probability, **options).advantage

@@ -218,8 +218,9 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         worst = max(slices, key=lambda value: slices[value].advantage)
         limit = _up(slices[worst].advantage)
         reading = (
-            f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, nobody's advantage exceeds {limit} (all "
-            f"slices hold together except with probability {task.failure_probability / 2:g})"
+            f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, the advantage of nobody who sees only "
+            f"{task.name} exceeds {limit} (all slices hold together except with probability "
+            f"{task.failure_probability / 2:g})"
         )
         said = f"{reading[:1].upper()}{reading[1:]}."
         if failing:
@@ -230,6 +231,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
             sentences = [said, whole, *sentences[1:]]
         else:
             sentences.append(said)
+    sentences.append(_left_out(task))
     sentences.append(
         f"The secret, column {task.secret!r}, is {certificate.positive!r} in {certificate.positives} rows (called "
         f"positive) and {certificate.negative!r} in {certificate.negatives}."
@@ -245,6 +247,17 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         certified = "" if certificate.method == "continuous" else f"The certificate uses all {table.rows} rows. "
         sentences.append(f"{certified}The attacks use {table.sample.rows} of {table.rows} rows, drawn at random.")
     return (*sentences, *SCOPE)
+
+
+def _left_out(task: Task) -> str:
+    """Who may do better than anyone that this is about, and what a ceiling therefore leaves out."""
+    said = f"Whoever sees more than {task.name} may do better"
+    if task.require_advantage is not None:
+        said += ", and the ceiling says nothing about that"
+    return (
+        f"{said}: where the secret is membership, whoever also holds the record (tacit audit-model, or tacit audit "
+        "--record for a table of many models)."
+    )
 
 
 def drawn_groups(task: Task, groups: int, rows: int) -> str:

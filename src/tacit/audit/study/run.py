@@ -17,6 +17,7 @@ from .guesses import check_secrets, guess_page, together, with_repeats
 from .inputs import read
 from .options import Task, check, refuse_of_two
 from .pictures import pictures_of
+from .repeated import audit_repeated
 from .report import page
 from .vectors import read_matrix, read_vectors
 
@@ -41,6 +42,9 @@ def audit_file(
     require_advantage: float | None = None,
     menu: bool = False,
     target: str | None = None,
+    record: str | Sequence[str] | None = None,
+    model: str | None = None,
+    trained_with: tuple[float, float] | None = None,
     attack_rows: int = ATTACK_ROWS,
     seed: int = 0,
     pictures: bool = True,
@@ -94,6 +98,14 @@ def audit_file(
         as `release_menu` does, from 100 000 rows at most. Where a ceiling is not met, this is done anyway.
     target
         The column that the output should predict: what could be released instead is priced in its accuracy.
+    record
+        The column that names the record, or several, where each row is about one record and one of many models, each
+        trained on a random half of the records; the secret is whether it was trained on this one. The adversary then
+        holds the record, and the audit is that of `audit_records`.
+    model
+        With `record`: the column that names the model.
+    trained_with
+        With `record`: (ε, δ) that the training is stated to have, for adding or removing one record.
     attack_rows
         How many rows are attacked at most, drawn at random; 0 for no attacks.
     seed
@@ -136,11 +148,16 @@ def audit_file(
         target=target,
         release_code=None if release_code is None else Path(release_code),
     )
+    timed = Timed(advance)
+    if record is not None or model is not None or trained_with is not None:
+        alone = len(secrets) == 1
+        return audit_repeated(
+            task, record=record or (), model=model, trained_with=trained_with, alone=alone, advance=timed
+        )
     tasks = [replace(task, secret=each, failure_probability=failure_probability / len(secrets)) for each in secrets]
     check_secrets(secrets, task)
     for each in tasks:
         check(each)
-    timed = Timed(advance)
     pages = [with_repeats(each, _page(each, timed)) for each in tasks]
     return pages[0] if len(pages) == 1 else together(tasks, pages, failure_probability)
 
