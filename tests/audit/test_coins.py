@@ -37,11 +37,11 @@ def copied(seed):
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (np.random.default_rng(1).random((64, 200)) < 0.3, "a model that is a member in"),
-        (np.where(np.arange(200) == 5, True, coins(2)), "a record that is a member in 64 of 64 models"),
-        (exact_halves(3), "64 of 64 models that are a member in exactly half of the records"),
-        (exact_halves(4, 200, 64).T, "200 of 200 records that are a member in exactly half of the models"),
-        (in_pairs(5), "200 records that are a member in exactly half"),
+        (np.random.default_rng(1).random((64, 200)) < 0.3, "a model that was trained on"),
+        (np.where(np.arange(200) == 5, True, coins(2)), "a record that was in the training data of 64 of 64 models"),
+        (exact_halves(3), "64 of 64 models that were trained on exactly half of the records"),
+        (exact_halves(4, 200, 64).T, "200 of 200 records that were in the training data of exactly half of the models"),
+        (in_pairs(5), "200 records that were in the training data of exactly half"),
         (np.concatenate([coins(6), coins(6)[:1]]), "two models whose memberships are the same in 200 of 200 records"),
         (copied(7), "two records whose memberships are the same in 64 of 64 models"),
     ],

@@ -38,7 +38,7 @@ def named(audit, name, release):
 
 
 def test_forests_that_learn_by_heart_are_found_out_by_whoever_holds_the_record(of_forests):
-    everything = "the probabilities of all classes for all of them"
+    everything = "the probabilities of all classes for all records"
     plain = named(of_forests, "loss", everything)
     for name in ("lira", "rmia"):
         attack = named(of_forests, name, everything)
@@ -55,7 +55,7 @@ def test_guarantees_hold_for_their_attacks_and_the_less_is_told_the_less_is_lear
     assert label.guarantee.value < rounded.guarantee.value <= everything.guarantee.value == 1
     assert label.nearest.value < rounded.nearest.value < everything.nearest.value
     assert everything.guarantee.theorem[0].startswith("none:")
-    assert "(but not which of them were used) and the likeliest class for it" in label.guarantee.adversary.in_words
+    assert "(but not which of them were used) and the likeliest class for the record" in label.guarantee.adversary.in_words
 
 
 def test_exposed_records_are_those_that_models_tell_apart(of_forests):

@@ -145,7 +145,7 @@ def test_what_is_not_refuted_is_not_confirmed(told, tmp_path):
         ([*COMMAND, "--positive", "yes"], "--positive must be a value of column 'member'"),
         ([*COMMAND, "--trained-with", "1", "2"], "the δ of --trained-with must be"),
         ([*COMMAND, "--certificate", "c.json"], "--certificate must come without --record"),
-        (["--secret", "word", *COMMAND[2:6], "--model", "member"], "must name 16 or more"),
+        (["--secret", "word", *COMMAND[2:6], "--model", "member"], "must name 16 models or more"),
     ],
 )
 def test_options_that_do_not_go_together_are_one_line(told, tmp_path, options, said):
@@ -165,4 +165,4 @@ def test_tables_that_do_not_fit_are_refused(told, tmp_path):
     refused([*rows, rows[0]], "one row for every record and every model")
     refused([row.replace(",1,", ",maybe,", row.startswith("m00,p0")) for row in rows], "exactly two values")
     always = [row.replace(",0,", ",1,") if ",p07," in row else row for row in rows]
-    refused(always, r"must be drawn by a fair coin .*a record that is a member in 40 of 40 models")
+    refused(always, r"must be drawn by a fair coin .*a record that was in the training data of 40 of 40 models")

@@ -19,16 +19,19 @@ def contradiction(inside: NDArray[np.bool_]) -> str:
     of the records, were taken), and pairs of models or of records that agree too often or too rarely.
     """
     level = FALSE_ALARM / _TESTS
-    for of, others, table in (("record", "models", inside.T), ("model", "records", inside)):
+    for of, trained, others, table in (
+        ("record", "was in the training data of", "models", inside.T),
+        ("model", "was trained on", "records", inside),
+    ):
         rows, tosses = table.shape
         counts = table.sum(axis=1)
         far = int(np.argmax(np.abs(2 * counts - tosses)))
         if _chance(int(counts[far]), tosses) * rows <= level:
-            return f"a {of} that is a member in {counts[far]} of {tosses} {others}"
+            return f"a {of} that {trained} {counts[far]} of {tosses} {others}"
         even = int((np.abs(2 * counts - tosses) <= 1).sum())
         share = 1 - 2 * float(stats.binom.cdf((tosses - 2) // 2, tosses, 0.5))
         if float(stats.binom.sf(even - 1, rows, share)) <= level:
-            return f"{even} of {rows} {of}s that are a member in exactly half of the {others}"
+            return f"{even} of {rows} {of}s that {trained.replace('was', 'were')} exactly half of the {others}"
     for of, others, table in (("models", "records", inside), ("records", "models", inside.T)):
         rows, tosses = table.shape
         agreed = _extreme_pair(table)

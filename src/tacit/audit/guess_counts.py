@@ -191,7 +191,7 @@ class NumberCounts:
         if not ((found >= self.low) & (found <= self.high)).all():
             raise InputError(
                 "secret",
-                "one outside",  # but not which
+                "a number outside it",  # but not which
                 requirement=f"must lie within `secret_range`, {self.low:g} to {self.high:g}",
                 remedy="state the range that its numbers can have at all, or cut them off at its ends",
             )

@@ -230,14 +230,14 @@ def audited(
     coarse = replace(found, chances=np.where(found.right, rounded, 1 - rounded))
     everything = tuple(name for name in OF_PROBABILITIES if name != "qmia" or found.inputs is not None)
     views = (
-        _View("the likeliest class for it", found, found.predicted, ("label",)),
+        _View("the likeliest class for the record", found, found.predicted, ("label",)),
         _View(
-            f"the likeliest class for it with its probability to {DIGITS} digit",
+            f"the likeliest class for the record, with its probability to {DIGITS} digit",
             coarse,
             found.predicted + found.classes * np.round(rounded * 10**DIGITS).astype(np.int64),
             ("lira",),
         ),
-        _View("the probabilities of all classes for all of them", found, None, everything),
+        _View("the probabilities of all classes for all records", found, None, everything),
     )
     return _audited(views, exposure(found), delta=delta, failure=failure_probability, claimed=claimed, tossed="code")
 
@@ -268,7 +268,7 @@ def audited_outputs(
     )
     names = ("counts",) if chances is None else ("counts", *OF_NUMBERS)
     exposed = exposure_by_counts(found) if chances is None else exposure(found)
-    views = (_View(f"{name} for it", found, codes, names),)
+    views = (_View(f"{name} for the record", found, codes, names),)
     return _audited(views, exposed, delta=delta, failure=failure_probability, claimed=claimed, tossed="caller")
 
 
@@ -321,8 +321,8 @@ def _guarantee(view: _View, *, failure: float, tossed: str) -> Guarantee:
     """What nobody can tell by what is released; of numbers that hardly ever repeat, nothing."""
     count, records = view.told.inside.shape
     common: dict[str, Any] = {
-        "quantity": f"advantage (TPR − FPR) in telling whether a model trained on a random half of {records} records "
-        "has seen one of them, on average over all",
+        "quantity": f"advantage (TPR − FPR) in telling by {view.release} whether a model trained on a random half of "
+        f"{records} records has seen it, on average over all",
         "side": "at_most",
         "adversary": Adversary.OUTPUT.scoped(f"{KNOWN}{view.release}"),
     }

@@ -71,9 +71,9 @@ def audit(
         str | None,
         typer.Option(
             "--code",
-            metavar="auto|kmeans|tree|attack[:K]",
+            metavar="KIND[:K]",
             help="For vectors of many numbers: certify a code of K cells, fixed on a quarter of the rows, and attack "
-            "the whole vectors.",
+            "the whole vectors. KIND is auto, kmeans, tree or attack.",
             rich_help_panel=PROVE,
         ),
     ] = None,

@@ -38,7 +38,7 @@ def check_secrets(secrets: Sequence[str], task: Task) -> None:
             "secret",
             ", ".join(secrets),
             requirement="must be one column where `secret_range`, `positive` or `release_code` is given",
-            remedy="audit it alone, with its share of the failure probability",
+            remedy=f"audit each in a run of its own, with `failure_probability` divided by {len(secrets)}",
         )
 
 
@@ -123,8 +123,9 @@ def _picture(found: dict[str, tuple[float, float]], task: Task) -> Figure:
     marked = (ceiling, f"the ceiling, {ceiling:g}") if ceiling is not None else (0.0, "guessing without the output")
     return Figure(
         title="How much better than a blind guess",
-        caption="Across: the advantage, the share of the best blind guess's error that somebody saves. 0 is guessing "
-        "without the output, 1 is certainty. Each line reaches from what an attack has shown to what nobody exceeds.",
+        caption="Across: the advantage, the share of the best blind guess's error that somebody saves (of a number, of "
+        "its mean squared error). 0 is guessing without the output, 1 is certainty. Each line reaches from what an "
+        "attack has shown for sure, the lower limit of what it reached, to what nobody exceeds.",
         alternative="; ".join(
             f"{name}: from {safe_text(low, toward='down')} to {safe_text(high, toward='up')}"
             for name, (low, high) in found.items()
@@ -150,7 +151,9 @@ def _changes_if(level: str) -> tuple[Change, ...]:
         what="Release less: round the output, or release the predicted class alone, and audit that.",
         price="what is released gets coarser; the model stays as it is.",
     )
-    more = Change(what="Audit more rows.", price="rows of the same kind.")
+    more = Change(
+        what="Audit more rows; with --group, rows of more groups.", price="collecting rows of the same kind."
+    )
     return (coarser,) if level == BROKEN else (more, coarser)
 
 
@@ -169,7 +172,7 @@ def _readings(certificate: GuessCertificate) -> Table:
         ),
         note="Proven from this table, for the average record and for secrets as frequent as in the table; all readings "
         f"hold together except with probability {certificate.failure_probability:g}. The advantage is the share of the "
-        "best blind guess's error that somebody saves. tacit proof NAME prints a theorem and its proof.",
+        "best blind guess's error that somebody saves (of a number, of its mean squared error). tacit proof NAME prints a theorem and its proof.",
     )
 
 

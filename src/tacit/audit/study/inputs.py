@@ -145,7 +145,7 @@ def _check_numbers(task: Task, outputs: list[NDArray[Any]]) -> None:
             raise InputError(
                 f"column {output!r} of `table`",
                 "text",
-                requirement="must hold numbers where `noise`, `noise_added`, `assume_one_direction` or "
+                requirement="must hold numbers where `noise`, `noise_added`, `code`, `assume_one_direction` or "
                 "`assume_max_slope` is given",
                 remedy="leave the option out for categories",
             )

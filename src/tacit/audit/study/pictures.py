@@ -38,7 +38,7 @@ def _roc(found: Findings) -> Figure:
         found.certificate.plot(found.tried),
         title="Where every attack's ROC curve has to stay"
         if found.vectors is None
-        else "Where every ROC curve has to stay of whoever sees the code",
+        else "Where the ROC curve of anyone who sees the code has to stay",
         alternative=f"True against false positive rate: the region reaches {high} above the diagonal; attacks reach "
         f"{low} or more.",
     )

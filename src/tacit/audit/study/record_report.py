@@ -100,7 +100,7 @@ def _summary(found: RecordAudit, done: str) -> tuple[str, ...]:
     reached = (
         f"The best attack ({ATTACKS[best.name][0]}) tells with an advantage of "
         f"{safe_text(best.value, toward='nearest')} whether a model was trained on a record, at least "
-        f"{safe_text(best.low, toward='down')} by its limit; 0 is guessing, 1 is certainty."
+        f"{safe_text(best.low, toward='down')} by its lower limit; 0 is guessing, 1 is certainty."
     )
     rates = (
         f"At one false alarm in a thousand records, attacks find {percent(at[0.001])} of the members; at one in a "
@@ -108,7 +108,7 @@ def _summary(found: RecordAudit, done: str) -> tuple[str, ...]:
     )
     refuted = (
         "Guesses were right too often for a training that is (ε, δ)-differentially private for adding or removing one "
-        f"record, with δ = {found.delta!r} and ε below {safe_text(found.epsilon, toward='down')}."
+        f"record, with δ = {found.delta:g} and ε below {safe_text(found.epsilon, toward='down')}."
         if found.epsilon > 0
         else "The guesses refute no ε."
     )
@@ -270,7 +270,7 @@ def _attacks(found: RecordAudit, sees: Sequence[str]) -> Table:
             (
                 ATTACKS[one.name][0],
                 *([seen[one.adversary]] if several else []),
-                f"{one.value:.3f}",
+                safe_text(one.value, toward="nearest"),
                 safe_text(one.low, toward="down"),
                 *(f"{rate:.3f}" for _, rate in one.at_rates),
                 f"{one.auc:.3f}",

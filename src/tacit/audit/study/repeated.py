@@ -69,8 +69,8 @@ def audit_repeated(
     if len(labels) < LEAST_MODELS:
         raise InputError(
             f"column {model!r} of `table`",
-            f"{len(labels)} models",
-            requirement=f"must name {LEAST_MODELS} or more",
+            len(labels),
+            requirement=f"must name {LEAST_MODELS} models or more",
             remedy="train 64 or more, each on a random half",
         )
     members, yes = _members(read[secret], secret, task.positive)

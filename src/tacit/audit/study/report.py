@@ -37,7 +37,7 @@ def page(task: Task, table: Read, found: Findings, pictures: tuple[Figure, ...])
     """The report of what was found, beginning with the verdict; the first picture carries it."""
     return Report(
         command="audit",
-        title=f"What {_subject(task)} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about {task.secret}",
+        title=f"What {_subject(task)} of {task.table.name} {_tells(task)} about {task.secret}",
         summary=_summary(task, table, found),
         comparisons=found.audit.comparisons,
         verdicts=_verdicts(task, table, found),
@@ -139,6 +139,10 @@ def _vectors_verdict(task: Task, found: VectorAudit) -> Verdict:
 
 def _subject(task: Task) -> str:
     return task.name if task.release_code is None else f"the code of {task.name}"
+
+
+def _tells(task: Task) -> str:
+    return "tells" if len(task.outputs) == 1 or task.release_code is not None else "tell"
 
 
 def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
@@ -343,7 +347,7 @@ def _tables(task: Task, found: Findings) -> tuple[Table, ...]:
 def _price(option: MenuOption, menu: Menu | None) -> str:
     """What an option costs, in words."""
     if option.accuracy is not None and menu is not None and menu.accuracy is not None:
-        return f"an accuracy of {option.accuracy:.3f} instead of {menu.accuracy:.3f}."
+        return f"accuracy is {option.accuracy:.3f}; as it is now, {menu.accuracy:.3f}."
     if option.change is None:
         return "only a label is left."
     return f"a number changes by {option.change:.3g} on average."
@@ -368,6 +372,8 @@ def _menu(task: Task, menu: Menu) -> Table:
         f"{menu.failure_probability:g}; other rows fixed the scale. Release one of them, once. Change: of a number, on "
         "average. "
     )
+    if any(option.what == "as the name of the largest alone" for option in menu.options):
+        note += "The name of the largest: which column is largest, such as the predicted class. "
     if priced:
         note += (
             f"Accuracy: how often gradient boosting tells {task.target} from what is released, on rows of its own; as "

@@ -121,9 +121,9 @@ def _numbers(texts: Any, name: str) -> Any:
         raise InputError(
             name,
             "an entry that is not a number",
-            requirement="must hold numbers where `noise`, `noise_added`, `assume_one_direction` or "
+            requirement="must hold numbers where `noise`, `noise_added`, `code`, `assume_one_direction` or "
             "`assume_max_slope` is given",
-            remedy="write all entries in decimal digits, or leave out the option for categories",
+            remedy="write all entries in decimal digits, leave the column out, or leave out the option for categories",
         ) from None
 
 
