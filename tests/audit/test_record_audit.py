@@ -55,7 +55,9 @@ def test_guarantees_hold_for_their_attacks_and_the_less_is_told_the_less_is_lear
     assert label.guarantee.value < rounded.guarantee.value <= everything.guarantee.value == 1
     assert label.nearest.value < rounded.nearest.value < everything.nearest.value
     assert everything.guarantee.theorem[0].startswith("none:")
-    assert "(but not which of them were used) and the likeliest class for the record" in label.guarantee.adversary.in_words
+    assert (
+        "(but not which of them were used) and the likeliest class for the record" in label.guarantee.adversary.in_words
+    )
 
 
 def test_exposed_records_are_those_that_models_tell_apart(of_forests):

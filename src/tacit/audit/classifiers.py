@@ -42,7 +42,7 @@ def probabilities(model: Any, inputs: NDArray[Any]) -> tuple[_Floats, NDArray[An
         "model",
         type(model).__name__,
         requirement="must be a fitted classifier with predict_proba, or a torch module that returns logits",
-        remedy="fit it, or wrap it in such a class",
+        remedy="fit it and return it, or wrap it in such a class",
     )
 
 

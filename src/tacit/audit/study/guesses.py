@@ -151,9 +151,7 @@ def _changes_if(level: str) -> tuple[Change, ...]:
         what="Release less: round the output, or release the predicted class alone, and audit that.",
         price="what is released gets coarser; the model stays as it is.",
     )
-    more = Change(
-        what="Audit more rows; with --group, rows of more groups.", price="collecting rows of the same kind."
-    )
+    more = Change(what="Audit more rows; with --group, rows of more groups.", price="collecting rows of the same kind.")
     return (coarser,) if level == BROKEN else (more, coarser)
 
 
@@ -172,7 +170,8 @@ def _readings(certificate: GuessCertificate) -> Table:
         ),
         note="Proven from this table, for the average record and for secrets as frequent as in the table; all readings "
         f"hold together except with probability {certificate.failure_probability:g}. The advantage is the share of the "
-        "best blind guess's error that somebody saves (of a number, of its mean squared error). tacit proof NAME prints a theorem and its proof.",
+        "best blind guess's error that somebody saves (of a number, of its mean squared error). tacit proof NAME "
+        "prints a theorem and its proof.",
     )
 
 

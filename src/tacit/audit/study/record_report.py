@@ -147,7 +147,7 @@ def _claimed_verdict(found: RecordAudit) -> tuple[Verdict, ...]:
     claimed = found.claimed
     if claimed is None:
         return ()
-    reason = "Nothing proves it here: attacks can refute such a statement, but not confirm it."
+    reason = "Nothing here proves what is stated: attacks can refute it, but not confirm it."
     if found.refuted:
         reason = "Guesses were right too often for it: the training, or its accounting, is not as stated."
     return (

@@ -98,6 +98,7 @@ def advantage_verdict(audited: Audit, *, about: str = "Telling the secret", caut
 def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
     caution = _caution(task, table, found) if found.certificate.caution else ""
     by = task.name if found.vectors is None else f"the code of {task.name}"
+    by += "" if task.noise is None else f" with noise of {task.noise:g}"
     cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} by {by}", caution=caution)]
     if found.vectors is not None and found.vectors.caution and cards[0].level == FINE:
         cards[0] = replace(cards[0], level=WEAK, reason=found.vectors.caution)
