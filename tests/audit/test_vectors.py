@@ -275,3 +275,43 @@ def test_a_replay_reads_no_file_that_a_certificate_names(folder, here):
     (folder / "c.json").write_text(json.dumps(stated))
     refused = here(folder, "verify", "c.json", "--replay", "t.parquet")
     assert_one_line_error(refused, "must be of a run that read the table alone")
+
+
+@pytest.mark.parametrize(
+    ("one", "zero"),
+    [
+        (np.float64(1e200), np.float64(2e200)),
+        (np.int64(2**53), np.int64(2**53 + 1)),
+        (np.uint64(2**63), np.uint64(2**63 + 1)),
+        (np.longdouble(1), 1 + np.longdouble(2) ** -60),
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True])
+def test_different_numbers_of_a_matrix_are_never_counted_as_one(tmp_path, one, zero, beside):
+    """They tell the secret to the last bit, so that no such release is safe."""
+    held = {"x": np.where(SECRET == 1, one, zero)} | ({"z": CALM[:, :1].round()} if beside else {})
+    np.savez(tmp_path / "t.npz", s=SECRET, **held)
+    try:
+        found = audit_file(
+            tmp_path / "t.npz",
+            secret="s",  # noqa: S106
+            output=list(held),
+            attack_rows=0,
+            pictures=False,
+        )
+    except InputError as refused:
+        assert "numbers that float64 tells apart" in str(refused)
+    else:
+        assert found.detail["high"] == 1
+
+
+def test_a_star_alone_stands_for_other_letters(tmp_path):
+    parquet.write_table(pa.table({"s": SECRET, "p0x": SECRET, "p[0]x": SECRET * 0}), tmp_path / "t.parquet")
+    found = audit_file(
+        tmp_path / "t.parquet",
+        secret="s",  # noqa: S106
+        output="p[0]*",
+        attack_rows=0,
+        pictures=False,
+    )
+    assert [one["column"] for one in found.detail["outputs"]] == ["p[0]x"]

@@ -64,7 +64,8 @@ def read_matrix(task: Task, advance: Timed) -> Read:
     advance("counting rows")
     source = _source(task)
     rows = source.rows()
-    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=("numbers",))
+    kinds = ("numbers",) * len(task.outputs)
+    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=kinds)
     kept.menu = Sample(task.menu_rows, task.seed)
     for named, part, share in source.parts():
         vectors, secrets = matrix("output", part), named[task.secret]
