@@ -221,18 +221,24 @@ def _detail(
     }
 
 
-def with_repeats(task: Task, page: Report) -> Report:
-    """The report, with a warning where rows of the file look copied; rows in groups may be."""
-    found = None
-    if task.group is None and not task.matrix:
-        found = copied(tables.occurrences(task.table, most=_LOOKED_AT, name="table"))
+def repeats(task: Task) -> tuple[int, int] | None:
+    """What `copied` says of the file's rows; None where they are in groups, and for a matrix, which is read first."""
+    if task.group is not None or task.matrix:
+        return None
+    return copied(tables.occurrences(task.table, most=_LOOKED_AT, name="table"))
+
+
+def with_repeats(task: Task, page: Report, found: tuple[int, int] | None) -> Report:
+    """The report, with a warning where rows look copied, as `copied` says."""
     if found is None:
         return replace(page, detail={**page.detail, "copied": None})
     times, rows = found
+    vectors = task.code is not None or task.matrix
     warning = (
         f"Rows repeat: {rows} different rows stand {times} times each in the file, which independent rows hardly do; "
-        "every number here needs independent rows. If rows belong together, such as those of one patient, name the "
-        "column that says which with --group; if they are copies, keep one of each."
+        "every number here needs independent rows. If rows belong together, such as those of one patient, "
+        + ("keep one of each, drawn at random" if vectors else "name the column that says which with --group")
+        + "; if they are copies, keep one of each."
     )
     ceiling = " No ceiling counts as proven." * (task.require_advantage is not None)
     verdicts = tuple(
@@ -248,18 +254,18 @@ def with_repeats(task: Task, page: Report) -> Report:
         verdicts=verdicts,
         changes=(
             Change(
-                what="Name the column that says which rows belong together with --group, or keep one of each copy.",
+                what="Keep one of each copy, and one row, drawn at random, of those that belong together."
+                if vectors
+                else "Name the column that says which rows belong together with --group, or keep one of each copy.",
                 price="fewer rows, and so larger limits.",
             ),
-            *(one for one in page.changes if one not in _changes_if(FINE) and "which is proven" not in one.what),
+            *(one for one in page.changes if one not in _changes_if(FINE)),
         ),
-        choices=(),  # they need independent rows, too
         met=page.met and task.require_advantage is None,
         detail={
             **page.detail,
             "met": page.met and task.require_advantage is None,
             "copied": {"times": times, "rows": rows},
-            "menu": None,
         },
     )
 
@@ -287,6 +293,11 @@ def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability
         verdicts=tuple(verdict for one in pages for verdict in one.verdicts),
         opening=(_picture(found, task),) if task.pictures else (),
         changes=tuple(dict.fromkeys(change for one in pages for change in one.changes)),
+        choices=tuple(
+            replace(table, title=f"{name}: {table.title}")
+            for name, one in zip(names, pages, strict=True)
+            for table in one.choices
+        ),
         figures=tuple(
             replace(figure, title=f"{name}: {figure.title}")
             for name, one in zip(names, pages, strict=True)

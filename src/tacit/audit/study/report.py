@@ -112,7 +112,11 @@ def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
         reason = f"The worst of {len(found.slices)} slices."
         if ceiling is not None:
             reason += f" The ceiling is proven in {len(found.slices) - failing} of them."
-        about = f"The same in {task.slices} = {value!r}"
+        about = (
+            f"{cards[-1].about} in {task.slices} = {value!r}"
+            if found.vectors
+            else f"The same in {task.slices} = {value!r}"
+        )
         cards.append(Verdict(level=level, about=about, proven=f"advantage at most {_up(worst)}", reason=reason))
     return tuple(cards)
 
@@ -164,12 +168,12 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
     cheapest = () if found.menu is None else found.menu.meeting(ceiling)[:1]
     better = tuple(
         Change(
-            what=f"Release {task.name} {option.what}: nobody's advantage then exceeds "
+            what=f"Release {task.name} {option.what}: nobody's advantage in telling {task.secret} then exceeds "
             f"{_up(option.certificate.advantage)}, which is proven.",
             price=_price(option, found.menu),
         )
         for option in cheapest
-        if not found.met
+        if not found.met and not found.slices  # of which the menu says nothing
     )
     coded = Change(
         what="Release only the code: audit with --code kmeans --release-code codebook.json.",
@@ -219,7 +223,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         limit = _up(slices[worst].advantage)
         reading = (
             f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, the advantage of nobody who sees only "
-            f"{task.name} exceeds {limit} (all slices hold together except with probability "
+            f"{certificate.output} exceeds {limit} (all slices hold together except with probability "
             f"{task.failure_probability / 2:g})"
         )
         said = f"{reading[:1].upper()}{reading[1:]}."
@@ -251,7 +255,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
 
 def _left_out(task: Task) -> str:
     """Who may do better than anyone that this is about, and what a ceiling therefore leaves out."""
-    said = f"Whoever sees more than {task.name} may do better"
+    said = f"Whoever sees more than {_subject(task)} may do better"
     if task.require_advantage is not None:
         said += ", and the ceiling says nothing about that"
     return (
@@ -360,7 +364,8 @@ def _menu(task: Task, menu: Menu) -> Table:
             cells.append("met" if option.certificate.meets(advantage=task.require_advantage) else "not proven")
         rows.append(tuple(cells))
     columns = ["released instead", "advantage ≤", "change"]
-    columns += ["accuracy"] * priced + ["verdict"] * (task.require_advantage is not None)
+    verdict = "verdict" if task.slices is None else "whole table"
+    columns += ["accuracy"] * priced + [verdict] * (task.require_advantage is not None)
     names = dict.fromkeys(name for one in menu.options for name in one.certificate.guarantee.references)
     note = (
         f"Each is done to every record alike, and nobody's advantage exceeds the limit beside it. All limits were "
@@ -368,6 +373,10 @@ def _menu(task: Task, menu: Menu) -> Table:
         f"{menu.failure_probability:g}; other rows fixed the scale. Release one of them, once. Change: of a number, on "
         "average. "
     )
+    if task.matrix or len(task.outputs) > 1:
+        note += "Where several columns are the largest, the first is named. "
+    if task.slices is not None:
+        note += "They are about the whole table, and say nothing about a slice: audit what you release with --slice. "
     if priced:
         note += (
             f"Accuracy: how often gradient boosting tells {task.target} from what is released, on rows of its own; as "
