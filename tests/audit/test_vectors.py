@@ -351,3 +351,17 @@ def test_a_matrix_needs_a_secret_of_two_values(tmp_path, here):
     np.savez(tmp_path / "t.npz", s=np.arange(ROWS) % 3, X=CALM)
     finished = here(tmp_path, "audit", "t.npz", "--secret", "s", "--output", "X")
     assert_one_line_error(finished, "must come with a secret of two values")
+
+
+def test_of_several_secrets_the_picture_is_about_the_vector(folder):
+    """Only the code is certified: of whoever sees the vector, nothing less than 1 is."""
+    table = parquet.read_table(folder / "t.parquet")
+    parquet.write_table(table.append_column("r", pa.array(RNG.integers(0, 2, ROWS))), folder / "two.parquet")
+    options = {"secret": ["s", "r"], "output": "x*", "code": "kmeans:4", "attack_rows": 0}
+    (picture,) = audit_file(folder / "two.parquet", **options).opening
+    assert picture.alternative == "s: from 0 to 1; r: from 0 to 1."
+
+
+def test_an_empty_matrix_is_refused(tmp_path, here):
+    np.savez(tmp_path / "t.npz", s=SECRET[:0], X=CALM[:0])
+    assert_one_line_error(here(tmp_path, "audit", "t.npz", "--secret", "s", "--output", "X"), "no record")

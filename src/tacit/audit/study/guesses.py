@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -270,13 +270,19 @@ def with_repeats(task: Task, page: Report, found: tuple[int, int] | None) -> Rep
     )
 
 
+def _reach(detail: Mapping[str, Any]) -> tuple[float, float]:
+    """From what an attack has shown to what nobody exceeds who sees the output; where only a code is certified, 1."""
+    code = detail.get("code")
+    if code is None or code["released"]:
+        return float(detail["low"]), float(detail["high"])
+    return max(float(detail["low"]), float(code["vector_low"])), 1.0
+
+
 def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability: float) -> Report:
     """One report on several secrets, each of which has its share of the failure probability."""
     task = tasks[0]
     names = [one.secret for one in tasks]
-    found = {
-        name: (float(one.detail["low"]), float(one.detail["high"])) for name, one in zip(names, pages, strict=True)
-    }
+    found = {name: _reach(one.detail) for name, one in zip(names, pages, strict=True)}
     said = [f"{name}: {one.summary[0][:1].lower()}{one.summary[0][1:]}" for name, one in zip(names, pages, strict=True)]
     rest = [sentence for one in pages for sentence in one.summary[1:]]
     return Report(

@@ -99,8 +99,6 @@ def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
     caution = _caution(task, table, found) if found.certificate.caution else ""
     by = task.name if found.vectors is None else f"the code of {task.name}"
     cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} by {by}", caution=caution)]
-    if found.vectors is not None and found.vectors.caution and cards[0].level == FINE:
-        cards[0] = replace(cards[0], level=WEAK, reason=found.vectors.caution)
     if found.vectors is not None and not found.vectors.release_code:
         cards.insert(0, _vectors_verdict(task, found.vectors))
     if found.slices and found.certificate.method != "continuous":
@@ -118,6 +116,8 @@ def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
             else f"The same in {task.slices} = {value!r}"
         )
         cards.append(Verdict(level=level, about=about, proven=f"advantage at most {_up(worst)}", reason=reason))
+    if found.vectors is not None and found.vectors.caution:
+        cards = [replace(one, level=WEAK, reason=found.vectors.caution) if one.level == FINE else one for one in cards]
     return tuple(cards)
 
 

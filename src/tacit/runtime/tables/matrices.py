@@ -15,7 +15,7 @@ from ...core.errors import InputError
 from ...core.near import did_you_mean
 from ..files import arrays, plain
 from .fields import header
-from .formats import Table, loaded_arrow, reading, suffix
+from .formats import Table, loaded_arrow, reading, suffix, unreadable
 from .parts import batches, checked, plain_name
 
 _CELLS_AT_ONCE = 2**22
@@ -90,6 +90,8 @@ class Matrices:
                     requirement="must be one of the file's arrays: a column, or, for outputs, a matrix",
                     remedy=did_you_mean(one, list(held), "check its name"),
                 )
+        if not len(held[self._columns[0]]):
+            raise unreadable(self._name, self._path, "no record")
         if len({len(held[one]) for one in (*self._columns, *self._outputs)}) > 1:
             raise InputError(
                 f"`{self._name}`",
