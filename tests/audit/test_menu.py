@@ -251,3 +251,15 @@ def test_vectors_without_fractions_have_no_menu(tmp_path):
     )
     assert found.detail["menu"] is None
     assert not found.met
+
+
+@pytest.mark.parametrize(
+    "pair", [("0.45000000000000000001", "0.44999999999999999999"), (np.int64(45 * 10**16 + 1), np.int64(45 * 10**16))]
+)
+def test_numbers_that_float64_merges_have_no_menu(pair):
+    """Rounded as decimals, these would tell the secret."""
+    secret = np.arange(2_000) % 2
+    output = {"a": np.where(secret == 1, *pair), "b": np.arange(2_000) % 7 / 8}
+    with pytest.raises(InputError, match="numbers that float64 tells apart"):
+        release_menu(secret, output)
+    assert release_menu(secret, np.where(secret == 1, "0.5", "0.50")).options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ def release_menu(
         raise InputError(
             "output",
             "categories",
-            requirement="must hold finite numbers, some of them with fractions",
+            requirement="must hold finite numbers that float64 tells apart, some of them with fractions",
             remedy="release fewer categories, and audit those",
         )
     own, rest = _parts(len(secrets), seed)
@@ -198,14 +199,29 @@ def release_menu(
 
 
 def numbers(columns: list[NDArray[Any]]) -> _Columns | None:
-    """Columns as numbers, also where texts spell them; None where one holds categories, or none holds a fraction."""
+    """Columns as numbers, also where texts spell them; None where one holds categories, or none holds a fraction.
+
+    Also None where different numbers are one to float64, as what is released could still tell them apart.
+    """
     found: _Columns = []
     for one in columns:
         spelled = spelled_numbers(one) if one.dtype.kind == "U" else one.astype(np.float64)
-        if spelled is None or not (np.abs(spelled) <= _FARTHEST).all():
+        if spelled is None or not (np.abs(spelled) <= _FARTHEST).all() or _merged(one, spelled):
             return None
         found.append(spelled)
     return found if any((one != np.floor(one)).any() for one in found) else None
+
+
+def _merged(column: NDArray[Any], spelled: NDArray[np.float64]) -> bool:
+    """Whether different numbers became one."""
+    if column.dtype.kind in "iu":
+        return bool((np.abs(spelled) > 2**53).any())
+    if column.dtype.kind != "U":
+        return False
+    texts, first = np.unique(column, return_index=True)
+    _, places, times = np.unique(spelled[first], return_inverse=True, return_counts=True)
+    twice = texts[times[places] > 1].tolist()  # 1.0 and 1.00 are one number
+    return len({Decimal(text) for text in twice}) > len({float(text) for text in twice})
 
 
 def _parts(rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
