@@ -71,9 +71,9 @@ def audit(
         str | None,
         typer.Option(
             "--code",
-            metavar="auto|kmeans|tree|attack[:K]",
-            help="For vectors of many numbers: certify a code of K cells, fixed on a quarter of the rows, and attack "
-            "the whole vectors.",
+            metavar="CODE",
+            help="For vectors of many numbers: auto, kmeans, tree or attack; kmeans:64 has 64 cells. A code that is "
+            "fixed on a quarter of the rows is certified, and whole vectors are attacked.",
             rich_help_panel=PROVE,
         ),
     ] = None,
