@@ -11,7 +11,7 @@ from pyarrow import csv, parquet
 from scipy import stats
 
 from tacit import InputError
-from tacit.audit import certify, release_menu
+from tacit.audit import audit_file, certify, release_menu
 from tacit.audit.menu import _mechanisms, _parts
 
 ROWS = 6_000
@@ -179,5 +179,87 @@ def test_targets_that_do_not_fit_are_refused(folder, here, options, message):
 
 @pytest.mark.parametrize("output", [LABEL, LABEL.astype(str), np.where(SCORE > 0.5, np.inf, SCORE)])
 def test_categories_have_no_menu(output):
-    with pytest.raises(InputError, match="must hold finite numbers, some of them with fractions"):
+    with pytest.raises(InputError, match="must hold finite numbers that float64 tells apart, some"):
         release_menu(SECRET, output)
+
+
+def test_numbers_half_way_may_be_rounded_to_either_side():
+    """Python rounds 0.45 up, numpy's quotient to the even multiple; the limit holds for both."""
+    secret = np.arange(4_000) % 2
+    one = np.where(secret == 1, 0.45, 0.44)
+    assert set(np.rint(one / 0.1)) == {4.0}
+    assert {round(number, 1) for number in one.tolist()} == {0.4, 0.5}
+    for output in (one, one.astype(np.float32), np.stack([one, 0.1 * one], axis=1)):
+        found = {option.what: option.certificate.advantage for option in release_menu(secret, output).options}
+        assert found["rounded to multiples of 0.1"] == 1
+        assert found.get("as the largest, rounded to 0.1", 1) == 1
+        assert found["rounded to multiples of 0.25"] < 0.2
+
+
+def test_a_menu_says_nothing_of_slices(tmp_path, here):
+    """A few records are fully exposed: on the whole table an option keeps the ceiling, in their slice it does not."""
+    few = np.arange(ROWS) % 20 < 2
+    score = np.where(few, 0.1 + 0.8 * SECRET, RNG.random(ROWS))
+    csv.write_csv(pa.table({"s": SECRET, "few": few, "score": score}), tmp_path / "t.csv")
+    common = ("audit", "t.csv", "--secret", "s", "--output", "score", "--attack-rows", "0")
+    whole = " ".join(here(tmp_path, *common, "--require-advantage", "0.25").stdout.split())
+    assert "nobody's advantage in telling s then exceeds" in whole
+    sliced = " ".join(here(tmp_path, *common, "--require-advantage", "0.25", "--slice", "few").stdout.split())
+    assert "say nothing about a slice" in sliced
+    assert "then exceeds" not in sliced
+
+
+def test_rows_that_repeat_have_no_menu(tmp_path):
+    """It would need independent rows, too."""
+    rows = np.repeat(np.arange(500), 3)
+    csv.write_csv(pa.table({"s": SECRET[rows], "score": SCORE[rows]}), tmp_path / "t.csv")
+    np.savez(tmp_path / "t.npz", s=SECRET[rows], score=SCORE[rows])
+    for file in ("t.csv", "t.npz"):
+        found = audit_file(
+            tmp_path / file,
+            secret="s",  # noqa: S106
+            output="score",
+            require_advantage=0.9,
+            menu=True,
+            attack_rows=0,
+            pictures=False,
+        )
+        assert found.detail["copied"] == {"times": 3, "rows": 500}
+        assert found.detail["menu"] is None
+        assert not found.met
+        assert not found.choices
+        assert not any("proven" in change.what for change in found.changes)
+
+
+def test_each_secret_has_its_menu(folder):
+    found = audit_file(
+        folder / "t.parquet", secret=["s", "label"], output="score", menu=True, attack_rows=0, pictures=False
+    )
+    assert [table.title.partition(":")[0] for table in found.choices] == ["s", "label"]
+
+
+def test_vectors_without_fractions_have_no_menu(tmp_path):
+    np.savez(tmp_path / "t.npz", s=SECRET, X=np.rint(100 * SOFTMAX))
+    found = audit_file(
+        tmp_path / "t.npz",
+        secret="s",  # noqa: S106
+        output="X",
+        code="kmeans:4",
+        require_advantage=0.2,
+        attack_rows=0,
+        pictures=False,
+    )
+    assert found.detail["menu"] is None
+    assert not found.met
+
+
+@pytest.mark.parametrize(
+    "pair", [("0.45000000000000000001", "0.44999999999999999999"), (np.int64(45 * 10**16 + 1), np.int64(45 * 10**16))]
+)
+def test_numbers_that_float64_merges_have_no_menu(pair):
+    """Rounded as decimals, these would tell the secret."""
+    secret = np.arange(2_000) % 2
+    output = {"a": np.where(secret == 1, *pair), "b": np.arange(2_000) % 7 / 8}
+    with pytest.raises(InputError, match="numbers that float64 tells apart"):
+        release_menu(secret, output)
+    assert release_menu(secret, np.where(secret == 1, "0.5", "0.50")).options

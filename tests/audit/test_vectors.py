@@ -275,3 +275,93 @@ def test_a_replay_reads_no_file_that_a_certificate_names(folder, here):
     (folder / "c.json").write_text(json.dumps(stated))
     refused = here(folder, "verify", "c.json", "--replay", "t.parquet")
     assert_one_line_error(refused, "must be of a run that read the table alone")
+
+
+def test_numbers_beyond_1e150_stay_different(tmp_path):
+    np.savez(tmp_path / "t.npz", s=SECRET, x=np.where(SECRET == 1, 1e200, 2e200))
+    options = {"secret": "s", "output": "x", "attack_rows": 0, "pictures": False}
+    assert audit_file(tmp_path / "t.npz", **options).detail["high"] == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "zero"),
+    [
+        (np.int64(2**53), np.int64(2**53 + 1)),
+        (np.uint64(2**63), np.uint64(2**63 + 1)),
+        (np.longdouble(1), 1 + np.longdouble(2) ** -60),
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True])
+def test_different_numbers_of_a_matrix_are_never_counted_as_one(tmp_path, one, zero, beside):
+    """They tell the secret to the last bit, so that no such release is safe."""
+    held = {"x": np.where(SECRET == 1, one, zero)} | ({"z": CALM[:, :1].round()} if beside else {})
+    np.savez(tmp_path / "t.npz", s=SECRET, **held)
+    options = {"secret": "s", "output": list(held), "attack_rows": 0, "pictures": False}
+    with pytest.raises(InputError, match="numbers that float64 tells apart"):
+        audit_file(tmp_path / "t.npz", **options)
+
+
+def test_a_star_alone_stands_for_other_letters(tmp_path):
+    parquet.write_table(pa.table({"s": SECRET, "p0x": SECRET, "p[0]x": SECRET * 0}), tmp_path / "t.parquet")
+    found = audit_file(
+        tmp_path / "t.parquet",
+        secret="s",  # noqa: S106
+        output="p[0]*",
+        attack_rows=0,
+        pictures=False,
+    )
+    assert [one["column"] for one in found.detail["outputs"]] == ["p[0]x"]
+
+
+def test_what_is_said_of_slices_is_said_of_the_code(folder):
+    options = {"secret": "s", "output": "x*", "slices": "group", "attack_rows": 0, "pictures": False}
+    found = audit_file(folder / "t.parquet", code="kmeans:4", **options)
+    (said,) = [sentence for sentence in found.summary if "the worst of 2 slices" in sentence]
+    assert "nobody who sees only the code of" in said
+    assert "by the code of" in found.verdicts[-1].about
+
+
+@pytest.mark.parametrize("options", [{"code": "kmeans:4", "release_code": "code.json"}, {"noise": 2.0}])
+def test_copies_in_a_matrix_prove_no_ceiling(tmp_path, options):
+    """As those in a table do not."""
+    rows = np.repeat(np.arange(1_000), 4)
+    np.savez(tmp_path / "t.npz", s=SECRET[rows], X=CALM[rows])
+    np.savez(tmp_path / "once.npz", s=SECRET, X=CALM)
+    if "release_code" in options:
+        options = {**options, "release_code": tmp_path / "code.json"}
+    options = {**options, "secret": "s", "output": "X", "require_advantage": 0.9, "attack_rows": 0, "pictures": False}
+    found = audit_file(tmp_path / "t.npz", **options)
+    assert found.detail["copied"] == {"times": 4, "rows": 1_000}
+    assert not found.met
+    assert all(verdict.level != "fine" for verdict in found.verdicts)
+    assert not any("--group" in sentence for sentence in found.summary)  # which is refused here
+    assert audit_file(tmp_path / "once.npz", **options).met
+
+
+@pytest.mark.parametrize("kept", ["t.npz", "x.npy"])
+def test_a_code_does_not_replace_what_is_read(folder, here, kept):
+    table = ["t.npz", "--output", "X"] if kept == "t.npz" else ["s.parquet", "--output", "x.npy"]
+    before = (folder / kept).read_bytes()
+    finished = here(folder, "audit", *table, "--secret", "s", "--code", "tree", "--release-code", kept)
+    assert_one_line_error(finished, "--release-code must not be a file that is read")
+    assert (folder / kept).read_bytes() == before
+
+
+def test_a_matrix_needs_a_secret_of_two_values(tmp_path, here):
+    np.savez(tmp_path / "t.npz", s=np.arange(ROWS) % 3, X=CALM)
+    finished = here(tmp_path, "audit", "t.npz", "--secret", "s", "--output", "X")
+    assert_one_line_error(finished, "must come with a secret of two values")
+
+
+def test_of_several_secrets_the_picture_is_about_the_vector(folder):
+    """Only the code is certified: of whoever sees the vector, nothing less than 1 is."""
+    table = parquet.read_table(folder / "t.parquet")
+    parquet.write_table(table.append_column("r", pa.array(RNG.integers(0, 2, ROWS))), folder / "two.parquet")
+    options = {"secret": ["s", "r"], "output": "x*", "code": "kmeans:4", "attack_rows": 0}
+    (picture,) = audit_file(folder / "two.parquet", **options).opening
+    assert picture.alternative == "s: from 0 to 1; r: from 0 to 1."
+
+
+def test_an_empty_matrix_is_refused(tmp_path, here):
+    np.savez(tmp_path / "t.npz", s=SECRET[:0], X=CALM[:0])
+    assert_one_line_error(here(tmp_path, "audit", "t.npz", "--secret", "s", "--output", "X"), "no record")

@@ -28,6 +28,7 @@ _MOST_CELLS = 4096
 _ROWS_OF_A_CELL = 20  # that fix the code, at least
 _FIT = 2 / 3  # of the rows that fix a code; the others say how much it shows
 _AT_ONCE = 2**14  # rows
+_FARTHEST = 1e150
 _FORMAT = "tacit codebook 1"
 
 _Whole = NDArray[np.int64]
@@ -55,7 +56,7 @@ class Code(ABC):
 
     def __call__(self, vectors: object) -> _Whole:
         """The cell of each row of a matrix."""
-        rows = matrix("vectors", vectors)
+        rows = within(matrix("vectors", vectors))
         if rows.shape[1] != self.columns:
             raise InputError(
                 "vectors",
@@ -209,12 +210,17 @@ def matrix(name: str, value: object) -> _Matrix:
     if isinstance(value, np.ma.MaskedArray) or found.ndim != 2 or found.dtype.kind not in "fiub" or not found.shape[1]:
         what = f"{found.dtype} of shape {found.shape}"
         raise InputError(name, what, requirement=requirement, remedy="pass a two-dimensional array of numbers")
-    rows = found.astype(np.float64, copy=False)
+    rows = validate.floats(name, found)
     bad = len(rows) - int(np.isfinite(rows).all(axis=1).sum())
     if bad:
         remedy = "leave such rows out only if that is unrelated to the secret, else give them numbers of their own"
         raise InputError(name, f"{bad} rows with missing or infinite numbers", requirement=requirement, remedy=remedy)
-    return np.clip(rows, -1e150, 1e150) if rows.size and np.abs(rows).max() > 1e150 else rows
+    return rows
+
+
+def within(rows: _Matrix) -> _Matrix:
+    """The same numbers, those beyond ±1e150 at that end: a code and attacks add squares of them."""
+    return np.clip(rows, -_FARTHEST, _FARTHEST) if rows.size and np.abs(rows).max() > _FARTHEST else rows
 
 
 def parsed(code: object) -> tuple[str, int | None]:
@@ -261,6 +267,7 @@ def fixed(labels: NDArray[np.bool_], vectors: _Matrix, *, code: str = "auto", se
             requirement=f"must have {LEAST_ROWS} rows of each class there, a quarter of all rows",
             remedy="add rows, or certify the columns without a code",
         )
+    vectors = within(vectors)
     order = np.random.default_rng([seed, 0xF17]).permutation(len(labels))
     fit, rest = np.split(order, [int(_FIT * len(order))])
     found: list[Code] = []

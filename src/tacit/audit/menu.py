@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ _MOST_PRICED = 20_000  # rows from which the accuracy is measured
 _MOST_LABELS = 100
 _NOISES = (0.1, 0.3)  # of the scale
 _FARTHEST = 1e100
+_HALF = 1e-6  # of a step and of the number of steps: more than float32 errs by
 
 _Columns = list[NDArray[np.float64]]
 
@@ -103,6 +105,7 @@ class _Mechanism:
     what: str
     applied: Callable[[_Columns], _Columns]
     step: float | None = None  # of rounding: what is applied counts steps
+    halves: Callable[[_Columns], _Columns] = lambda _: []  # what rounding in another way could tell beside it
     noise: float | None = None
 
 
@@ -119,8 +122,10 @@ def release_menu(
     """Certify a few mechanisms that could change an output of numbers before its release.
 
     They are rounding to a fixed grid, Gaussian noise of a fixed size, and releasing no more than which column is the
-    largest, or whether a probability reaches one half. Their scale, a power of ten, is fixed on rows of its own: a
-    tenth, 1000 at most. The other rows certify all of them, and each gets an equal share of the failure probability.
+    largest (the first where several are), or whether a probability reaches one half. Numbers half-way between two
+    multiples may be rounded to either: they are counted as if they were released as they are. The mechanisms' scale,
+    a power of ten, is fixed on rows of its own: a tenth, 1000 at most. The other rows certify all of them, and each
+    gets an equal share of the failure probability.
 
     Parameters
     ----------
@@ -155,7 +160,7 @@ def release_menu(
         raise InputError(
             "output",
             "categories",
-            requirement="must hold finite numbers, some of them with fractions",
+            requirement="must hold finite numbers that float64 tells apart, some of them with fractions",
             remedy="release fewer categories, and audit those",
         )
     own, rest = _parts(len(secrets), seed)
@@ -166,7 +171,8 @@ def release_menu(
     found = []
     for mechanism in mechanisms:
         changed = mechanism.applied(kept)
-        seen = dict(enumerate(changed)) if len(changed) > 1 else changed[0]
+        counted = [*changed, *mechanism.halves(kept)]
+        seen = dict(enumerate(counted)) if len(counted) > 1 else counted[0]
         how = "discrete" if mechanism.noise is None else "noisy"
         what = name if mechanism.noise is not None else f"{name} {mechanism.what}"
         try:
@@ -193,14 +199,29 @@ def release_menu(
 
 
 def numbers(columns: list[NDArray[Any]]) -> _Columns | None:
-    """Columns as numbers, also where texts spell them; None where one holds categories, or none holds a fraction."""
+    """Columns as numbers, also where texts spell them; None where one holds categories, or none holds a fraction.
+
+    Also None where different numbers are one to float64, as what is released could still tell them apart.
+    """
     found: _Columns = []
     for one in columns:
         spelled = spelled_numbers(one) if one.dtype.kind == "U" else one.astype(np.float64)
-        if spelled is None or not (np.abs(spelled) <= _FARTHEST).all():
+        if spelled is None or not (np.abs(spelled) <= _FARTHEST).all() or _merged(one, spelled):
             return None
         found.append(spelled)
     return found if any((one != np.floor(one)).any() for one in found) else None
+
+
+def _merged(column: NDArray[Any], spelled: NDArray[np.float64]) -> bool:
+    """Whether different numbers became one."""
+    if column.dtype.kind in "iu":
+        return bool((np.abs(spelled) > 2**53).any())
+    if column.dtype.kind != "U":
+        return False
+    texts, first = np.unique(column, return_index=True)
+    _, places, times = np.unique(spelled[first], return_inverse=True, return_counts=True)
+    twice = texts[times[places] > 1].tolist()  # 1.0 and 1.00 are one number
+    return len({Decimal(text) for text in twice}) > len({float(text) for text in twice})
 
 
 def _parts(rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -225,6 +246,7 @@ def _mechanisms(own: _Columns) -> list[_Mechanism]:
         return _Mechanism(
             what=f"rounded to multiples of {size(share)}",
             applied=lambda seen: [np.rint(one / step) for one in seen],
+            halves=lambda seen: [_half(one, step) for one in seen],
             step=step,
         )
 
@@ -242,6 +264,7 @@ def _mechanisms(own: _Columns) -> list[_Mechanism]:
             _Mechanism(
                 what=f"as the largest, rounded to {size(0.1)}",
                 applied=lambda seen: [_largest(seen), np.rint(np.max(seen, axis=0) / step)],
+                halves=lambda seen: [_half(np.max(seen, axis=0), step)],
             ),
             _Mechanism(what="as the name of the largest alone", applied=lambda seen: [_largest(seen)]),
         ]
@@ -254,6 +277,16 @@ def _mechanisms(own: _Columns) -> list[_Mechanism]:
             )
         )
     return found + [noisy(share) for share in _NOISES]
+
+
+def _half(column: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """The number itself where it is about half-way between two multiples of the step, else 0.
+
+    Which of the two it is rounded to differs between languages, and to float32.
+    """
+    steps = column / step
+    near = np.abs(steps - np.floor(steps) - 0.5) <= _HALF * (1 + np.abs(steps))
+    return np.where(near, column, 0.0)
 
 
 def _largest(columns: _Columns) -> NDArray[np.float64]:

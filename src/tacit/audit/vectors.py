@@ -16,7 +16,7 @@ from .attacks import LEAST_ROWS, attempts
 from .attempt import Attempt
 from .certificate import Certificate
 from .certifying import certify_tally, ordered, uncertified
-from .codes import Code, fixed, matrix, own_rows, parsed
+from .codes import Code, fixed, matrix, own_rows, parsed, within
 from .columns import column, two_labels
 from .sample import Sample
 from .tally import Tally
@@ -259,7 +259,7 @@ class Seen:
         """Keep some of the rows, and return secrets and codes to count."""
         cells = self.code(vectors)
         self.codes.add(secrets, [cells], None)
-        self.vectors.add(secrets, [vectors], None)
+        self.vectors.add(secrets, [within(vectors)], None)
         return secrets, cells
 
     def on_code(self, certificate: Certificate, **options: Any) -> tuple[Attempt, ...]:

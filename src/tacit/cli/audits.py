@@ -258,7 +258,8 @@ def audit(
         replay=None if code is not None or beside else lambda _: {"command": "audit", "options": options},
         only_with=["--commit-counts"] * commit_counts + ["--subject"] * bool(subject),
     )
-    with delivery(json, report, quiet=quiet, inputs=(table, *(subject or ())), certificate=wanted) as deliver:
+    kept = (table, release_code, *(one for one in output if one.lower().endswith(".npy")), *(subject or ()))
+    with delivery(json, report, quiet=quiet, inputs=kept, certificate=wanted) as deliver:
         from ..audit import audit_file
 
         named = options_named(audit, table="TABLE", slices="--slice")

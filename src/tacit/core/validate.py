@@ -197,6 +197,22 @@ def array(
     return result
 
 
+def floats(name: str, value: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers as float64, refused where that would make different ones equal; no copy where they are that already."""
+    if value.dtype.kind in "iu":
+        lost = bool(value.size) and (int(value.max()) > 2**53 or int(value.min()) < -(2**53))
+    else:
+        lost = value.dtype.itemsize > 8 and bool((value.astype("float64").astype(value.dtype) != value).any())
+    if lost:
+        raise InputError(
+            name,
+            f"{value.dtype} with more digits than float64 has",
+            requirement="must hold numbers that float64 tells apart: whole ones up to 2**53",
+            remedy="round them before they are released, and audit what is released",
+        )
+    return value.astype("float64", copy=False)
+
+
 def detached(value: Any) -> Any:
     """A torch tensor in a form that NumPy can read: without its gradient, on the host, in a type that both have.
 

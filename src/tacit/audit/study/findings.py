@@ -139,7 +139,7 @@ def _menu(task: Task, table: Read, positive: Any, advance: Callable[[str], None]
     secrets, columns = table.menu.table()
     target = None if task.target is None else columns.pop(len(columns) - 1)
     output = columns[0] if table.seen is not None or len(columns) == 1 else columns
-    if table.seen is None and numbers(list(columns.values())) is None:
+    if numbers(list(columns.values()) if table.seen is None else list(columns[0].T)) is None:
         return None
     advance("certifying what could be released instead")
     return release_menu(

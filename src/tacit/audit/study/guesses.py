@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -223,18 +223,24 @@ def _detail(
     }
 
 
-def with_repeats(task: Task, page: Report) -> Report:
-    """The report, with a warning where rows of the file look copied; rows in groups may be."""
-    found = None
-    if task.group is None and not task.matrix:
-        found = copied(tables.occurrences(task.table, most=_LOOKED_AT, name="table"))
+def repeats(task: Task) -> tuple[int, int] | None:
+    """What `copied` says of the file's rows; None where they are in groups, and for a matrix, which is read first."""
+    if task.group is not None or task.matrix:
+        return None
+    return copied(tables.occurrences(task.table, most=_LOOKED_AT, name="table"))
+
+
+def with_repeats(task: Task, page: Report, found: tuple[int, int] | None) -> Report:
+    """The report, with a warning where rows look copied, as `copied` says."""
     if found is None:
         return replace(page, detail={**page.detail, "copied": None})
     times, rows = found
+    vectors = task.code is not None or task.matrix
     warning = (
         f"Rows repeat: {rows} different rows stand {times} times each in the file, which independent rows hardly do; "
-        "every number here needs independent rows. If rows belong together, such as those of one patient, name the "
-        "column that says which with --group; if they are copies, keep one of each."
+        "every number here needs independent rows. If rows belong together, such as those of one patient, "
+        + ("keep one of each, drawn at random" if vectors else "name the column that says which with --group")
+        + "; if they are copies, keep one of each."
     )
     ceiling = " No ceiling counts as proven." * (task.require_advantage is not None)
     verdicts = tuple(
@@ -250,29 +256,35 @@ def with_repeats(task: Task, page: Report) -> Report:
         verdicts=verdicts,
         changes=(
             Change(
-                what="Name the column that says which rows belong together with --group, or keep one of each copy.",
+                what="Keep one of each copy, and one row, drawn at random, of those that belong together."
+                if vectors
+                else "Name the column that says which rows belong together with --group, or keep one of each copy.",
                 price="fewer rows, and so larger limits.",
             ),
-            *(one for one in page.changes if one not in _changes_if(FINE) and "which is proven" not in one.what),
+            *(one for one in page.changes if one not in _changes_if(FINE)),
         ),
-        choices=(),  # they need independent rows, too
         met=page.met and task.require_advantage is None,
         detail={
             **page.detail,
             "met": page.met and task.require_advantage is None,
             "copied": {"times": times, "rows": rows},
-            "menu": None,
         },
     )
+
+
+def _reach(detail: Mapping[str, Any]) -> tuple[float, float]:
+    """From what an attack has shown to what nobody exceeds who sees the output; where only a code is certified, 1."""
+    code = detail.get("code")
+    if code is None or code["released"]:
+        return float(detail["low"]), float(detail["high"])
+    return max(float(detail["low"]), float(code["vector_low"])), 1.0
 
 
 def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability: float) -> Report:
     """One report on several secrets, each of which has its share of the failure probability."""
     task = tasks[0]
     names = [one.secret for one in tasks]
-    found = {
-        name: (float(one.detail["low"]), float(one.detail["high"])) for name, one in zip(names, pages, strict=True)
-    }
+    found = {name: _reach(one.detail) for name, one in zip(names, pages, strict=True)}
     said = [f"{name}: {one.summary[0][:1].lower()}{one.summary[0][1:]}" for name, one in zip(names, pages, strict=True)]
     rest = [sentence for one in pages for sentence in one.summary[1:]]
     return Report(
@@ -289,6 +301,11 @@ def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability
         verdicts=tuple(verdict for one in pages for verdict in one.verdicts),
         opening=(_picture(found, task),) if task.pictures else (),
         changes=tuple(dict.fromkeys(change for one in pages for change in one.changes)),
+        choices=tuple(
+            replace(table, title=f"{name}: {table.title}")
+            for name, one in zip(names, pages, strict=True)
+            for table in one.choices
+        ),
         figures=tuple(
             replace(figure, title=f"{name}: {figure.title}")
             for name, one in zip(names, pages, strict=True)

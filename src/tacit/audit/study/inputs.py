@@ -48,6 +48,7 @@ class Read:
     own_rows: int = 0  # that fixed the code, and are not counted
     different: int = 0  # vectors
     menu: Sample | None = None  # of secrets, outputs, and the target if there is one
+    copied: tuple[int, int] | None = None  # rows of a matrix, as `copied` says
     in_groups: int | None = None  # rows of the file, where one of each group was drawn
 
     @property

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...core import validate
 from ...core.errors import InputError
+from ...runtime.files import one_file
 from ..cells import STEPS
 from ..certifying import bin_width
 from ..guesses import range_of
@@ -143,6 +144,14 @@ def check(task: Task) -> None:
             requirement="must come with `code`",
             remedy="name the code that you release, `code='kmeans'` or `code='tree'`",
         )
+    read = (task.table, *(Path(one) for one in task.outputs if task.matrix))
+    if task.release_code is not None and any(one_file(task.release_code, one) for one in read):
+        raise InputError(
+            "release_code",
+            str(task.release_code),
+            requirement="must not be a file that is read",
+            remedy="choose another name",
+        )
     if task.target is not None and not task.menu_rows:
         raise InputError(
             "target",
@@ -187,6 +196,7 @@ def refuse_of_two(task: Task) -> None:
         "assume_max_slope": task.lipschitz,
         "positive": task.positive,
         "slices": task.slices,
+        "output": task.outputs[0] if task.matrix else None,
         "code": task.code,
         "menu": task.menu or None,
         "target": task.target,

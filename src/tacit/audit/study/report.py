@@ -100,8 +100,6 @@ def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
     by = task.name if found.vectors is None else f"the code of {task.name}"
     by += "" if task.noise is None else f" with noise of {task.noise:g}"
     cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} by {by}", caution=caution)]
-    if found.vectors is not None and found.vectors.caution and cards[0].level == FINE:
-        cards[0] = replace(cards[0], level=WEAK, reason=found.vectors.caution)
     if found.vectors is not None and not found.vectors.release_code:
         cards.insert(0, _vectors_verdict(task, found.vectors))
     if found.slices and found.certificate.method != "continuous":
@@ -113,8 +111,14 @@ def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
         reason = f"The worst of {len(found.slices)} slices."
         if ceiling is not None:
             reason += f" The ceiling is proven in {len(found.slices) - failing} of them."
-        about = f"The same in {task.slices} = {value!r}"
+        about = (
+            f"{cards[-1].about} in {task.slices} = {value!r}"
+            if found.vectors
+            else f"The same in {task.slices} = {value!r}"
+        )
         cards.append(Verdict(level=level, about=about, proven=f"advantage at most {_up(worst)}", reason=reason))
+    if found.vectors is not None and found.vectors.caution:
+        cards = [replace(one, level=WEAK, reason=found.vectors.caution) if one.level == FINE else one for one in cards]
     return tuple(cards)
 
 
@@ -169,12 +173,12 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
     cheapest = () if found.menu is None else found.menu.meeting(ceiling)[:1]
     better = tuple(
         Change(
-            what=f"Release {task.name} {option.what}: nobody's advantage then exceeds "
+            what=f"Release {task.name} {option.what}: nobody's advantage in telling {task.secret} then exceeds "
             f"{_up(option.certificate.advantage)}, which is proven.",
             price=_price(option, found.menu),
         )
         for option in cheapest
-        if not found.met
+        if not found.met and not found.slices  # of which the menu says nothing
     )
     coded = Change(
         what="Release only the code: audit with --code kmeans --release-code codebook.json.",
@@ -224,7 +228,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         limit = _up(slices[worst].advantage)
         reading = (
             f"in {task.slices} = {worst!r}, the worst of {len(slices)} slices, the advantage of nobody who sees only "
-            f"{task.name} exceeds {limit} (all slices hold together except with probability "
+            f"{certificate.output} exceeds {limit} (all slices hold together except with probability "
             f"{task.failure_probability / 2:g})"
         )
         said = f"{reading[:1].upper()}{reading[1:]}."
@@ -256,7 +260,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
 
 def _left_out(task: Task) -> str:
     """Who may do better than anyone that this is about, and what a ceiling therefore leaves out."""
-    said = f"Whoever sees more than {task.name} may do better"
+    said = f"Whoever sees more than {_subject(task)} may do better"
     if task.require_advantage is not None:
         said += ", and the ceiling says nothing about that"
     return (
@@ -365,7 +369,8 @@ def _menu(task: Task, menu: Menu) -> Table:
             cells.append("met" if option.certificate.meets(advantage=task.require_advantage) else "not proven")
         rows.append(tuple(cells))
     columns = ["released instead", "advantage ≤", "change"]
-    columns += ["accuracy"] * priced + ["verdict"] * (task.require_advantage is not None)
+    verdict = "verdict" if task.slices is None else "whole table"
+    columns += ["accuracy"] * priced + [verdict] * (task.require_advantage is not None)
     names = dict.fromkeys(name for one in menu.options for name in one.certificate.guarantee.references)
     note = (
         f"Each is done to every record alike, and nobody's advantage exceeds the limit beside it. All limits were "
@@ -374,7 +379,12 @@ def _menu(task: Task, menu: Menu) -> Table:
         "average. "
     )
     if any(option.what == "as the name of the largest alone" for option in menu.options):
-        note += "The name of the largest: which column is largest, such as the predicted class. "
+        note += (
+            "The name of the largest: which column is largest, such as the predicted class; where several are, the "
+            "first. "
+        )
+    if task.slices is not None:
+        note += "They are about the whole table, and say nothing about a slice: audit what you release with --slice. "
     if priced:
         note += (
             f"Accuracy: how often gradient boosting tells {task.target} from what is released, on rows of its own; as "

@@ -13,7 +13,7 @@ from ...runtime import tables
 from ..columns import SeveralValuesError
 from ..verdict import ATTACK_ROWS
 from .findings import findings
-from .guesses import check_secrets, guess_page, together, with_repeats
+from .guesses import check_secrets, guess_page, repeats, together, with_repeats
 from .inputs import read
 from .options import Task, check, refuse_of_two
 from .pictures import pictures_of
@@ -90,7 +90,8 @@ def audit_file(
         A column: rows with the same value in it belong together. One row of each group is drawn by the seed, and
         certificates are about a random row of a random group.
     failure_probability
-        The chance that any of the certificates is false. A tenth of it comes on top for the attacks' intervals.
+        The chance that any of the certificates is false. A tenth of it comes on top for the attacks' intervals, and as
+        much again for all options of a menu together.
     require_advantage
         The ceiling for the advantage.
     menu
@@ -158,7 +159,7 @@ def audit_file(
     check_secrets(secrets, task)
     for each in tasks:
         check(each)
-    pages = [with_repeats(each, _page(each, timed)) for each in tasks]
+    pages = [_page(each, timed) for each in tasks]
     return pages[0] if len(pages) == 1 else together(tasks, pages, failure_probability)
 
 
@@ -170,10 +171,14 @@ def _page(task: Task, timed: Timed) -> Report:
         except SeveralValuesError:
             refuse_of_two(task)
         else:
+            kept.copied = kept.copied or repeats(task)
+            if kept.copied is not None:
+                kept.menu = None  # it would need independent rows, too
             found = findings(task, kept, timed)
             if task.pictures:
                 timed("drawing")
             if task.release_code is not None and kept.seen is not None:
                 kept.seen.code.save(task.release_code)
-            return page(task, kept, found, pictures_of(task, kept, found) if task.pictures else ())
-    return guess_page(task, timed)
+            pictures = pictures_of(task, kept, found) if task.pictures else ()
+            return with_repeats(task, page(task, kept, found, pictures), kept.copied)
+    return with_repeats(task, guess_page(task, timed), repeats(task))

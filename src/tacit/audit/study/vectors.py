@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ...report.timing import Timed
 from ...runtime import tables
 from ..codes import matrix, own_rows
+from ..groups import copied
 from ..sample import Sample
 from ..tally import Tally
 from ..vectors import Seen, code_for, fingerprints
@@ -43,6 +44,7 @@ def read_vectors(task: Task, advance: Timed) -> Read:
     kinds = ("numbers",) * len(task.outputs)
     counted = Read(tallies={}, sample=seen.codes, kinds=kinds, seen=seen, menu=menu)
     counted.own_rows, counted.different = int(own.sum()), len(np.unique(np.concatenate(prints)))
+    counted.copied = _copied(task, prints)
     done = 0
     for named, vectors, share in source.parts():
         rest: NDArray[np.bool_] = ~own[done : done + len(vectors)]
@@ -64,10 +66,13 @@ def read_matrix(task: Task, advance: Timed) -> Read:
     advance("counting rows")
     source = _source(task)
     rows = source.rows()
-    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=("numbers",))
+    kinds = ("numbers",) * len(task.outputs)
+    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=kinds)
     kept.menu = Sample(task.menu_rows, task.seed)
+    prints = []
     for named, part, share in source.parts():
         vectors, secrets = matrix("output", part), named[task.secret]
+        prints.append(fingerprints(vectors))
         for value, here in sliced(named, task.slices):
             kept.tallies.setdefault(value, task.tally(rows)).add(secrets[here], vectors[here])
         check_size(task, kept)
@@ -75,7 +80,13 @@ def read_matrix(task: Task, advance: Timed) -> Read:
         kept.menu.add(secrets, [*vectors.T, *([] if task.target is None else [named[task.target]])], None)
         advance(f"{min(100, round(100 * share))} % of the table read")
     check_labels(task, kept)
+    kept.copied = _copied(task, prints)
     return kept
+
+
+def _copied(task: Task, prints: list[NDArray[np.uint64]]) -> tuple[int, int] | None:
+    """Whether rows of a matrix look copied; those of other files are compared as they stand there."""
+    return copied(np.unique(np.concatenate(prints), return_counts=True)[1]) if task.matrix else None
 
 
 def _source(task: Task) -> tables.Matrices:

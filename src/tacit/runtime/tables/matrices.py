@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
+from re import escape, fullmatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core import validate
 from ...core.errors import InputError
 from ...core.near import did_you_mean
 from ..files import arrays, plain
 from .fields import header
-from .formats import Table, loaded_arrow, reading, suffix
+from .formats import Table, loaded_arrow, reading, suffix, unreadable
 from .parts import batches, checked, plain_name
 
 _CELLS_AT_ONCE = 2**22
@@ -39,7 +40,8 @@ def expanded(path: Path, wanted: Sequence[str], *, name: str, without: Sequence[
     for one in wanted:
         matching = [one]
         if "*" in one and one not in held:
-            matching = [other for other in held if fnmatchcase(other, one) and other not in without]
+            pattern = "(?s:.*)".join(map(escape, one.split("*")))  # no other letter stands for others
+            matching = [other for other in held if fullmatch(pattern, other) and other not in without]
         if not matching:
             raise InputError(
                 f"column {one!r} of `{name}`",
@@ -88,6 +90,8 @@ class Matrices:
                     requirement="must be one of the file's arrays: a column, or, for outputs, a matrix",
                     remedy=did_you_mean(one, list(held), "check its name"),
                 )
+        if not len(held[self._columns[0]]):
+            raise unreadable(self._name, self._path, "no record")
         if len({len(held[one]) for one in (*self._columns, *self._outputs)}) > 1:
             raise InputError(
                 f"`{self._name}`",
@@ -145,6 +149,7 @@ class Matrices:
 def _side_by_side(parts: list[NDArray[Any]]) -> NDArray[Any]:
     if any(one.dtype.kind not in "fiub" for one in parts):
         raise InputError(
-            "output", "text", requirement="must hold numbers where `code` is given", remedy="leave categories out"
+            "output", "text", requirement="must hold numbers, as parts of a vector", remedy="leave categories out"
         )
-    return parts[0] if len(parts) == 1 and parts[0].ndim == 2 else np.column_stack(parts).astype(np.float64, copy=False)
+    exact = [validate.floats("output", one) for one in parts]  # each of them: stacked, they would have one type
+    return exact[0] if len(exact) == 1 and exact[0].ndim == 2 else np.column_stack(exact)
