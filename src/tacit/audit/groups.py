@@ -16,7 +16,7 @@ from .columns import column, multiplicities, output_columns
 from .guesses import GuessCertificate
 
 _OWN_STREAM = 0x6209
-_MOST_COPIES = 50  # of a row, up to which their numbers are compared
+_MOST_COPIES = 10_000  # of a row, up to which their numbers are compared
 _ALARM, _FEWEST = 4.0, 10
 """Standard deviations, and numbers of rows, by which chance may move how many rows occur so often."""
 
@@ -131,11 +131,13 @@ def copied(times: NDArray[np.int64]) -> tuple[int, int] | None:
     -------
     (r, f): f different rows occur r times each, which independent rows hardly do; None where nothing is unusual.
     """
-    found = np.bincount(times[times <= _MOST_COPIES + 1], minlength=_MOST_COPIES + 2).astype(np.float64)
-    for often in range(2, _MOST_COPIES + 1):
-        here, *others = found[often], found[often - 1], found[often + 1]
-        # Chance moves each number by about its root; both neighbours get their upper ends.
-        below, above = (one + _ALARM * np.sqrt(one) + _FEWEST for one in others)
-        if here - _ALARM * np.sqrt(here) > np.sqrt((1 + 1 / often) * below * above):
-            return often, int(here)
-    return None
+    found = np.append(np.bincount(times[times <= _MOST_COPIES + 1], minlength=3), 0.0)
+    often = np.arange(2, min(len(found) - 1, _MOST_COPIES + 1))
+    # Chance moves each number by about its root; both neighbours get their upper ends.
+    high = found + _ALARM * np.sqrt(found) + _FEWEST
+    here = found[often]
+    alarms = here - _ALARM * np.sqrt(here) > np.sqrt((1 + 1 / often) * high[often - 1] * high[often + 1])
+    if not alarms.any():
+        return None
+    first = int(often[int(np.argmax(alarms))])
+    return first, int(found[first])
