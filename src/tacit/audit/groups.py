@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,7 +65,7 @@ class OnePerGroup:
 
     def add(self, columns: dict[str, _Array], groups: _Array, counts: NDArray[np.int64] | None) -> None:
         """Offer the rows of a part; `counts` says how many rows each stands for, one by default."""
-        chances = self._rng.random(len(groups))
+        chances, groups = self._rng.random(len(groups)), _one_spelling(groups)
         if counts is not None:
             there = counts > 0
             # The smallest one of as many numbers.
@@ -88,6 +89,15 @@ class OnePerGroup:
     def table(self) -> dict[str, _Array]:
         """The columns of the rows drawn."""
         return self._columns
+
+
+def _one_spelling(groups: _Array) -> _Array:
+    """Names of groups without quotes and spaces around them, and 17.0 as 17: rows that belong together stay so."""
+    if groups.dtype.kind != "U":
+        return groups
+    names, places = np.unique(groups, return_inverse=True)
+    bare = [re.sub(r"(?<=\d)\.0+$", "", name.strip().strip('"').strip()) for name in names.tolist()]
+    return np.array(bare, dtype=str)[places] if bare else groups
 
 
 def grouped(certificate: _Certified, *, rows: int) -> _Certified:
