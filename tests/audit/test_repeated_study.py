@@ -176,3 +176,14 @@ def test_an_average_below_the_ceiling_does_not_make_exposed_records_fine(tmp_pat
     assert found.met
     assert found.verdicts[0].level == "weak"
     assert "some records are exposed far more" in found.verdicts[0].reason
+
+
+def test_records_that_are_copies_of_each_other_are_refused(told, tmp_path):
+    """A record that is also there under another name hides its own membership."""
+    inside, scores = told
+    copied = scores.copy()
+    copied[:, 7] = copied[:, 3]
+    with pytest.raises(InputError, match="got '1 that every model answers as it answers another one'"):
+        audit_file(written(tmp_path / "a.csv", rows_of((inside, copied))), **OPTIONS)
+    rough = np.zeros_like(scores)
+    assert audit_file(written(tmp_path / "b.csv", rows_of((inside, rough))), **OPTIONS).detail["records"] == RECORDS
