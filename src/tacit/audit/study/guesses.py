@@ -278,6 +278,8 @@ def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability
         + f" and {names[-1]}",
         summary=(
             f"The limits for all {len(tasks)} secrets hold together, {chance_text(failure_probability)}.",
+            "Each secret is guessed alone: whoever knows one of them may learn another, and what they are together is a "
+            "secret of its own.",
             *said,
             *dict.fromkeys(rest),
         ),
