@@ -27,7 +27,8 @@ from .sample import Sample
 
 ATTACK_ROWS = 100_000
 """How many rows attacks are fitted to and tested on; they are drawn at random from larger tables."""
-_ATTACKS_SHARE = 0.1  # of the certificate's failure probability, and on top of it, for the attacks' intervals
+ATTACKS_SHARE = 0.1
+"""Of the certificate's failure probability, and on top of it, for the attacks' intervals."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -271,7 +272,7 @@ def guess_attacked(
         return ()
     secrets, *columns = sample.table()[1].values()
     return guess_attacks(
-        secrets, columns, certificate=certificate, failure_probability=_ATTACKS_SHARE * failure_probability, seed=seed
+        secrets, columns, certificate=certificate, failure_probability=ATTACKS_SHARE * failure_probability, seed=seed
     )
 
 
@@ -287,6 +288,6 @@ def attacked(
         columns,
         certificate=certificate,
         noise=noise,
-        failure_probability=_ATTACKS_SHARE * failure_probability,
+        failure_probability=ATTACKS_SHARE * failure_probability,
         seed=seed,
     )

@@ -32,6 +32,7 @@ _WHY_NOT = {
     "learn": "as its noise comes from the operating system and is kept by nobody; the checker has computed its ε and δ "
     "again from the constants",
     "plan": "as it reads no data; the checker has computed its ε and δ again from the constants",
+    "audit": "as its output was coded or in a file of its own, or it does not say how",
     "demo": "as it reads no files; `tacit demo` runs it again",
     "bound": "as time stopped its attacks on the real inputs, or its prior was a language model, which is no single "
     "file; a certificate of `tacit bound --steps` can be run again",

@@ -45,7 +45,9 @@ TrainedWith = Annotated[
     },
 )
 def audit(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file of any size, or an .npz file of arrays.")
+    ],
     secret: Annotated[
         list[str],
         typer.Option(
@@ -60,10 +62,30 @@ def audit(
         typer.Option(
             "--output",
             metavar="COLUMN",
-            help="What the adversary sees; repeat it for several columns.",
+            help="What the adversary sees; repeat it for several columns, or write * for any letters: 'x*'. Or a "
+            "matrix: an array of TABLE.npz, or a .npy file with the rows of TABLE.",
             rich_help_panel=INPUTS,
         ),
     ],
+    code: Annotated[
+        str | None,
+        typer.Option(
+            "--code",
+            metavar="CODE",
+            help="For vectors of many numbers: auto, kmeans, tree or attack; kmeans:64 has 64 cells. A code that is "
+            "fixed on a quarter of the rows is certified, and whole vectors are attacked.",
+            rich_help_panel=PROVE,
+        ),
+    ] = None,
+    release_code: Annotated[
+        Path | None,
+        typer.Option(
+            "--release-code",
+            metavar="PATH",
+            help="The code by kmeans or tree is what is released, not the vectors: write it to this JSON file.",
+            rich_help_panel=PROVE,
+        ),
+    ] = None,
     positive: Annotated[
         str | None,
         typer.Option(
@@ -146,6 +168,24 @@ def audit(
             rich_help_panel=PROVE,
         ),
     ] = None,
+    menu: Annotated[
+        bool,
+        typer.Option(
+            "--menu",
+            help="Certify what could be released instead (rounded, noisy, labels), not only where the ceiling is not "
+            "met.",
+            rich_help_panel=PROVE,
+        ),
+    ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="The label that the output should predict: prices what could be released instead in accuracy.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
     record: Annotated[
         list[str] | None,
         typer.Option(
@@ -201,6 +241,7 @@ def audit(
         "failure_probability": failure_probability,
         "seed": seed,
     }
+    beside = any(one.lower().endswith(".npy") for one in output)
     if certificate is not None and record:
         raise InputError(
             "--certificate",
@@ -213,7 +254,8 @@ def audit(
         reveal=not commit_counts,
         subjects=subject or (),
         seed=seed,
-        replay=lambda _: {"command": "audit", "options": options},
+        # A code depends on more than the table and these options, and a replay must not read a path that it is told.
+        replay=None if code is not None or beside else lambda _: {"command": "audit", "options": options},
         only_with=["--commit-counts"] * commit_counts + ["--subject"] * bool(subject),
     )
     with delivery(json, report, quiet=quiet, inputs=(table, *(subject or ())), certificate=wanted) as deliver:
@@ -223,7 +265,11 @@ def audit(
         with named, progress(quiet=quiet) as advance:
             result = audit_file(
                 table,
+                code=code,
+                release_code=release_code,
                 require_advantage=require_advantage,
+                menu=menu,
+                target=target,
                 record=record,
                 model=model,
                 trained_with=trained_with,

@@ -194,6 +194,13 @@ def verify(
             if command == "audit":
                 from ..audit import audit_file
 
+                if any(str(one).lower().endswith(".npy") for one in options["output"]):
+                    raise InputError(
+                        "replay",
+                        "a certificate that names another file",
+                        requirement="must be of a run that read the table alone",
+                        remedy="leave it out",
+                    )
                 found = audit_file(Path(files["replay"]), attack_rows=0, pictures=False, **options)
                 return [comparison.guarantee for comparison in found.comparisons]
             from ..reconstruction.study.again import bound_again, bound_texts_again

@@ -112,6 +112,8 @@ class Report:
         What carries the result, and follows the cards at once.
     changes
         What the reader can change, each with its price.
+    choices
+        Tables of what could be changed, which follow the changes.
     figures, tables
         What is folded away on a page with verdicts.
     detail
@@ -129,6 +131,7 @@ class Report:
     sliders: tuple[Slider, ...] = ()
     opening: tuple[Figure, ...] = ()
     changes: tuple[Change, ...] = ()
+    choices: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -145,6 +148,7 @@ class Report:
             ("sliders", Slider),
             ("opening", Figure),
             ("changes", Change),
+            ("choices", Table),
             ("figures", Figure),
             ("tables", Table),
         ):
@@ -190,7 +194,7 @@ class Report:
     @property
     def _texts(self) -> tuple[str, ...]:
         """The sentences, captions and table cells in which a theorem may be named."""
-        tables = [*self.tables, *(table for chapter in self.chapters for table in chapter.tables)]
+        tables = [*self.choices, *self.tables, *(table for chapter in self.chapters for table in chapter.tables)]
         answers = [text for chapter in self.chapters for _, text in chapter.answers]
         answers += [text for change in self.changes for text in (change.what, change.price)]
         parts: tuple[Report | Chapter, ...] = (self, *self.chapters)
@@ -246,6 +250,8 @@ class Report:
             for change in self.changes:
                 lines += _hanging(f"{change.what} Price: {change.price}", "  - ")
                 lines += [f"    {change.command}"] * bool(change.command)
+        for table in self.choices:
+            lines += ["", *table.to_lines()]
         for number, chapter in enumerate(self.chapters, start=1):
             title = f"Part {number}: {chapter.title}"
             lines += ["", title, "-" * len(title)]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 from ...core.errors import InputError
+from ..attacks import LEAST_ROWS
 from ..attempt import Attempt
 from ..certificate import Certificate
 from ..certifying import ContinuousOutputError, certify_tally
 from ..groups import grouped
 from ..limits import shares
+from ..menu import Menu, numbers, release_menu
 from ..planning import rows_needed
 from ..slices import certify_tallies
 from ..tally import Tally
+from ..vectors import VectorAudit, coded_name
 from ..verdict import Audit, attacked
 from .inputs import Read
 from .options import Task
@@ -29,6 +32,8 @@ class Findings:
     tried: tuple[Attempt, ...]  # the audit's attacks
     slices: dict[Any, Certificate]
     values: int  # different outputs, bins or cells that were seen
+    vectors: VectorAudit | None = None  # where the certificate is of a code of vectors
+    menu: Menu | None = None  # what could be released instead
 
     @property
     def certificate(self) -> Certificate:
@@ -44,7 +49,12 @@ class Findings:
     @property
     def met(self) -> bool:
         """Whether the ceiling is proven for the whole table and for every slice."""
-        return self.audit.met and not self.failing
+        return (self.audit.met if self.vectors is None else self.vectors.met) and not self.failing
+
+    @property
+    def verdict(self) -> str:
+        """On what is released."""
+        return self.audit.verdict if self.vectors is None else self.vectors.verdict
 
     @cached_property
     def rows_needed(self) -> dict[float, int]:
@@ -76,7 +86,7 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
         "failure_probability": task.failure_probability if task.slices is None else task.failure_probability / 2,
         "assume_max_slope": task.lipschitz,
         "positive": _positive(task, whole),
-        "name": task.name,
+        "name": task.name if table.seen is None else coded_name(table.seen.code, task.name),
         "seed": task.seed,
     }
     whole.check_noise(noise="noise")
@@ -93,15 +103,54 @@ def findings(task: Task, table: Read, advance: Callable[[str], None]) -> Finding
             slices = {value: grouped(one, rows=table.in_groups) for value, one in slices.items()}
     if task.attack_rows:
         advance("attacking")
-    tried = attacked(
-        certificate, table.sample, failure_probability=task.failure_probability, noise=task.noise, seed=task.seed
-    )
+    attacks: dict[str, Any] = {"failure_probability": task.failure_probability, "seed": task.seed}
+    if table.seen is None:
+        tried = attacked(certificate, table.sample, noise=task.noise, **attacks)
+    else:
+        tried = table.seen.on_code(certificate, **attacks)
     verdict = Audit(
         certificate=certificate,
         attacks=tried,
         require_advantage=task.require_advantage,
     )
-    return Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols)
+    vectors = None
+    if table.seen is not None:
+        vectors = VectorAudit(
+            audit=verdict,
+            attacks=()
+            if task.release_code is not None
+            else table.seen.on_vectors(whole, task.name, certificate, **attacks),
+            code=table.seen.code,
+            own_rows=table.own_rows,
+            release_code=task.release_code is not None,
+            different=table.different,
+            vectors=task.name,
+        )
+    found = Findings(audit=verdict, tried=tried, slices=slices, values=whole.symbols, vectors=vectors)
+    if not task.menu and found.met:
+        return found
+    return replace(found, menu=_menu(task, table, certificate.positive, advance))
+
+
+def _menu(task: Task, table: Read, positive: Any, advance: Callable[[str], None]) -> Menu | None:
+    """What could be released instead, certified; None for categories, and where a class has too few rows."""
+    if table.menu is None or table.menu.fewest < LEAST_ROWS:
+        return None
+    secrets, columns = table.menu.table()
+    target = None if task.target is None else columns.pop(len(columns) - 1)
+    output = columns[0] if table.seen is not None or len(columns) == 1 else columns
+    if table.seen is None and numbers(list(columns.values())) is None:
+        return None
+    advance("certifying what could be released instead")
+    return release_menu(
+        secrets,
+        output,
+        target=target,
+        failure_probability=task.failure_probability,
+        positive=positive,
+        name=task.name,
+        seed=task.seed,
+    )
 
 
 def _positive(task: Task, tally: Tally) -> Any:

@@ -33,11 +33,11 @@ def check_secrets(secrets: Sequence[str], task: Task) -> None:
         raise InputError(
             "secret", ", ".join(secrets), requirement="must name one column or several different ones", remedy="name it"
         )
-    if len(secrets) > 1 and (task.secret_range is not None or task.positive is not None):
+    if len(secrets) > 1 and any(one is not None for one in (task.secret_range, task.positive, task.release_code)):
         raise InputError(
             "secret",
             ", ".join(secrets),
-            requirement="must be one column where `secret_range` or `positive` is given",
+            requirement="must be one column where `secret_range`, `positive` or `release_code` is given",
             remedy="audit it alone, with its share of the failure probability",
         )
 
@@ -224,7 +224,7 @@ def _detail(
 def with_repeats(task: Task, page: Report) -> Report:
     """The report, with a warning where rows of the file look copied; rows in groups may be."""
     found = None
-    if task.group is None:
+    if task.group is None and not task.matrix:
         found = copied(tables.occurrences(task.table, most=_LOOKED_AT, name="table"))
     if found is None:
         return replace(page, detail={**page.detail, "copied": None})
@@ -251,13 +251,15 @@ def with_repeats(task: Task, page: Report) -> Report:
                 what="Name the column that says which rows belong together with --group, or keep one of each copy.",
                 price="fewer rows, and so larger limits.",
             ),
-            *(change for change in page.changes if change not in _changes_if(FINE)),
+            *(one for one in page.changes if one not in _changes_if(FINE) and "which is proven" not in one.what),
         ),
+        choices=(),  # they need independent rows, too
         met=page.met and task.require_advantage is None,
         detail={
             **page.detail,
             "met": page.met and task.require_advantage is None,
             "copied": {"times": times, "rows": rows},
+            "menu": None,
         },
     )
 

@@ -21,6 +21,7 @@ from ..groups import OnePerGroup
 from ..plug_in import draws_for
 from ..sample import Sample
 from ..tally import Tally
+from ..vectors import Seen
 from .options import SHARES_BY_DRAWS, Task
 
 _SECONDS, _SECONDS_PER_ROW, _SECONDS_PER_CELL = 8.0, 4e-5, 4e-6
@@ -35,11 +36,18 @@ _KINDS = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "num
 
 @dataclass(kw_only=True)
 class Read:
-    """What is kept of the table: counts of all rows by slice, a random sample, and the type of each output."""
+    """What is kept of the table: counts of all rows by slice, a random sample, and the type of each output.
+
+    Of vectors, these are counts and a sample of their codes, and `seen` has the code and a sample of the vectors.
+    """
 
     tallies: dict[Any, Tally]
     sample: Sample
     kinds: tuple[str, ...]
+    seen: Seen | None = None
+    own_rows: int = 0  # that fixed the code, and are not counted
+    different: int = 0  # vectors
+    menu: Sample | None = None  # of secrets, outputs, and the target if there is one
     in_groups: int | None = None  # rows of the file, where one of each group was drawn
 
     @property
@@ -61,7 +69,8 @@ class Read:
 
 def read(task: Task, advance: Timed) -> Read:
     """Count and sample the table, part by part; refuse what cannot be audited as soon as it is seen."""
-    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=())
+    menu = Sample(task.menu_rows, task.seed)
+    kept = Read(tallies={}, sample=Sample(task.attack_rows, task.seed), kinds=(), menu=menu)
     rows_expected = 0
     if task.lipschitz is not None or task.noise_added is not None:
         advance("counting rows")
@@ -71,7 +80,7 @@ def read(task: Task, advance: Timed) -> Read:
         secrets, outputs = columns[task.secret], [columns[output] for output in task.outputs]
         kept.kinds = tuple(_KINDS[one.dtype.kind] for one in outputs)
         _check_numbers(task, outputs)
-        for value, rows in _sliced(columns, task.slices):
+        for value, rows in sliced(columns, task.slices):
             tally = kept.tallies.setdefault(value, task.tally(rows_expected))
             seen = {output: one[rows] for output, one in zip(task.outputs, outputs, strict=True)}
             tally.add(
@@ -79,8 +88,9 @@ def read(task: Task, advance: Timed) -> Read:
                 seen if len(seen) > 1 else seen[task.outputs[0]],
                 weights=None if counts is None else counts[rows],
             )
-        _check_size(task, kept)
+        check_size(task, kept)
         kept.sample.add(secrets, outputs, counts)
+        menu.add(secrets, [*outputs, *([] if task.target is None else [columns[task.target]])], counts)
         if not number:
             rest = (1 / share - 1) * advance.spent if share else 0.0
             rows = kept.rows / share if share else float(task.attack_rows)
@@ -88,10 +98,15 @@ def read(task: Task, advance: Timed) -> Read:
             attacks = attacked * (_SECONDS_PER_ROW + len(outputs) * _SECONDS_PER_CELL)
             advance.expect(rest + _SECONDS + attacks + _certifying(task, rows, attacked, slices=len(kept.tallies)))
         advance(f"{min(100, round(100 * share))} % of the table read")
+    check_labels(task, kept)
+    return kept
+
+
+def check_labels(task: Task, kept: Read) -> None:
+    """Refuse more than two secrets in different slices."""
     labels = {label for tally in kept.tallies.values() for label in tally.labels}
     if len(labels) > 2:  # in different slices
         raise several_values(f"column {task.secret!r}", len(labels))
-    return kept
 
 
 def parts_of(
@@ -136,7 +151,8 @@ def _check_numbers(task: Task, outputs: list[NDArray[Any]]) -> None:
             )
 
 
-def _check_size(task: Task, kept: Read) -> None:
+def check_size(task: Task, kept: Read) -> None:
+    """Refuse more slices or more different outputs than can be counted."""
     if len(kept.tallies) > _MOST_SLICES:
         raise InputError(
             f"column {task.slices!r}",
@@ -151,7 +167,7 @@ def _check_size(task: Task, kept: Read) -> None:
         )
 
 
-def _sliced(columns: tables.Table, name: str | None) -> list[tuple[Any, Any]]:
+def sliced(columns: tables.Table, name: str | None) -> list[tuple[Any, Any]]:
     """(value, rows) for each value of the slice column."""
     if name is None:
         return [(None, slice(None))]

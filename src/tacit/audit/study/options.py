@@ -10,7 +10,9 @@ from ...core.errors import InputError
 from ..cells import STEPS
 from ..certifying import bin_width
 from ..guesses import range_of
+from ..menu import MENU_ROWS
 from ..tally import Tally
+from ..vectors import check_code
 
 SHARES_BY_DRAWS = (1 / 64, 1 / 16, 1 / 4)
 """Parts of the sample whose certificates the page draws, where each of these takes seconds."""
@@ -38,6 +40,15 @@ class Task:
     attack_rows: int
     seed: int
     pictures: bool
+    code: str | None = None
+    release_code: Path | None = None
+    menu: bool = False
+    target: str | None = None
+
+    @property
+    def menu_rows(self) -> int:
+        """How many rows are kept for a menu of what could be released instead; 0 where none can be wanted."""
+        return MENU_ROWS if self.menu or self.require_advantage is not None else 0
 
     @property
     def method(self) -> str:
@@ -53,7 +64,13 @@ class Task:
     def by_draws(self) -> bool:
         """Whether there are more noisy outputs than fit on a grid, so that each certificate takes seconds."""
         noisy = self.noise is not None or self.noise_added is not None
-        return noisy and len(self.outputs) not in STEPS
+        return noisy and (self.matrix or len(self.outputs) not in STEPS)
+
+    @property
+    def matrix(self) -> bool:
+        """Whether the output is a matrix: of a table that is an npz file, or in a .npy file beside the table."""
+        beside = len(self.outputs) == 1 and self.outputs[0].lower().endswith(".npy")
+        return beside or self.table.suffix.lower() == ".npz"
 
     def tally(self, rows: int) -> Tally:
         """An empty tally for a table with this number of rows."""
@@ -68,12 +85,14 @@ class Task:
     @property
     def columns(self) -> list[str]:
         """All columns that are read, the secret first."""
-        others = [name for name in (self.slices, self.group) if name is not None]
+        others = [name for name in (self.slices, self.group, self.target) if name is not None]
         return [self.secret, *self.outputs, *others]
 
     @property
     def name(self) -> str:
         """What the adversary sees, in words that fit into a sentence; of many columns, the first and the last."""
+        if (self.code is not None or self.matrix) and len(self.outputs) == 1:
+            return f"vector {self.outputs[0]!r}"
         if len(self.outputs) > MOST_NAMED:
             return f"the {len(self.outputs)} columns {self.outputs[0]!r} … {self.outputs[-1]!r}"
         return ("column " if len(self.outputs) == 1 else "columns ") + " and ".join(map(repr, self.outputs))
@@ -101,9 +120,39 @@ def check(task: Task) -> None:
     validate.whole("seed", task.seed, at_least=0, remedy="use 0")
     if not task.outputs:
         raise InputError("output", task.outputs, requirement="must be given", remedy="name what the adversary sees")
+    if task.code is not None:
+        check_code(task.code, release_code=task.release_code is not None)
+        if task.of_numbers:
+            raise InputError(
+                "code",
+                task.code,
+                requirement="must come without `noise`, `noise_added`, `assume_one_direction` and `assume_max_slope`",
+                remedy="leave `code` out: with `noise` the whole vector is certified",
+            )
+    if task.group is not None and (task.code is not None or task.matrix):
+        raise InputError(
+            "group",
+            task.group,
+            requirement="must come without `code`, and with outputs that are columns of the table",
+            remedy="keep one row of each group, drawn at random, and audit those",
+        )
+    if task.code is None and task.release_code is not None:
+        raise InputError(
+            "release_code",
+            str(task.release_code),
+            requirement="must come with `code`",
+            remedy="name the code that you release, `code='kmeans'` or `code='tree'`",
+        )
+    if task.target is not None and not task.menu_rows:
+        raise InputError(
+            "target",
+            task.target,
+            requirement="must come with `menu` or `require_advantage`",
+            remedy="add `menu`: it prices what could be released instead",
+        )
     if len(set(task.columns)) < len(task.columns):
         raise InputError(
-            "`secret`, `output`, `slices` and `group`",
+            "`secret`, `output`, `slices`, `group` and `target`",
             ", ".join(task.columns),
             requirement="must name different columns",
             remedy="name each column once",
@@ -138,6 +187,9 @@ def refuse_of_two(task: Task) -> None:
         "assume_max_slope": task.lipschitz,
         "positive": task.positive,
         "slices": task.slices,
+        "code": task.code,
+        "menu": task.menu or None,
+        "target": task.target,
     }
     for name, value in given.items():
         if value is not None:

@@ -36,7 +36,9 @@ def _roc(found: Findings) -> Figure:
     low, high = safe_text(found.audit.low, toward="down"), safe_text(found.audit.high, toward="up")
     return replace(
         found.certificate.plot(found.tried),
-        title="Where every attack's ROC curve has to stay",
+        title="Where every attack's ROC curve has to stay"
+        if found.vectors is None
+        else "Where every ROC curve has to stay of whoever sees the code",
         alternative=f"True against false positive rate: the region reaches {high} above the diagonal; attacks reach "
         f"{low} or more.",
     )

@@ -48,6 +48,7 @@ def audit_repeated(
     given: dict[str, object] = {"noise": task.noise, "noise_added": task.noise_added, "slices": task.slices}
     given |= {"group": task.group, "secret_range": task.secret_range}
     given |= {"assume_max_slope": task.lipschitz, "assume_one_direction": task.monotone or None}
+    given |= {"code": task.code, "release_code": task.release_code, "menu": task.menu or None, "target": task.target}
     for name, value in given.items():
         if value is not None:
             raise InputError(

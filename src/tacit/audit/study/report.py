@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...core.wording import safe_text
@@ -12,6 +13,8 @@ from ..attempt import Attempt
 from ..certificate import SCOPE, Certificate
 from ..curve import EPSILONS, ImpliedByDP
 from ..measuring import FALSE_POSITIVE_RATES
+from ..menu import Menu, MenuOption
+from ..vectors import VectorAudit
 from ..verdict import Audit
 from .findings import Findings
 from .inputs import Read
@@ -34,12 +37,13 @@ def page(task: Task, table: Read, found: Findings, pictures: tuple[Figure, ...])
     """The report of what was found, beginning with the verdict; the first picture carries it."""
     return Report(
         command="audit",
-        title=f"What {task.name} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about {task.secret}",
+        title=f"What {_subject(task)} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about {task.secret}",
         summary=_summary(task, table, found),
         comparisons=found.audit.comparisons,
         verdicts=_verdicts(task, table, found),
         opening=pictures[:1],
         changes=_changes(task, table, found),
+        choices=() if found.menu is None else (_menu(task, found.menu),),
         figures=pictures[1:],
         tables=_tables(task, found),
         met=found.met,
@@ -93,7 +97,12 @@ def advantage_verdict(audited: Audit, *, about: str = "Telling the secret", caut
 
 def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
     caution = _caution(task, table, found) if found.certificate.caution else ""
-    cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} by {task.name}", caution=caution)]
+    by = task.name if found.vectors is None else f"the code of {task.name}"
+    cards = [advantage_verdict(found.audit, about=f"Telling {task.secret} by {by}", caution=caution)]
+    if found.vectors is not None and found.vectors.caution and cards[0].level == FINE:
+        cards[0] = replace(cards[0], level=WEAK, reason=found.vectors.caution)
+    if found.vectors is not None and not found.vectors.release_code:
+        cards.insert(0, _vectors_verdict(task, found.vectors))
     if found.slices and found.certificate.method != "continuous":
         value = max(found.slices, key=lambda one: found.slices[one].advantage)
         worst = found.slices[value].advantage
@@ -108,12 +117,41 @@ def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
     return tuple(cards)
 
 
+def _vectors_verdict(task: Task, found: VectorAudit) -> Verdict:
+    """Of whole vectors nothing is proven; an attack may show that they are broken."""
+    best = max(found.attacks, key=lambda attack: attack.value, default=None)
+    ceiling = task.require_advantage
+    if found.reached > (LARGE if ceiling is None else ceiling):
+        level, reason = BROKEN, "An attack on the whole vector can tell the secret; 0 is guessing, 1 is certainty."
+    elif found.beaten:
+        level, reason = BROKEN, "An attack on the whole vector reached more than anyone can who sees the code."
+    else:
+        level, reason = WEAK, "The code is certified, not the vector: whoever sees the vector may learn more."
+    return Verdict(
+        level=level,
+        about=f"Telling {task.secret} by {task.name}",
+        proven="nothing is certified",
+        reached="" if best is None else safe_text(best.value, toward="nearest"),
+        reason=reason,
+        scope="",
+    )
+
+
+def _subject(task: Task) -> str:
+    return task.name if task.release_code is None else f"the code of {task.name}"
+
+
 def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
     """What makes the output safer, or the certificate tighter, and what that costs."""
     coarser = Change(
         what="Release less: round the output, or release the predicted class alone, and audit that.",
         price="what is released gets coarser; the model stays as it is.",
     )
+    if found.vectors is not None:
+        coarser = Change(
+            what="Release a code of fewer cells, such as --code kmeans:8, and audit that.",
+            price="what is released gets coarser; the model stays as it is.",
+        )
     noisier = Change(
         what="Add Gaussian noise to the output when it is released, and audit with --noise.",
         price="every output is off by about the noise.",
@@ -122,12 +160,32 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
         what="Publish a model that was learned privately: tacit learn.",
         price="accuracy; tacit plan shows how much, without private data.",
     )
+    ceiling = task.require_advantage if task.require_advantage is not None else SMALL
+    cheapest = () if found.menu is None else found.menu.meeting(ceiling)[:1]
+    better = tuple(
+        Change(
+            what=f"Release {task.name} {option.what}: nobody's advantage then exceeds "
+            f"{_up(option.certificate.advantage)}, which is proven.",
+            price=_price(option, found.menu),
+        )
+        for option in cheapest
+        if not found.met
+    )
+    coded = Change(
+        what="Release only the code: audit with --code kmeans --release-code codebook.json.",
+        price="of a vector, only the number of its cell is left.",
+    )
+    noised = Change(
+        what="Add Gaussian noise to every number when it is released, and audit with --noise instead of --code.",
+        price="every number is off by about the noise.",
+    )
+    if found.vectors is not None and not found.vectors.release_code:
+        return (*better, coded, noised, *[private] * found.vectors.beaten)
     level = max((one.level for one in _verdicts(task, table, found)), key=(FINE, WEAK, BROKEN).index)
     if found.certificate.method == "continuous":
-        return (coarser, noisier)
+        return better or (coarser, noisier)
     if level == BROKEN:
-        return (coarser, private)
-    ceiling = task.require_advantage if task.require_advantage is not None else SMALL
+        return (*(better or (coarser,)), private)
     needed = found.rows_needed.get(ceiling)
     if level == WEAK:
         more = []
@@ -140,7 +198,7 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
             )
         elif found.audit.low < ceiling < found.audit.high:
             more.append(Change(what="Audit more rows.", price="rows of the same kind, of both classes."))
-        return (*more, coarser)
+        return (*more, *(better or (coarser,)))
     return (
         Change(
             what="Nothing needs to change. Audit again once the model, the data or the output changes.",
@@ -151,9 +209,11 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
 
 def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
     certificate, slices, failing = found.certificate, found.slices, found.failing
-    sentences = [found.audit.verdict]
+    sentences = [found.verdict]
     if certificate.caution:
         sentences.append(_caution(task, table, found))
+    if found.vectors is not None and found.vectors.caution:
+        sentences.append(found.vectors.caution)
     if slices and certificate.method != "continuous":
         worst = max(slices, key=lambda value: slices[value].advantage)
         limit = _up(slices[worst].advantage)
@@ -167,7 +227,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
             said = f"Not proven in {len(failing)} of {len(slices)} slices: {reading}; "
             said += f"the ceiling is {task.require_advantage:g}."
         if failing and found.audit.met:  # the reason not to release comes first
-            whole = f"On the whole table: {found.audit.verdict[:1].lower()}{found.audit.verdict[1:]}"
+            whole = f"On the whole table: {found.verdict[:1].lower()}{found.verdict[1:]}"
             sentences = [said, whole, *sentences[1:]]
         else:
             sentences.append(said)
@@ -176,7 +236,7 @@ def _summary(task: Task, table: Read, found: Findings) -> tuple[str, ...]:
         f"The secret, column {task.secret!r}, is {certificate.positive!r} in {certificate.positives} rows (called "
         f"positive) and {certificate.negative!r} in {certificate.negatives}."
     )
-    sentences.append(_recognised(task, table, found))
+    sentences.append(_recognised(task, table, found) if found.vectors is None else _coded(table, found.vectors))
     if table.in_groups is not None:
         sentences.append(drawn_groups(task, table.rows, table.in_groups))
     if not task.attack_rows:
@@ -208,6 +268,24 @@ def drawn_groups(task: Task, groups: int, rows: int) -> str:
     )
 
 
+def _coded(table: Read, found: VectorAudit) -> str:
+    """How vectors were coded, and what that leaves out."""
+    said = (
+        f"Of {found.own_rows + table.rows} rows, {found.own_rows} drawn at random fixed the code of {found.vectors}, "
+        f"{found.code.in_words}; the other {table.rows} certify it."
+    )
+    if found.release_code:
+        return (
+            f"{said} The certificate is about records whose code is released and nothing else. The codebook may be "
+            "known to all: it was fixed before, but it may tell something about the rows that fixed it, which the "
+            "certificate is not about."
+        )
+    return (
+        f"{said} The certificate is about whoever sees the code. What the code leaves out of a vector is attacked, not "
+        "certified."
+    )
+
+
 def _caution(task: Task, table: Read, found: Findings) -> str:
     """The certificate's caution, with the options of the command line in place of the library's parameters."""
     if found.certificate.method == "continuous":
@@ -215,6 +293,8 @@ def _caution(task: Task, table: Read, found: Findings) -> str:
             f"Nothing can be certified: {found.values} different values in {table.rows} rows make the output "
             "continuous, and every valid limit is 1. To certify it, release it with Gaussian noise and give --noise, "
             "round it before release, or state --assume-one-direction or --assume-max-slope."
+            + " --code certifies a code of several columns."
+            * (len(task.outputs) > 1)
         )
     return (
         f"The table must hold the output before noise is added. Its numbers look as if they held noise of "
@@ -251,7 +331,50 @@ def _tables(task: Task, found: Findings) -> tuple[Table, ...]:
     if found.certificate.method == "continuous":
         return attacks
     slices = (_slices(task, found.slices),) if found.slices else ()
-    return (_readings(found.certificate), *attacks, *slices, _sizes_needed(found.rows_needed))
+    if found.vectors is not None:
+        both = (*found.vectors.attacks, *found.tried)
+        attacks = (_attacks(both, on_code=len(found.tried)),) if both else ()
+    readings = _readings(found.certificate)
+    if found.vectors is not None:
+        readings = replace(readings, title="What nobody exceeds who sees the code")
+    return (readings, *attacks, *slices, _sizes_needed(found.rows_needed))
+
+
+def _price(option: MenuOption, menu: Menu | None) -> str:
+    """What an option costs, in words."""
+    if option.accuracy is not None and menu is not None and menu.accuracy is not None:
+        return f"an accuracy of {option.accuracy:.3f} instead of {menu.accuracy:.3f}."
+    if option.change is None:
+        return "only a label is left."
+    return f"a number changes by {option.change:.3g} on average."
+
+
+def _menu(task: Task, menu: Menu) -> Table:
+    priced = menu.accuracy is not None
+    rows = []
+    for option in menu.options:
+        cells = [option.what, _up(option.certificate.advantage)]
+        cells.append("–" if option.change is None else f"{option.change:.3g}")
+        cells += [f"{option.accuracy:.3f}"] if option.accuracy is not None else []
+        if task.require_advantage is not None:
+            cells.append("met" if option.certificate.meets(advantage=task.require_advantage) else "not proven")
+        rows.append(tuple(cells))
+    columns = ["released instead", "advantage ≤", "change"]
+    columns += ["accuracy"] * priced + ["verdict"] * (task.require_advantage is not None)
+    names = dict.fromkeys(name for one in menu.options for name in one.certificate.guarantee.references)
+    note = (
+        f"Each is done to every record alike, and nobody's advantage exceeds the limit beside it. All limits were "
+        f"certified on {menu.rows} rows of this table and hold together except with probability "
+        f"{menu.failure_probability:g}; other rows fixed the scale. Release one of them, once. Change: of a number, on "
+        "average. "
+    )
+    if priced:
+        note += (
+            f"Accuracy: how often gradient boosting tells {task.target} from what is released, on rows of its own; as "
+            f"it is, {menu.accuracy:.3f}. "
+        )
+    note += f"The limits are those of tacit proof {' '.join(name.rpartition('.')[2] for name in names)}."
+    return Table(title="What could be released instead", columns=tuple(columns), rows=tuple(rows), note=note)
 
 
 def _up(value: float) -> str:
@@ -296,11 +419,13 @@ def _theorem(certificate: Certificate, name: str) -> str:
     return names[0].rpartition(".")[2] if names else "–"
 
 
-def _attacks(tried: tuple[Attempt, ...]) -> Table:
+def _attacks(tried: tuple[Attempt, ...], *, on_code: int = 0) -> Table:
+    """What attacks reached; the last `on_code` of them are on the code of vectors."""
     rows = []
-    for attempt in tried:
+    for place, attempt in enumerate(tried):
         value, low, _ = attempt.rates.advantage
-        cells = [attempt.learner, f"{value:.4f}", safe_text(max(0.0, low), toward="down")]
+        learner = attempt.learner if place < len(tried) - on_code else "code"
+        cells = [learner, f"{value:.4f}", safe_text(max(0.0, low), toward="down")]
         for _, rates in attempt.at_rates[1:]:
             cells.append(f"{rates.true_positive_rate:.4f} at {100 * rates.false_positive_rate:.2f} %")
         rows.append((*cells, safe_text(attempt.epsilon, toward="down")))
@@ -351,10 +476,32 @@ def _sizes_needed(rows: dict[float, int]) -> Table:
     )
 
 
+def _attempts(tried: tuple[Attempt, ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "method": attempt.learner,
+            "advantage": list(attempt.rates.advantage),
+            "true_positive_rate": attempt.rates.true_positive_rate,
+            "false_positive_rate": attempt.rates.false_positive_rate,
+            "epsilon_lower": attempt.epsilon,
+            "at_rates": [
+                {
+                    "aimed": aim,
+                    "false_positive_rate": rates.false_positive_rate,
+                    "true_positive_rate": rates.true_positive_rate,
+                    "true_positive_limits": list(rates.true_positive_limits),
+                }
+                for aim, rates in attempt.at_rates
+            ],
+        }
+        for attempt in tried
+    ]
+
+
 def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
     certificate = found.certificate
     return {
-        "verdict": found.audit.verdict,
+        "verdict": found.verdict,
         "met": found.met,
         "require_advantage": task.require_advantage,
         "low": found.audit.low,
@@ -381,25 +528,19 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
             "tpr_at": {f"{rate:g}": float(certificate.tpr_at(rate)) for rate in FALSE_POSITIVE_RATES},
             "delta_at": {f"{epsilon:g}": float(certificate.hockey_stick(epsilon)) for epsilon in EPSILONS},
         },
-        "attacks": [
-            {
-                "method": attempt.learner,
-                "advantage": list(attempt.rates.advantage),
-                "true_positive_rate": attempt.rates.true_positive_rate,
-                "false_positive_rate": attempt.rates.false_positive_rate,
-                "epsilon_lower": attempt.epsilon,
-                "at_rates": [
-                    {
-                        "aimed": aim,
-                        "false_positive_rate": rates.false_positive_rate,
-                        "true_positive_rate": rates.true_positive_rate,
-                        "true_positive_limits": list(rates.true_positive_limits),
-                    }
-                    for aim, rates in attempt.at_rates
-                ],
-            }
-            for attempt in found.tried
-        ],
+        "attacks": _attempts(found.tried),
+        "code": None
+        if found.vectors is None
+        else {
+            "cells": found.vectors.code.cells,
+            "in_words": found.vectors.code.in_words,
+            "own_rows": found.vectors.own_rows,
+            "shown": found.vectors.code.shown,
+            "released": found.vectors.release_code,
+            "vector_low": found.vectors.reached,
+            "beaten": found.vectors.beaten,
+            "attacks_on_vector": _attempts(found.vectors.attacks),
+        },
         "slices": [
             {
                 "value": value,
@@ -410,5 +551,21 @@ def _detail(task: Task, table: Read, found: Findings) -> dict[str, Any]:
             }
             for value, one in found.slices.items()
         ],
+        "menu": None
+        if found.menu is None
+        else {
+            "rows": found.menu.rows,
+            "failure_probability": found.menu.failure_probability,
+            "accuracy": found.menu.accuracy,
+            "options": [
+                {
+                    "what": option.what,
+                    "advantage": option.certificate.advantage,
+                    "change": option.change,
+                    "accuracy": option.accuracy,
+                }
+                for option in found.menu.options
+            ],
+        },
         "rows_needed": {f"{ceiling:g}": rows for ceiling, rows in found.rows_needed.items()},
     }

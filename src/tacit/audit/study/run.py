@@ -9,6 +9,7 @@ from pathlib import Path
 from ...core.deprecation import renamed
 from ...report import Report
 from ...report.timing import Timed
+from ...runtime import tables
 from ..columns import SeveralValuesError
 from ..verdict import ATTACK_ROWS
 from .findings import findings
@@ -18,6 +19,7 @@ from .options import Task, check, refuse_of_two
 from .pictures import pictures_of
 from .repeated import audit_repeated
 from .report import page
+from .vectors import read_matrix, read_vectors
 
 
 @renamed(delta="failure_probability", monotone="assume_one_direction", lipschitz="assume_max_slope")
@@ -26,6 +28,8 @@ def audit_file(
     *,
     secret: str | Sequence[str],
     output: str | Sequence[str],
+    code: str | None = None,
+    release_code: Path | str | None = None,
     noise: float | None = None,
     noise_added: float | None = None,
     assume_one_direction: bool = False,
@@ -36,6 +40,8 @@ def audit_file(
     group: str | None = None,
     failure_probability: float = 0.05,
     require_advantage: float | None = None,
+    menu: bool = False,
+    target: str | None = None,
     record: str | Sequence[str] | None = None,
     model: str | None = None,
     trained_with: tuple[float, float] | None = None,
@@ -46,18 +52,25 @@ def audit_file(
 ) -> Report:
     """Certify a CSV or Parquet file of any size, attack it, and report both; this is what `tacit audit` does.
 
-    `certify` and `audit` take columns in memory and give the same numbers.
+    `certify`, `audit` and `audit_vectors` take columns in memory and give the same numbers.
 
     Parameters
     ----------
     table
-        The file.
+        The file: CSV or Parquet, or npz with arrays instead of columns.
     secret
         The column with the secret, or several, each of which is audited with an equal share of the failure
         probability. A secret of two values gets a `Certificate`, one of more values a `ClassCertificate`, and a number
         of a stated range a `NumberCertificate`.
     output
-        The column that the adversary sees, or several.
+        The column that the adversary sees, or several; `*` in a name stands for any letters. Or a matrix: an array of
+        an npz file, or a .npy file that has a row for each row of the table.
+    code
+        For vectors of many numbers: "auto", "kmeans", "tree" or "attack", and maybe the number of cells, "kmeans:64".
+        A quarter of the rows fixes the code, the others certify it; whole vectors are attacked, as `audit_vectors`
+        says.
+    release_code
+        Where to write the code, if it is what is released instead of the vectors; `load_code` reads it.
     noise
         Standard deviation of Gaussian noise that is added to the outputs at release; the table holds them without.
     noise_added
@@ -80,6 +93,11 @@ def audit_file(
         The chance that any of the certificates is false. A tenth of it comes on top for the attacks' intervals.
     require_advantage
         The ceiling for the advantage.
+    menu
+        Certify what could be released instead, also where the ceiling is met or there is none: rounding, noise, labels,
+        as `release_menu` does, from 100 000 rows at most. Where a ceiling is not met, this is done anyway.
+    target
+        The column that the output should predict: what could be released instead is priced in its accuracy.
     record
         The column that names the record, or several, where each row is about one record and one of many models, each
         trained on a random half of the records; the secret is whether it was trained on this one. The adversary then
@@ -106,11 +124,12 @@ def audit_file(
     NoTheoremError, InputError
         Where the table or an option cannot be used.
     """
+    named = (output,) if isinstance(output, str) else tuple(output)
     secrets = (secret,) if isinstance(secret, str) else tuple(secret)
     task = Task(
         table=Path(table),
         secret=secrets[0] if secrets else "",
-        outputs=(output,) if isinstance(output, str) else tuple(output),
+        outputs=tables.expanded(Path(table), named, name="table", without=(*secrets, slices, group, target)),
         noise=noise,
         noise_added=noise_added,
         monotone=assume_one_direction,
@@ -124,6 +143,10 @@ def audit_file(
         attack_rows=attack_rows,
         seed=seed,
         pictures=pictures,
+        code=code,
+        menu=menu,
+        target=target,
+        release_code=None if release_code is None else Path(release_code),
     )
     timed = Timed(advance)
     if record is not None or model is not None or trained_with is not None:
@@ -143,12 +166,14 @@ def _page(task: Task, timed: Timed) -> Report:
     """The report on one secret: of two values, of more, or a number."""
     if task.secret_range is None:
         try:
-            kept = read(task, timed)
+            kept = (read_vectors if task.code is not None else read_matrix if task.matrix else read)(task, timed)
         except SeveralValuesError:
             refuse_of_two(task)
         else:
             found = findings(task, kept, timed)
             if task.pictures:
                 timed("drawing")
+            if task.release_code is not None and kept.seen is not None:
+                kept.seen.code.save(task.release_code)
             return page(task, kept, found, pictures_of(task, kept, found) if task.pictures else ())
     return guess_page(task, timed)

@@ -17,6 +17,7 @@ from .fields import fields, header, is_quoted, unquoted
 from .formats import SUFFIXES, Table, loaded_arrow, reading, suffix, unreadable
 
 _ROWS_AT_ONCE = 2**19
+_CELLS_AT_ONCE = 2**23  # of wide tables, so that a part takes no more memory
 _BYTES_AT_ONCE = 2**23
 _PROBED = 2**14  # rows that decide whether counting equal ones is worthwhile
 _MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"]
@@ -55,6 +56,15 @@ def batches(
         raise unreadable(name, path, "no record")
 
 
+def checked(columns: Table, name: str, *, rows: int) -> Table:
+    """Columns of another source as `batches` yields them: of one of its types, and with nothing missing."""
+    with reading(Path(name), name):
+        part = _simplified(loaded_arrow().table(columns), name)
+    for column in columns:
+        _check_complete(part[column], f"column {column!r} of `{name}`", rows=rows)
+    return {column: _plain(part[column], f"column {column!r} of `{name}`") for column in columns}
+
+
 def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
     arrow = loaded_arrow()
     done = 0
@@ -64,7 +74,8 @@ def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tu
         file = opened.enter_context(arrow.parquet.ParquetFile(path, **options))
         wanted = _named(file.schema_arrow.names, columns, name)
         rows = file.metadata.num_rows
-        for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted):
+        at_once = min(_ROWS_AT_ONCE, _CELLS_AT_ONCE // len(wanted))
+        for batch in file.iter_batches(batch_size=max(1, at_once), columns=wanted):
             batch.validate(full=True)
             done += batch.num_rows
             part = arrow.Table.from_batches([batch]).select(wanted).rename_columns(list(dict.fromkeys(columns)))
@@ -135,7 +146,7 @@ def _check_apart(known: Any, texts: Any, numbers: Any, name: str) -> Any:
 
 def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
     """The columns as the file calls them; spaces and quotes around names do not count."""
-    plain = [one.strip().removeprefix('"').removesuffix('"').replace('""', '"').strip() for one in held]
+    plain = [plain_name(one) for one in held]
     found = []
     for column in dict.fromkeys(columns):
         matching = [one for one, said in zip(held, plain, strict=True) if column.strip() in (said, one.strip())]
@@ -156,6 +167,11 @@ def _named(held: Sequence[str], columns: Sequence[str], name: str) -> list[str]:
             )
         found += matching
     return found
+
+
+def plain_name(held: str) -> str:
+    """The name of a column without spaces and quotes around it."""
+    return held.strip().removeprefix('"').removesuffix('"').replace('""', '"').strip()
 
 
 def _simplified(part: Any, name: str) -> Any:

@@ -1,0 +1,296 @@
+"""Audits of vectors: a code of them is certified, and the whole vectors are attacked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import validate
+from ..core.display import Carded, Rows
+from ..core.errors import InputError
+from ..core.wording import chance_text, safe_text
+from .attacks import LEAST_ROWS, attempts
+from .attempt import Attempt
+from .certificate import Certificate
+from .certifying import certify_tally, ordered, uncertified
+from .codes import Code, fixed, matrix, own_rows, parsed
+from .columns import column, two_labels
+from .sample import Sample
+from .tally import Tally
+from .verdict import ATTACK_ROWS, ATTACKS_SHARE, Audit
+
+ON_CODE = ("histogram",)
+"""The attacks on a code: by its cells alone, no other can do better."""
+_FEW = 0.01  # of the rows
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class VectorAudit(Carded):
+    """What is certified of a code of vectors, and what attacks on the whole vectors reached.
+
+    Attributes
+    ----------
+    audit
+        The certificate about whoever sees the code, attacks on the code, and the ceiling if one is required.
+    attacks
+        Attacks on the whole vectors, the best one first; none where only the code is released.
+    code
+        The code, which was fixed on rows of its own.
+    own_rows
+        How many.
+    release_code
+        Whether the code is what is released. If not, whole vectors are, and the certificate does not cover them.
+    different
+        How many vectors are different to the last bit, those of the rows that fixed the code included.
+    vectors
+        The vectors, in words.
+    """
+
+    audit: Audit
+    attacks: tuple[Attempt, ...]
+    code: Code
+    own_rows: int
+    release_code: bool
+    different: int
+    vectors: str
+
+    @property
+    def certificate(self) -> Certificate:
+        """About whoever sees the code."""
+        return cast("Certificate", self.audit.certificate)
+
+    @property
+    def reached(self) -> float:
+        """What the best attack on the vectors reached at least; 0 without attacks."""
+        return max([0.0, *(attack.low for attack in self.attacks)])
+
+    @property
+    def beaten(self) -> bool:
+        """Whether an attack on the vectors reached more than anyone can who sees the code."""
+        return self.reached > self.certificate.advantage
+
+    @property
+    def met(self) -> bool:
+        """Whether the ceiling, if there is one, is proven to be kept by what is released."""
+        return self.audit.met and (self.release_code or self.audit.require_advantage is None)
+
+    @property
+    def verdict(self) -> str:
+        """What is proven, and of whom: a sentence or two, the worst first."""
+        if self.release_code or self.audit.contradicted:
+            return self.audit.verdict
+        ceiling = self.audit.require_advantage
+        high = safe_text(self.certificate.advantage, toward="up")
+        chance = chance_text(sum(attack.failure_probability for attack in self.attacks))
+        reached = f"is {safe_text(self.reached, toward='down')} or more, {chance}, as an attack shows"
+        proven = (
+            f"the advantage of anyone who sees only {self.certificate.output} is at most {high}, "
+            f"{chance_text(self.certificate.failure_probability)}"
+        )
+        more = f"Whoever sees {self.vectors} may learn more"
+        limit = "" if ceiling is None else f"; the ceiling is {float(ceiling)!r}"
+        of_vectors = f"the largest advantage of anyone who sees {self.vectors} {reached}"
+        if ceiling is not None and self.reached > ceiling:
+            left = "the code leaves out what shows this: " if self.beaten else ""
+            said = f"{left}{proven}"
+            return f"Broken: {of_vectors}{limit}. {said[:1].upper()}{said[1:]}."
+        if self.beaten:
+            return (
+                f"Beaten: {of_vectors}, where nobody who sees only the code exceeds {high}: the code leaves out what "
+                f"the attack uses, and nothing is certified of {self.vectors}{limit}."
+            )
+        attacked = f": {of_vectors}" if self.attacks else ", and no attack was run"
+        if ceiling is not None:
+            return (
+                f"Not proven: {proven}. {more}{attacked}{limit}, and only the code, or vectors with noise, can be "
+                "proven to keep it."
+            )
+        return f"{proven[:1].upper()}{proven[1:]}. {more}{attacked}."
+
+    @property
+    def caution(self) -> str:
+        """A doubt that repeated vectors raise; empty if there is none."""
+        rows = self.own_rows + self.certificate.positives + self.certificate.negatives
+        copies = rows - self.different
+        if copies <= _FEW * rows or self.different <= _FEW * rows:  # nearly none, or vectors of a few kinds
+            return ""
+        return (
+            f"{copies} of {rows} rows repeat the vector of an earlier row to the last bit. If these are copies of "
+            "records, rows are not independent, and the certificate is false: leave copies out."
+        )
+
+    def _card(self) -> tuple[str, Rows]:
+        attacks = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
+        doubts = (self.caution,) if self.caution else ()
+        return self.verdict, [("mind", doubts), ("attacks on the vectors", attacks), *self.certificate.guarantee.facts]
+
+
+def audit_vectors(
+    secret: object,
+    output: object,
+    *,
+    code: str = "auto",
+    release_code: bool = False,
+    failure_probability: float = 0.05,
+    attack_rows: int = ATTACK_ROWS,
+    require_advantage: float | None = None,
+    positive: object = None,
+    name: str = "the vector",
+    seed: int = 0,
+) -> VectorAudit:
+    """Certify a code of vectors, such as softmax outputs or embeddings, and attack the whole vectors.
+
+    No table certifies a vector of many numbers as it is. So a quarter of the rows, 50 000 at most, fixes a code: a
+    function from vectors to a few cells. The other rows certify what nobody who sees the code can learn. Whoever sees
+    the whole vector may learn more, unless the code is all that is released.
+
+    Parameters
+    ----------
+    secret
+        A column with two values.
+    output
+        A matrix of numbers, a row for each record.
+    code
+        "kmeans" (the nearest of a few points), "tree" (the leaf of a decision tree that tells the secret) or "attack"
+        (bins of the strongest attack's score), and the number of cells if it follows: "kmeans:64". "auto" takes what
+        shows the greatest advantage on the rows that fix the code.
+    release_code
+        Whether the code is what is released, instead of the vectors: "kmeans" or "tree".
+    failure_probability
+        The chance that the rows were so unusual that the certificate is false. The intervals of attacks fail with a
+        tenth of it, which comes on top.
+    attack_rows
+        How many rows are attacked at most, drawn at random; 0 for no attacks.
+    require_advantage
+        The ceiling for the advantage.
+    positive
+        The secret that is called positive; by default the one that sorts last.
+    name
+        The vectors in words, for reports.
+    seed
+        Of the rows that fix the code, the code, samples and attacks. Fix it beforehand.
+
+    Raises
+    ------
+    NoTheoremError, InputError
+        Where the table or an option cannot be used.
+    """
+    check_code(code, release_code=release_code)
+    validate.whole("attack_rows", attack_rows, at_least=0, remedy="use 0 for no attacks")
+    validate.whole("seed", seed, at_least=0, remedy="use 0")
+    vectors = validate.text("name", name, remedy="name what the adversary sees")
+    secrets, rows = column("secret", secret), matrix("output", output)
+    if len(secrets) != len(rows):
+        raise InputError(
+            "output",
+            f"{len(rows)} rows",
+            requirement=f"must have as many rows as secret, {len(secrets)}",
+            remedy="pass columns of one table",
+        )
+    own = own_rows(len(rows), seed)
+    book = code_for(secrets[own], rows[own], code=code, seed=seed)
+    rest = np.ones(len(rows), dtype=bool)
+    rest[own] = False
+    seen = Seen(book, attack_rows=attack_rows, seed=seed)
+    tally = Tally().add(*seen.add(secrets[rest], rows[rest]))
+    certificate = certify_tally(
+        tally,
+        failure_probability=failure_probability,
+        positive=positive,
+        name=coded_name(book, vectors),
+        seed=seed,
+    )
+    on_code = seen.on_code(certificate, failure_probability=failure_probability, seed=seed)
+    return VectorAudit(
+        audit=Audit(certificate=certificate, attacks=on_code, require_advantage=require_advantage),
+        attacks=()
+        if release_code
+        else seen.on_vectors(tally, vectors, certificate, failure_probability=failure_probability, seed=seed),
+        code=book,
+        own_rows=len(own),
+        release_code=release_code,
+        different=len(np.unique(fingerprints(rows))),
+        vectors=vectors,
+    )
+
+
+def check_code(code: object, *, release_code: object) -> None:
+    """Refuse a code that does not exist, and the release of one that was not named or that is an attack."""
+    kind, _ = parsed(code)
+    if release_code and kind not in ("kmeans", "tree"):
+        raise InputError(
+            "code",
+            code,
+            requirement="must be 'kmeans' or 'tree' where the code is what is released",
+            remedy="name the code that you release",
+        )
+
+
+def code_for(secrets: NDArray[Any], vectors: NDArray[np.float64], *, code: str, seed: int) -> Code:
+    """The code by these rows, which must hold both secrets and are not certified."""
+    labels = two_labels([], np.unique(secrets).tolist())
+    return fixed(secrets == labels[-1], vectors, code=code, seed=seed)
+
+
+def fingerprints(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Numbers that are equal for equal rows, and for others almost never."""
+    factors = np.random.default_rng(0).integers(0, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # 0.0 and -0.0 are equal
+    prints: NDArray[np.uint64] = np.einsum("ij,j->i", bits ^ (bits >> np.uint64(32)), factors)
+    return prints
+
+
+def coded_name(code: Code, vectors: str) -> str:
+    """What whoever sees the code sees, in words."""
+    return f"the code of {vectors} ({code.in_words})"
+
+
+class Seen:
+    """What is kept of rows that pass: random samples of codes and of vectors, to attack them."""
+
+    def __init__(self, code: Code, *, attack_rows: int, seed: int) -> None:
+        self.code = code
+        self.codes, self.vectors = Sample(attack_rows, seed), Sample(attack_rows, seed)
+
+    def add(self, secrets: NDArray[Any], vectors: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Keep some of the rows, and return secrets and codes to count."""
+        cells = self.code(vectors)
+        self.codes.add(secrets, [cells], None)
+        self.vectors.add(secrets, [vectors], None)
+        return secrets, cells
+
+    def on_code(self, certificate: Certificate, **options: Any) -> tuple[Attempt, ...]:
+        """Attacks on the code."""
+        return _attacked(self.codes, certificate, learners=ON_CODE, **options)
+
+    def on_vectors(self, tally: Tally, name: str, certificate: Certificate, **options: Any) -> tuple[Attempt, ...]:
+        """Attacks on the vectors, which nothing is certified of."""
+        nothing = uncertified(
+            tally,
+            ordered([tally.negative, tally.positive], certificate.positive),
+            failure_probability=0.0,
+            output=name,
+            method="continuous",
+            reason="whole vectors without noise are attacked, not certified",
+        )
+        return _attacked(self.vectors, nothing, learners=None, **options)
+
+
+def _attacked(
+    sample: Sample,
+    certificate: Certificate,
+    *,
+    learners: tuple[str, ...] | None,
+    failure_probability: float,
+    seed: int,
+) -> tuple[Attempt, ...]:
+    if sample.fewest < LEAST_ROWS:
+        return ()
+    secrets, columns = sample.table()
+    failure = ATTACKS_SHARE * failure_probability / 2  # the other half is for the other sample
+    return attempts(
+        secrets, columns[0], certificate=certificate, learners=learners, failure_probability=failure, seed=seed
+    )

@@ -1,0 +1,277 @@
+"""Vectors: the code is certified, whole vectors are attacked, and the words never claim more than that."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from commands import assert_one_line_error
+from pyarrow import csv, parquet
+from scipy import stats
+
+from tacit import InputError
+from tacit.audit import audit_file, audit_vectors, certify, load_code
+from tacit.audit.codes import fixed, own_rows
+from tacit.audit.vectors import fingerprints
+
+ROWS, COLUMNS = 4_000, 6
+RNG = np.random.default_rng(3)
+SECRET = np.arange(ROWS) % 2
+CALM = RNG.normal(size=(ROWS, COLUMNS))
+LOUD = CALM + 1.5 * SECRET[:, None] * (np.arange(COLUMNS) == 5)
+# The sign of a product tells the secret: no column, and hardly any of the nearest points, does.
+TWISTED = np.where((SECRET * (RNG.random(ROWS) < 0.9))[:, None] > 0, np.abs(CALM), CALM * np.resize([1, -1], COLUMNS))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vectors")
+    columns = {f"x{place}": LOUD[:, place] for place in range(COLUMNS)}
+    group = np.array(["a", "b"])[np.arange(ROWS) // 2 % 2]
+    parquet.write_table(pa.table({"s": SECRET, "group": group, **columns}), folder / "t.parquet", row_group_size=700)
+    parquet.write_table(pa.table({"s": SECRET}), folder / "s.parquet")
+    csv.write_csv(pa.table({"s": SECRET, **columns}), folder / "t.csv")
+    np.savez(folder / "t.npz", s=SECRET, X=LOUD)
+    np.save(folder / "x.npy", LOUD)
+    return folder
+
+
+@pytest.mark.parametrize("code", ["kmeans:5", "tree", "attack"])
+def test_the_certificate_is_that_of_the_code_on_the_other_rows(code):
+    found = audit_vectors(SECRET, LOUD, code=code, seed=2, attack_rows=0)
+    own = own_rows(ROWS, 2)
+    assert len(own) == found.own_rows == ROWS // 4
+    again = fixed(SECRET[own] == 1, LOUD[own], code=code, seed=2)
+    rest = np.setdiff1d(np.arange(ROWS), own)
+    expected = certify(SECRET[rest], again(LOUD[rest]), seed=2)
+    assert found.certificate.advantage == expected.advantage
+    assert found.certificate.positives + found.certificate.negatives == ROWS - len(own)
+    assert 0 <= again(LOUD).min() <= again(LOUD).max() < again.cells
+
+
+def test_the_code_does_not_depend_on_the_rows_that_it_certifies():
+    """Those may be anything: the rows that fix the code are chosen by their number and the seed alone."""
+    own, other = own_rows(ROWS, 0), LOUD.copy()
+    rest = np.setdiff1d(np.arange(ROWS), own)
+    other[rest] = 17.0
+    first, second = (audit_vectors(SECRET, rows, code="tree", attack_rows=0).code for rows in (LOUD, other))
+    assert (first(LOUD) == second(LOUD)).all()
+    assert set(own.tolist()) != set(own_rows(ROWS, 1).tolist())
+
+
+def test_auto_takes_what_shows_most():
+    shown = {code: audit_vectors(SECRET, LOUD, code=code, attack_rows=0).code.shown for code in ("kmeans", "tree")}
+    assert audit_vectors(SECRET, LOUD, attack_rows=0).code.shown >= max(shown.values()) > 0.3
+
+
+def test_equal_vectors_have_equal_cells_whatever_stands_beside_them():
+    for kind in ("kmeans", "tree"):
+        code = audit_vectors(SECRET, LOUD, code=kind, attack_rows=0).code
+        assert (np.concatenate([code(one[None]) for one in LOUD[:300]]) == code(LOUD)[:300]).all()
+
+
+@pytest.mark.parametrize("kind", ["kmeans", "tree"])
+def test_a_stored_code_is_the_same_code(tmp_path, kind):
+    code = audit_vectors(SECRET, LOUD, code=kind, attack_rows=0, release_code=True).code
+    code.save(tmp_path / "book.json")
+    read = load_code(tmp_path / "book.json")
+    assert (read(CALM) == code(CALM)).all()
+    assert read.cells == code.cells
+    with pytest.raises(InputError, match="must have the 6 columns"):
+        read(CALM[:, 1:])
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"format": "tacit codebook 1", "kind": "tree"}', "[1]"])
+def test_another_file_is_no_code(tmp_path, content):
+    (tmp_path / "book.json").write_text(content)
+    with pytest.raises(InputError, match="must be a codebook"):
+        load_code(tmp_path / "book.json")
+
+
+def test_an_attack_s_score_is_not_released():
+    with pytest.raises(InputError, match="must be 'kmeans' or 'tree' where the code is what is released"):
+        audit_vectors(SECRET, LOUD, code="attack", release_code=True)
+    with pytest.raises(InputError, match="must be by 'kmeans' or 'tree' to be stored"):
+        audit_vectors(SECRET, LOUD, code="attack", attack_rows=0).code.save("nowhere.json")
+
+
+def test_a_ceiling_is_met_by_a_released_code_alone():
+    calm = {"code": "kmeans:4", "require_advantage": 0.2, "attack_rows": 0}
+    released = audit_vectors(SECRET, CALM, release_code=True, **calm)
+    assert released.met
+    assert released.verdict.startswith("Met: the largest advantage of anyone who sees only the code of the vector (4 ")
+    kept = audit_vectors(SECRET, CALM, **calm)
+    assert kept.certificate.advantage == released.certificate.advantage <= 0.2
+    assert not kept.met
+    assert kept.verdict.startswith("Not proven: the advantage of anyone who sees only the code of the vector")
+    assert "Whoever sees the vector may learn more" in kept.verdict
+
+
+def test_an_attack_on_the_vector_that_beats_the_code_is_said_first():
+    found = audit_vectors(SECRET, TWISTED, code="kmeans:2")
+    assert found.beaten
+    assert found.reached > found.certificate.advantage
+    assert found.verdict.startswith("Beaten: the largest advantage of anyone who sees the vector is ")
+    assert "nothing is certified of the vector" in found.verdict
+    assert found.met  # nothing was required
+    stricter = audit_vectors(SECRET, TWISTED, code="kmeans:2", require_advantage=0.1)
+    assert stricter.verdict.startswith("Broken: the largest advantage of anyone who sees the vector is ")
+    assert not stricter.met
+
+
+def test_the_code_s_limits_are_wrong_no_more_often_than_stated():
+    """Vectors of forty kinds: the code's law, and so its truth, is known. 100 tables a law; false alarms: 1e-6."""
+    source, runs, failure = np.random.default_rng(7), 100, 0.1
+    kinds = source.normal(size=(40, 3))
+    for strength in (0.0, 0.4):
+        one = (1 + strength * np.sign(kinds[:, 0])) / 40
+        laws = [(2 / 40 - one) / (2 / 40 - one).sum(), one / one.sum()]
+        wrong = 0
+        for run in range(runs):
+            secret = np.arange(800) % 2
+            places = np.concatenate([source.choice(40, 400, p=law) for law in laws])
+            vectors = kinds[places.reshape(2, 400).T.ravel()]
+            found = audit_vectors(
+                secret,
+                vectors,
+                code=("kmeans:9", "tree")[run % 2],
+                failure_probability=failure,
+                attack_rows=0,
+                seed=run,
+            )
+            cells = found.code(kinds)
+            masses = [np.bincount(cells, weights=law, minlength=found.code.cells) for law in laws]
+            wrong += found.certificate.advantage < np.abs(masses[0] - masses[1]).sum() / 2 - 1e-12
+        assert wrong <= stats.binom.isf(1e-6, runs, failure)
+
+
+def test_copies_are_counted_and_doubted():
+    assert len(np.unique(fingerprints(np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])))) == 2
+    assert len(np.unique(fingerprints(LOUD))) == ROWS
+
+    def doubt(rows):
+        return audit_vectors(np.arange(len(rows)) % 2, rows, code="tree", attack_rows=0).caution
+
+    assert "100 of 4100 rows repeat the vector of an earlier row" in doubt(np.concatenate([LOUD[:100], LOUD]))
+    assert "4000 of 8000 rows repeat the vector of an earlier row" in doubt(np.repeat(LOUD, 2, axis=0))
+    assert not doubt(LOUD)
+    assert not doubt(np.rint(LOUD[:, :1]))  # of a few kinds
+
+
+@pytest.mark.parametrize(
+    ("file", "output"), [("t.parquet", "x*"), ("t.csv", "x*"), ("t.npz", "X"), ("s.parquet", "x.npy")]
+)
+def test_files_say_the_same_as_the_library(folder, monkeypatch, file, output):
+    monkeypatch.chdir(folder)
+    expected = audit_vectors(SECRET, LOUD, code="tree", failure_probability=0.1, attack_rows=2_000)
+    options = {"code": "tree", "failure_probability": 0.1, "attack_rows": 2_000}
+    report = audit_file(file, **{"secret": "s", "output": output, "pictures": False} | options)
+    detail = report.detail
+    assert detail["readings"]["advantage"] == expected.certificate.advantage
+    assert detail["code"]["own_rows"] == 1000
+    assert detail["rows"] == 3000
+    assert detail["code"]["vector_low"] == expected.reached
+    assert detail["code"]["beaten"] == expected.beaten
+    assert report.verdicts[0].proven == "nothing is certified"
+
+
+def test_the_command_writes_the_code_that_is_released(folder, here):
+    common = ("audit", "t.parquet", "--secret", "s", "--output", "x*", "--attack-rows", "0", "--json", "a.json")
+    finished = here(folder, *common, "--code", "kmeans:4", "--release-code", "book.json", "--require-advantage", "0.9")
+    assert finished.returncode == 0, finished.stderr
+    detail = json.loads((folder / "a.json").read_text())["detail"]
+    code = load_code(folder / "book.json")
+    rest = np.setdiff1d(np.arange(ROWS), own_rows(ROWS, 0))
+    name = "the code of the 6 columns 'x0' … 'x5' (4 cells by k-means)"
+    assert detail["readings"]["advantage"] == certify(SECRET[rest], code(LOUD[rest]), name=name).advantage
+    assert detail["code"]["released"]
+    words = " ".join(finished.stdout.split())
+    assert "may tell something about the rows that fixed it" in words
+    assert here(folder, *common, "--code", "kmeans:4", "--require-advantage", "0.9").returncode == 1
+
+
+def test_slices_of_codes_are_certified(folder):
+    columns = {"secret": "s", "output": "x*", "slices": "group"}
+    report = audit_file(folder / "t.parquet", **columns, code="tree", attack_rows=0, pictures=False)
+    assert {part["value"] for part in report.detail["slices"]} == {"a", "b"}
+    assert sum(part["positives"] + part["negatives"] for part in report.detail["slices"]) == 3000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--code", "best"), "--code must be one of auto, kmeans, tree, attack"),
+        (("--code", "kmeans:1"), "number of cells from 2 to 4096"),
+        (("--code", "tree", "--noise", "1"), "--code must come without --noise"),
+        (("--release-code", "book.json"), "--release-code must come with --code"),
+        (("--code", "auto", "--release-code", "book.json"), "must be 'kmeans' or 'tree'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(folder, here, options, message):
+    common = ("audit", "t.parquet", "--secret", "s", "--output", "x*")
+    assert_one_line_error(here(folder, *common, *options), message)
+
+
+def test_vectors_that_are_no_numbers_are_refused(folder, here):
+    np.save(folder / "short.npy", LOUD[1:])
+    np.save(folder / "holes.npy", np.where(LOUD > 4, np.nan, LOUD))
+    common = ("audit", "s.parquet", "--secret", "s", "--code", "tree", "--output")
+    assert_one_line_error(here(folder, *common, "short.npy"), "must be a matrix with a row for each of the 4000 rows")
+    assert_one_line_error(here(folder, *common, "holes.npy"), "rows with missing or infinite numbers")
+    assert_one_line_error(here(folder, *common, "none.npy"), "none.npy")
+    assert_one_line_error(here(folder, *common, "y*"), "must match a column's name")
+    with pytest.raises(InputError, match="must have as many rows as secret, 4000"):
+        audit_vectors(SECRET, LOUD[1:])
+    with pytest.raises(InputError, match="must have 30 rows of each class there"):
+        audit_vectors(SECRET[:200], LOUD[:200])
+    with pytest.raises(InputError, match="must be a matrix of finite numbers"):
+        audit_vectors(SECRET, LOUD[:, 0])
+
+
+@pytest.mark.parametrize(("file", "output"), [("t.npz", "X"), ("s.parquet", "x.npy")])
+def test_whole_vectors_with_noise_are_certified_as_the_library_does(folder, monkeypatch, file, output):
+    monkeypatch.chdir(folder)
+    expected = certify(SECRET, LOUD, noise=3.0)
+    columns = {"secret": "s", "output": output, "noise": 3.0}
+    report = audit_file(file, **columns, require_advantage=0.9, attack_rows=1_000, pictures=False)
+    assert report.detail["readings"]["advantage"] == expected.advantage < 0.9
+    assert report.met
+    assert report.detail["attacks"][0]["advantage"][1] <= expected.advantage
+
+
+def test_a_replay_reads_no_file_that_a_certificate_names(folder, here):
+    common = (
+        "audit",
+        "s.parquet",
+        "--secret",
+        "s",
+        "--output",
+        "x.npy",
+        "--attack-rows",
+        "0",
+        "--certificate",
+        "c.json",
+    )
+    assert here(folder, *common, "--code", "tree").returncode == 0
+    assert here(folder, "verify", "c.json").returncode == 0
+    refused = here(folder, "verify", "c.json", "--replay", "s.parquet")
+    assert_one_line_error(refused, "cannot be repeated, as its output was coded or in a file of its own")
+    table = (
+        "audit",
+        "t.parquet",
+        "--secret",
+        "s",
+        "--output",
+        "group",
+        "--attack-rows",
+        "0",
+        "--certificate",
+        "c.json",
+    )
+    assert here(folder, *table).returncode == 0
+    assert here(folder, "verify", "c.json", "--replay", "t.parquet").returncode == 0
+    stated = json.loads((folder / "c.json").read_text())
+    stated["predicate"]["replay"]["options"]["output"] = ["x.npy"]
+    (folder / "c.json").write_text(json.dumps(stated))
+    refused = here(folder, "verify", "c.json", "--replay", "t.parquet")
+    assert_one_line_error(refused, "must be of a run that read the table alone")
