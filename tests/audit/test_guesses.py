@@ -321,6 +321,7 @@ def test_several_secrets_share_the_failure_probability(table):
     assert [one.guarantee.failure_probability for one in found.comparisons] == [0.025, 0.025]
     assert found.met
     assert set(found.detail["secrets"]) == {"disease", "member"}
+    assert "what they are together is a secret of its own" in found.summary[1]
     strict = audit_file(
         table, secret=["disease", "member"], output="code", attack_rows=0, pictures=False, require_advantage=0.05
     )
