@@ -24,6 +24,10 @@ from .options import Task
 from .report import advantage_verdict, drawn_groups
 
 _SECONDS = 5.0
+_ALONE = (
+    "Each secret is guessed alone: whoever knows one of them may learn another, and what they are together is a secret "
+    "of its own."
+)
 _LOOKED_AT = 500_000  # rows among which copies are looked for
 
 
@@ -280,8 +284,7 @@ def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability
         + f" and {names[-1]}",
         summary=(
             f"The limits for all {len(tasks)} secrets hold together, {chance_text(failure_probability)}.",
-            "Each secret is guessed alone: whoever knows one of them may learn another, and what they are together is a "
-            "secret of its own.",
+            _ALONE,
             *said,
             *dict.fromkeys(rest),
         ),
