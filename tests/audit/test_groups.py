@@ -127,6 +127,15 @@ def test_rows_that_were_copied_are_noticed(visits):
     assert audit_file(folder / "copies.csv", group="patient", **options).detail["copied"] is None
 
 
+def test_a_group_has_one_spelling():
+    assert len(one_per_group(["17", "17.0", ' "17"', "18", "p1 ", "p1", "p1.5"])) == 4
+
+
+@pytest.mark.parametrize("times", [2, 51, 60, 9_000])
+def test_copies_are_noticed_however_many(times):
+    assert copied(np.full(100, times)) == (times, 100)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
 def test_parquet_files_are_looked_at_too(tmp_path, share):
     pa = pytest.importorskip("pyarrow")

@@ -179,6 +179,9 @@ def test_outputs_that_differ_in_the_last_bit_are_two():
         (np.arange(21), "20 different numbers or fewer"),
         ([str(one) for one in range(21)], "20 different numbers or fewer"),
         (["unknown", *(str(one) for one in range(21))], "20 different numbers or fewer"),
+        ([" ill", "ill", "well"] * 9, "each value in one way"),
+        (['"ill"', "ill", "well"] * 9, "each value in one way"),
+        (["1", "1.0", "0"] * 9, "each value in one way"),
         ([f"name {one}" for one in range(1001)], "1000 different values or fewer"),
     ],
 )
@@ -191,6 +194,59 @@ def test_secrets_that_are_no_classes_are_refused(secret, words):
 def test_ranges_that_are_none_are_refused(wrong):
     with pytest.raises(InputError, match="secret_range"):
         certify_number([1.0, 2.0, 3.0], [0, 1, 1], secret_range=wrong)
+
+
+@pytest.mark.parametrize("leak", ["half of the values", "the frequent value"])
+def test_what_right_guesses_hide_is_said(leak):
+    """The output tells a group of values, or the frequent value, though guesses are hardly more often right."""
+    rng = np.random.default_rng(5)
+    if leak == "half of the values":
+        secret = rng.integers(0, 500, 20_000)
+        output = secret < 250
+    else:
+        secret = rng.choice(3, 20_000, p=[0.9, 0.05, 0.05])
+        output = (secret == 0) & (rng.random(20_000) < 0.85)
+    secret = np.array([f"value {number}" for number in range(500)])[secret]
+    found = certify_classes(secret, output)
+    assert found.advantage < 0.05
+    assert "tells a value from all others" in found.caution
+    assert "exact value" in " ".join(found.guarantee.detail["scope"])
+    assert not certify_classes(secret, rng.permutation(output)).caution
+
+
+def test_numbers_among_far_ones_are_not_called_hidden(tmp_path):
+    """99 % of the numbers are told by the output, and yet R² is small."""
+    rng = np.random.default_rng(5)
+    near = rng.integers(0, 10, 40_000)
+    secret = np.where(rng.random(40_000) < 0.01, 10**6, near)
+    found = certify_number(secret, near, secret_range=(0, 10**6))
+    assert found.advantage < 0.05
+    assert "Half of the numbers" in found.caution
+    assert "known exactly" in " ".join(found.guarantee.detail["scope"])
+    assert not certify_number(near, rng.permutation(near), secret_range=(0, 10)).caution
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("s", "t"), *zip(secret.tolist(), near.tolist(), strict=True)])
+    page = audit_file(
+        tmp_path / "t.csv",
+        secret="s",  # noqa: S106
+        output="t",
+        secret_range=(0, 10**6),
+        attack_rows=0,
+        pictures=False,
+    )
+    assert page.verdicts[0].level == "weak"
+    assert found.caution in page.summary
+
+
+def test_numbers_that_rounding_would_merge_are_refused():
+    """Among numbers of 2**60, float64 knows every 256th: the rest of the secret would not be certified."""
+    with pytest.raises(InputError, match="wider"):
+        NumberCounts(2.0**60, 2.0**60 + 512)
+
+
+def test_numbers_far_from_zero_keep_their_places():
+    counts = NumberCounts(10.0**15, 10.0**15 + 10.0**10)
+    assert counts.scaled(10**15 + np.array([0, 10**10 // 4, 10**10])).tolist() == [-1.0, -0.5, 1.0]
 
 
 def test_attacks_come_close_and_never_contradict():
@@ -265,6 +321,7 @@ def test_several_secrets_share_the_failure_probability(table):
     assert [one.guarantee.failure_probability for one in found.comparisons] == [0.025, 0.025]
     assert found.met
     assert set(found.detail["secrets"]) == {"disease", "member"}
+    assert "what they are together is a secret of its own" in found.summary[1]
     strict = audit_file(
         table, secret=["disease", "member"], output="code", attack_rows=0, pictures=False, require_advantage=0.05
     )

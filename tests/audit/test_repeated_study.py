@@ -166,3 +166,24 @@ def test_tables_that_do_not_fit_are_refused(told, tmp_path):
     refused([row.replace(",1,", ",maybe,", row.startswith("m00,p0")) for row in rows], "exactly two values")
     always = [row.replace(",0,", ",1,") if ",p07," in row else row for row in rows]
     refused(always, r"must be drawn by a fair coin .*a record that was in the training data of 40 of 40 models")
+
+
+def test_an_average_below_the_ceiling_does_not_make_exposed_records_fine(tmp_path):
+    """One record of four is told with certainty; the average advantage is ¼."""
+    inside = np.random.default_rng(9).random((400, 4)) < 0.5
+    rows = [f"m{m:03d},p{r},{int(inside[m, r])},{int(inside[m, r] and not r)},x" for m in range(400) for r in range(4)]
+    found = audit_file(written(tmp_path / "a.csv", rows), **OPTIONS, require_advantage=0.5)
+    assert found.met
+    assert found.verdicts[0].level == "weak"
+    assert "some records are exposed far more" in found.verdicts[0].reason
+
+
+def test_records_that_are_copies_of_each_other_are_refused(told, tmp_path):
+    """A record that is also there under another name hides its own membership."""
+    inside, scores = told
+    copied = scores.copy()
+    copied[:, 7] = copied[:, 3]
+    with pytest.raises(InputError, match="got '1 that every model answers as it answers another one'"):
+        audit_file(written(tmp_path / "a.csv", rows_of((inside, copied))), **OPTIONS)
+    rough = np.zeros_like(scores)
+    assert audit_file(written(tmp_path / "b.csv", rows_of((inside, rough))), **OPTIONS).detail["records"] == RECORDS

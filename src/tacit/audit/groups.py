@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from .columns import column, multiplicities, output_columns
 from .guesses import GuessCertificate
 
 _OWN_STREAM = 0x6209
-_MOST_COPIES = 50  # of a row, up to which their numbers are compared
+_MOST_COPIES = 10_000  # of a row, up to which their numbers are compared
 _ALARM, _FEWEST = 4.0, 10
 """Standard deviations, and numbers of rows, by which chance may move how many rows occur so often."""
 
@@ -64,7 +65,7 @@ class OnePerGroup:
 
     def add(self, columns: dict[str, _Array], groups: _Array, counts: NDArray[np.int64] | None) -> None:
         """Offer the rows of a part; `counts` says how many rows each stands for, one by default."""
-        chances = self._rng.random(len(groups))
+        chances, groups = self._rng.random(len(groups)), _one_spelling(groups)
         if counts is not None:
             there = counts > 0
             # The smallest one of as many numbers.
@@ -88,6 +89,15 @@ class OnePerGroup:
     def table(self) -> dict[str, _Array]:
         """The columns of the rows drawn."""
         return self._columns
+
+
+def _one_spelling(groups: _Array) -> _Array:
+    """Names of groups without quotes and spaces around them, and 17.0 as 17: rows that belong together stay so."""
+    if groups.dtype.kind != "U":
+        return groups
+    names, places = np.unique(groups, return_inverse=True)
+    bare = [re.sub(r"(?<=\d)\.0+$", "", name.strip().strip('"').strip()) for name in names.tolist()]
+    return np.array(bare, dtype=str)[places] if bare else groups
 
 
 def grouped(certificate: _Certified, *, rows: int) -> _Certified:
@@ -131,11 +141,13 @@ def copied(times: NDArray[np.int64]) -> tuple[int, int] | None:
     -------
     (r, f): f different rows occur r times each, which independent rows hardly do; None where nothing is unusual.
     """
-    found = np.bincount(times[times <= _MOST_COPIES + 1], minlength=_MOST_COPIES + 2).astype(np.float64)
-    for often in range(2, _MOST_COPIES + 1):
-        here, *others = found[often], found[often - 1], found[often + 1]
-        # Chance moves each number by about its root; both neighbours get their upper ends.
-        below, above = (one + _ALARM * np.sqrt(one) + _FEWEST for one in others)
-        if here - _ALARM * np.sqrt(here) > np.sqrt((1 + 1 / often) * below * above):
-            return often, int(here)
-    return None
+    found = np.append(np.bincount(times[times <= _MOST_COPIES + 1], minlength=3), 0.0)
+    often = np.arange(2, min(len(found) - 1, _MOST_COPIES + 1))
+    # Chance moves each number by about its root; both neighbours get their upper ends.
+    high = found + _ALARM * np.sqrt(found) + _FEWEST
+    here = found[often]
+    alarms = here - _ALARM * np.sqrt(here) > np.sqrt((1 + 1 / often) * high[often - 1] * high[often + 1])
+    if not alarms.any():
+        return None
+    first = int(often[int(np.argmax(alarms))])
+    return first, int(found[first])

@@ -19,6 +19,11 @@ MOST_CLASSES = 1000
 MOST_NUMBERS = 20
 """Different numbers that are taken as classes; a secret with more of them is a number, whose range must be stated."""
 
+_BINS = 2**14
+"""Of the range of a secret number, to see how many lie close together."""
+_NARROWEST = 1e-6
+"""Of its size, how wide a range must be, so that rounding to float64 changes nothing that counts."""
+
 _Array = NDArray[Any]
 _Whole = NDArray[np.int64]
 
@@ -136,6 +141,23 @@ def _check_labels(labels: list[Any]) -> None:
             requirement=f"must take {MOST_CLASSES} different values or fewer",
             remedy="group them into fewer classes",
         )
+    if len({_meant(label) for label in labels}) < len(labels):
+        raise InputError(
+            "secret",
+            "one value in several spellings",  # but not which
+            requirement="must write each value in one way",
+            remedy="leave out quotes and spaces around values, and write equal numbers alike: who names a value need "
+            "not name its spelling",
+        )
+
+
+def _meant(label: Any) -> Any:
+    """The value without what surrounds it; a number if it spells one."""
+    if not isinstance(label, str):
+        return label
+    text = label.strip().strip('"').strip()
+    numbers = spelled_numbers(np.array([text]))
+    return text if numbers is None else float(numbers[0])
 
 
 def _is_number(label: Any) -> bool:
@@ -163,7 +185,15 @@ class NumberCounts:
                 requirement="must be two numbers, the smaller one first",
                 remedy="swap them",
             )
+        if self.high - self.low < _NARROWEST * max(abs(self.low), abs(self.high)):
+            raise InputError(
+                "secret_range",
+                (low, high),
+                requirement=f"must be wider than {_NARROWEST:g} of its ends, where float64 tells numbers apart",
+                remedy="subtract a constant from the secret that was fixed before the data was seen",
+            )
         self._cells = _Cells()
+        self._bins: _Whole = np.zeros(_BINS, dtype=np.int64)
         self.rows = 0
         self._sums: NDArray[np.float64] = np.zeros((0, 3))  # of 1, of the secrets and of their squares
 
@@ -178,6 +208,7 @@ class NumberCounts:
         self._sums = np.concatenate([self._sums, more])
         for power in range(3):
             self._sums[:, power] += np.bincount(places, weights=counts * scaled**power, minlength=len(self._sums))
+        np.add.at(self._bins, np.minimum(_BINS - 1, ((scaled + 1) / 2 * _BINS).astype(np.int64)), counts)
         self.rows += int(counts.sum())
         return self
 
@@ -195,13 +226,19 @@ class NumberCounts:
                 requirement=f"must lie within `secret_range`, {self.low:g} to {self.high:g}",
                 remedy="state the range that its numbers can have at all, or cut them off at its ends",
             )
-        half = (self.high - self.low) / 2
-        return np.clip((found - (self.low + half)) / half, -1.0, 1.0)
+        return np.clip((found - self.low) / ((self.high - self.low) / 2) - 1, -1.0, 1.0)
 
     @property
     def cells(self) -> int:
         """Different outputs."""
         return len(self._cells)
+
+    def shortest_half(self) -> float:
+        """About the length of the shortest interval that holds half of the secrets, in their unit; rounded up."""
+        below = np.concatenate([[0], np.cumsum(self._bins)])
+        ends = np.searchsorted(below, below + -(-self.rows // 2))  # of the shortest one from each bin on
+        starts = np.flatnonzero(ends <= _BINS)
+        return float((ends[starts] - starts).min()) * (self.high - self.low) / _BINS
 
     def centred(self) -> tuple[NDArray[np.float64], float]:
         """For each output its rows, and the sums of ξ and of ξ²; and the standard deviation of the secrets.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,15 +23,24 @@ COUNTS, PAIRS = 0.7, 0.3
 
 GUESS_SCOPE = (
     "The certificate covers exactly this output, not people who also see the input, labels, other queries or models.",
-    "It is about the average record: an advantage of 0.01 may also mean that 1 % of the records are fully exposed.",
     "It is not differential privacy.",
     "It is about secrets with the shares of the table: with others, guesses are right more or less often.",
 )
-"""What such a certificate does not say; every report ends its summary with these sentences."""
+"""What such a certificate does not say; every report ends its summary with these sentences, and those of its kind."""
+CLASS_SCOPE = (
+    "It is about naming the exact value: the output may tell with certainty to which group of values a secret belongs, "
+    "or that it is the most frequent one. Whether it does is a question about a secret of two values."
+)
+NUMBER_SCOPE = (
+    "It is about squared errors, in which a few far numbers may count for more than all others: these others may be "
+    "known exactly even where the advantage is small."
+)
 
 Reading = tuple[str, float, Literal["up", "down"]]
 """A name, a number, and "up" for what nobody exceeds or "down" for what nobody gets below."""
 
+_TOLD_APART = 0.1  # an advantage in telling one value from the others that is worth a caution
+_CLOSE = 0.5  # standard deviations within which half of the numbers are close together
 _SPARE = 3.5  # standard deviations by which a class may exceed its expected part
 _MOST_DRAWN = 10**9 - 1
 _OWN_STREAM = 0xC1A55
@@ -78,6 +87,7 @@ class GuessCertificate(Carded):
 
     method = "discrete"
     condition = ""
+    scope: ClassVar[tuple[str, ...]] = GUESS_SCOPE
 
     @property
     @abstractmethod
@@ -116,7 +126,7 @@ class GuessCertificate(Carded):
                 "outputs": self.cells,
                 **{name.replace(" ", "_"): number for name, number, _ in self.readings},
                 "caution": self.caution,
-                "scope": GUESS_SCOPE,
+                "scope": self.scope,
             },
         )
 
@@ -135,7 +145,7 @@ class GuessCertificate(Carded):
 
     def _card(self) -> tuple[str, Rows]:
         readings = tuple(f"{name}: {safe_text(number, toward=side)}" for name, number, side in self.readings)
-        scope = (*([self.caution] if self.caution else []), *GUESS_SCOPE)
+        scope = (*([self.caution] if self.caution else []), *self.scope)
         chance = self.guarantee.chance_text
         return self.in_words, [(f"proven, {chance}", readings), *self.guarantee.facts[1:], ("mind", scope)]
 
@@ -157,6 +167,8 @@ class ClassCertificate(GuessCertificate):
     values: int
     blind: float
     shares: dict[Any, float]
+
+    scope = (*GUESS_SCOPE, CLASS_SCOPE)
 
     @property
     def accuracy(self) -> float:
@@ -217,6 +229,8 @@ class NumberCertificate(GuessCertificate):
     deviation: float
     low: float
     high: float
+
+    scope = (*GUESS_SCOPE, NUMBER_SCOPE)
 
     @property
     def explained(self) -> float:
@@ -324,19 +338,43 @@ def certify_class_counts(
         theorem += ["theory.guessing.collision_upper", "theory.guessing.accuracy_from_collisions"]
         if by_pairs < by_counts:
             theorem = [theorem[2], theorem[1], theorem[0]]
+    # Nobody does worse than blindly.
+    limit = max(blind, by_counts if by_pairs is None else min(by_counts, by_pairs))
     return ClassCertificate(
         secret=words,
         output=output,
-        limit=max(blind, by_counts if by_pairs is None else min(by_counts, by_pairs)),  # nobody does worse than blindly
+        limit=limit,
         plug_in=correct / rows,
         rows=rows,
         cells=counts.cells,
         failure_probability=failure,
         theorem=("Bayes vulnerability, by counts and by pairs of rows", *theorem),
         assumptions=_assumptions("the secret takes two values or more, and nothing is missing"),
+        caution=_told_apart(cells, classes, found, sizes, shown=(limit - blind) / (1 - blind)),
         values=counts.values,
         blind=blind,
         shares={label: int(size) / rows for label, size in zip(sorted(counts.labels), sizes, strict=True)},
+    )
+
+
+def _told_apart(cells: Any, classes: Any, found: Any, sizes: Any, *, shown: float) -> str:
+    """A caution where the output tells values from all others, which the share of right guesses need not show.
+
+    The advantage TPR − FPR of one value against the rest, averaged over the values by their shares; as measured, less
+    what chance adds to it at most: ½√(k(1/n_s + 1/(n − n_s))) for k outputs.
+    """
+    rows, outputs = int(sizes.sum()), np.bincount(cells, weights=found)
+    others = rows - sizes
+    # Where a value never occurs nothing is added: both laws add up to 1, so one sign is enough.
+    mine, rest = found / sizes[classes], (outputs[cells] - found) / others[classes]
+    apart = np.bincount(classes, weights=np.maximum(0.0, mine - rest))
+    told = float((sizes / rows * (apart - np.sqrt(len(outputs) * (1 / sizes + 1 / others)) / 2)).sum())
+    if told <= max(_TOLD_APART, shown):
+        return ""
+    return (
+        f"The output tells a value from all others with an advantage (TPR − FPR) of about {told:.2f}, averaged over "
+        "values, on this table, which is more than right guesses show. Audit single values, or groups of them, as "
+        "secrets of two values."
     )
 
 
@@ -431,6 +469,12 @@ def certify_number_counts(
     output = validate.text("name", name, remedy="name what the adversary sees")
     words = validate.text("about", about, remedy="name what is secret")
     cells, deviation = counts.centred()
+    half = counts.shortest_half()
+    caution = (
+        f"Half of the numbers lie within {safe_text(half, toward='up')} of each other, where the standard deviation of "
+        f"all is {safe_text(deviation, toward='nearest')}: they hardly count in it, and may be known exactly. Audit "
+        "them without the far ones, or classes of the number."
+    )
     return NumberCertificate(
         secret=words,
         output=output,
@@ -441,6 +485,7 @@ def certify_number_counts(
         failure_probability=failure,
         theorem=("share of a secret number's variance", "theory.guessing.explained_upper"),
         assumptions=_assumptions("every secret lies within the range stated, and nothing is missing"),
+        caution=caution if half < _CLOSE * deviation else "",
         deviation=deviation,
         low=counts.low,
         high=counts.high,

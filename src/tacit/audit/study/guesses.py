@@ -16,7 +16,7 @@ from ...runtime import tables
 from ..groups import copied, grouped
 from ..guess_attacks import LEAST_ROWS, GuessAttack
 from ..guess_counts import ClassCounts, NumberCounts
-from ..guesses import GUESS_SCOPE, GuessCertificate, certify_class_counts, certify_number_counts
+from ..guesses import GuessCertificate, certify_class_counts, certify_number_counts
 from ..sample import Sample
 from ..verdict import Audit, guess_attacked
 from .inputs import MOST_VALUES, Read, parts_of
@@ -24,6 +24,10 @@ from .options import Task
 from .report import advantage_verdict, drawn_groups
 
 _SECONDS = 5.0
+_ALONE = (
+    "Each secret is guessed alone: whoever knows one of them may learn another, and what they are together is a secret "
+    "of its own."
+)
 _LOOKED_AT = 500_000  # rows among which copies are looked for
 
 
@@ -101,7 +105,7 @@ def _page(
     return Report(
         command="audit",
         title=f"What {task.name} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about {task.secret}",
-        summary=(*sentences, *GUESS_SCOPE),
+        summary=(*sentences, *([certificate.caution] if certificate.caution else []), *certificate.scope),
         comparisons=audited.comparisons,
         verdicts=(_verdict(task, audited, certificate),),
         opening=(_picture({task.secret: (audited.low, audited.high)}, task),) if task.pictures else (),
@@ -294,6 +298,7 @@ def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability
         + f" and {names[-1]}",
         summary=(
             f"The limits for all {len(tasks)} secrets hold together, {chance_text(failure_probability)}.",
+            _ALONE,
             *said,
             *dict.fromkeys(rest),
         ),

@@ -67,7 +67,7 @@ def record_page(
         title=title,
         summary=_summary(found, done),
         comparisons=found.comparisons,
-        verdicts=(*_claimed_verdict(found), *(_verdict(one, require_advantage) for one in found.comparisons)),
+        verdicts=(*_claimed_verdict(found), *(_verdict(one, require_advantage, found) for one in found.comparisons)),
         opening=(_roc(found),) if pictures else (),
         changes=changes,
         figures=(_exposed(found),) if pictures else (),
@@ -161,7 +161,7 @@ def _claimed_verdict(found: RecordAudit) -> tuple[Verdict, ...]:
     )
 
 
-def _verdict(comparison: Comparison, ceiling: float | None) -> Verdict:
+def _verdict(comparison: Comparison, ceiling: float | None, found: RecordAudit) -> Verdict:
     """How one release stands against its best attack; by the same bounds as an audit of a table."""
     guarantee, best = comparison.guarantee, comparison.attacks[0]
     certified = guarantee.value < 1
@@ -181,6 +181,13 @@ def _verdict(comparison: Comparison, ceiling: float | None) -> Verdict:
         level, reason = (
             WEAK,
             "A larger advantage is not ruled out; 0 is guessing, 1 is certainty. More models rule out more.",
+        )
+    shown = max(one.epsilon for one in found.attacks if one.adversary == guarantee.adversary)
+    if level == FINE and np.tanh(shown / 2) >= LARGE:  # the advantage on one record that this ε allows
+        level = WEAK
+        reason += (
+            " But this is an average, and some records are exposed far more: guesses refute every ε below "
+            f"{safe_text(shown, toward='down')}."
         )
     return Verdict(
         level=level,

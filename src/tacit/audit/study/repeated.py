@@ -93,9 +93,18 @@ def audit_repeated(
             requirement="must be drawn by a fair coin for every record and model, independently, which this was not",
             remedy="train each model on records that are drawn anew, each with probability 1/2",
         )
+    outputs = read[output[0]][order].reshape(shape)
+    copies = _copies(outputs)
+    if copies:
+        raise InputError(
+            f"column {', '.join(map(repr, record))} of `table`",
+            f"{copies} that every model answers as it answers another one",
+            requirement="must name records that differ, since a copy would tell that the record is there",
+            remedy="leave the copies out, and train again without them",
+        )
     advance("attacking")
     found = audited_outputs(
-        read[output[0]][order].reshape(shape),
+        outputs,
         inside,
         name=f"column {output[0]!r}",
         delta=0.0,
@@ -162,6 +171,17 @@ def _named(columns: Sequence[NDArray[Any]]) -> tuple[list[str], NDArray[np.int64
         places = np.unique(places * len(values) + which, return_inverse=True)[1]
     first = np.unique(places, return_index=True)[1]
     return [", ".join(str(column[row]) for column in columns) for row in first.tolist()], places
+
+
+def _copies(outputs: NDArray[Any]) -> int:
+    """How many records have the outputs of an earlier one in all models, where these are hardly ever the same."""
+    seen: set[bytes] = set()
+    found = 0
+    for answers in outputs.T:
+        if 2 * len(np.unique(answers)) > len(answers):
+            found += answers.tobytes() in seen
+            seen.add(answers.tobytes())
+    return found
 
 
 def _members(column: NDArray[Any], name: str, positive: str | None) -> tuple[NDArray[np.bool_], Any]:
