@@ -53,6 +53,11 @@ def test_options_are_certified_as_the_library_certifies_them_released():
     assert found["as whether it is at least 0.5"].change is None
 
 
+def test_numbers_that_are_round_already_do_not_change():
+    found = {option.what: option for option in release_menu(SECRET, np.round(SCORE, 1)).options}
+    assert found["rounded to multiples of 0.1"].change == 0
+
+
 def test_the_scale_is_fixed_on_rows_that_are_not_certified():
     own, rest = _parts(ROWS, 0)
     assert set(own) | set(rest) == set(range(ROWS))

@@ -28,6 +28,7 @@ _MOST_PRICED = 20_000  # rows from which the accuracy is measured
 _MOST_LABELS = 100
 _NOISES = (0.1, 0.3)  # of the scale
 _FARTHEST = 1e100
+_ROUNDING = 1e-9  # of a step: smaller changes are those of multiplying in float64 alone
 _HALF = 1e-6  # of a step and of the number of steps: more than float32 errs by
 
 _Columns = list[NDArray[np.float64]]
@@ -302,7 +303,8 @@ def _change(mechanism: _Mechanism, before: _Columns, after: _Columns) -> float |
     step = mechanism.step
     if step is None:
         return None
-    return float(np.mean([np.abs(one * step - was).mean() for one, was in zip(after, before, strict=True)]))
+    found = float(np.mean([np.abs(one * step - was).mean() for one, was in zip(after, before, strict=True)]))
+    return found if found > _ROUNDING * step else 0.0
 
 
 def _labels(target: object, rows: int) -> NDArray[Any]:
