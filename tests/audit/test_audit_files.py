@@ -195,6 +195,7 @@ def test_one_leaking_slice_fails_the_release_check(tmp_path):
     assert report.summary[0].startswith("Not proven in 1 of 2 slices: in part = 'small'")
     assert report.summary[1].startswith("On the whole table: met: ")
     stricter = audited(tmp_path / "t.parquet", slices="part", require_advantage=0.01, attack_rows=0)
+    assert stricter.verdicts[0].reason == "The ceiling of 0.01 is not proven, and no attack was run."
     assert stricter.summary[0].startswith("Not proven: the largest advantage")
     assert stricter.summary[1].startswith("Not proven in 2 of 2 slices: ")
 

@@ -318,6 +318,7 @@ def test_several_secrets_share_the_failure_probability(table):
     found = audit_file(
         table, secret=["disease", "member"], output="code", attack_rows=0, pictures=False, require_advantage=0.9
     )
+    assert found.summary[0].startswith("The limits for both secrets hold together")
     assert [one.guarantee.failure_probability for one in found.comparisons] == [0.025, 0.025]
     assert found.met
     assert set(found.detail["secrets"]) == {"disease", "member"}

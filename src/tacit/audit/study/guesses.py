@@ -291,13 +291,14 @@ def together(tasks: Sequence[Task], pages: Sequence[Report], failure_probability
     found = {name: _reach(one.detail) for name, one in zip(names, pages, strict=True)}
     said = [f"{name}: {one.summary[0][:1].lower()}{one.summary[0][1:]}" for name, one in zip(names, pages, strict=True)]
     rest = [sentence for one in pages for sentence in one.summary[1:]]
+    all_of = "both" if len(tasks) == 2 else f"all {len(tasks)}"
     return Report(
         command="audit",
         title=f"What {task.name} of {task.table.name} tell{'s' * (len(task.outputs) == 1)} about "
         + ", ".join(names[:-1])
         + f" and {names[-1]}",
         summary=(
-            f"The limits for all {len(tasks)} secrets hold together, {chance_text(failure_probability)}.",
+            f"The limits for {all_of} secrets hold together, {chance_text(failure_probability)}.",
             _ALONE,
             *said,
             *dict.fromkeys(rest),

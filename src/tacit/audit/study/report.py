@@ -72,7 +72,8 @@ def advantage_verdict(audited: Audit, *, about: str = "Telling the secret", caut
     elif ceiling is not None and audited.low > ceiling:
         level, reason = BROKEN, f"An attack exceeds the ceiling of {ceiling!r}."
     elif ceiling is not None:
-        level, reason = WEAK, f"The ceiling of {ceiling!r} is not proven, and no attack has broken it."
+        tried = "no attack has broken it" if audited.attacks else "no attack was run"
+        level, reason = WEAK, f"The ceiling of {ceiling!r} is not proven, and {tried}."
     elif audited.low >= LARGE:
         level, reason = BROKEN, "An attack can tell the secret; 0 is guessing, 1 is certainty."
     elif certified and audited.high <= SMALL:
