@@ -232,15 +232,9 @@ def test_files_are_compared_whatever_the_certificate_keeps_back(certificate, fil
 @pytest.mark.parametrize("name", ["done", "noise", "prior", "basis", "seed", "feature_error", "releases", "device"])
 @pytest.mark.parametrize("value", ["x", -1, [1], {"identify": "x"}], ids=str)
 def test_strange_options_are_one_line(certificate, files, here, name, value):
-    """The claim comes without its evidence, which would take longer to check than everything else."""
-
-    def strange(predicate):
-        predicate["replay"]["options"].update({name: value})
-        predicate["claims"][0].update(rule=None, inputs=None)
-
-    path = changed(certificate(*IDENTIFY), strange)
+    path = changed(certificate(*IDENTIFY), lambda found: found["replay"]["options"].update({name: value}))
     found = here(files, "verify", path, *REPLAY, "--opening", f"{path}.opening")
-    if "The same run gave OTHER CLAIMS:" not in found.stdout:  # what the method does not use may be anything
+    if found.returncode != 0:  # what the method does not use may be anything
         assert_one_line_error(found)
 
 

@@ -28,7 +28,6 @@ from teaching import IMPORTABLE, KEY, data, mortal, queries, reachable, wait_for
 
 from tacit import InputError, MissingExtraError
 from tacit.learning import Teachers, vote_counts
-from tacit.runtime import workers
 from tacit.runtime.workers import open_workers
 from tacit.service.session import open_session
 from tacit.service.tokens import Tokens
@@ -153,9 +152,7 @@ def test_a_worker_may_die_with_many_queries_in_its_memory(dask, tmp_path):
 
 
 @pytest.mark.usefixtures("two_cores")
-def test_workers_that_always_die_are_one_line(monkeypatch):
-    """Without a second try, which takes new processes; those that succeed are above."""
-    monkeypatch.setattr(workers, "RETRIES", 0)
+def test_workers_that_always_die_are_one_line():
     with pytest.raises(InputError, match="engine must run its jobs, got 'local, which raised TerminatedWorkerError'"):
         Teachers(Mortal(fatal_fit="always"), 2, KEY, classes=range(3)).fit(*data(60))
 
