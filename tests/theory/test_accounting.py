@@ -482,7 +482,9 @@ def shifted_delta(epsilon, sigma, count):
     return float(np.sum(p * np.maximum(0, -np.expm1(np.minimum(epsilon - loss, 0)))))
 
 
-@pytest.mark.parametrize(("sigma", "quota", "changed"), [(0.9, 1, 1), (1.5, 3, 1), (3.0, 7, 1), (3.0, 4, 2), (17.3, 5, 1)])
+@pytest.mark.parametrize(
+    ("sigma", "quota", "changed"), [(0.9, 1, 1), (1.5, 3, 1), (3.0, 7, 1), (3.0, 4, 2), (17.3, 5, 1)]
+)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 2.0])
 def test_quota_delta_is_the_convolution(sigma, quota, changed, epsilon):
     truth = shifted_delta(epsilon, sigma, quota * changed)

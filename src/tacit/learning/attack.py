@@ -22,7 +22,8 @@ from ..core.errors import InputError
 from ..core.guarantee import Adversary, Attack
 from ..runtime import entropy
 from ..theory.confidence import binomial_lower, binomial_upper
-from .mechanisms import Mechanism, Noise
+from .canary import canary_attack, canary_counts
+from .mechanisms import Mechanism, Noise, VoteQuota
 from .mechanisms.gate import Tabled
 from .votes import checked_counts
 from .worst_case import worst_case_attack
@@ -118,6 +119,11 @@ def games(mechanism: Mechanism, *, length: int, seed: int) -> list[Game]:
     """
     length = validate.whole("length", length, at_least=2, remedy="say how many queries a game may ask in a row")
     validate.whole("seed", seed, at_least=0, remedy="use any whole number")
+    if isinstance(mechanism, VoteQuota):  # any other votes would exceed the quota
+        here, there = canary_counts(mechanism)
+        level = mechanism.undecided[1]
+        rows = ([tuple(row) for row in (counts + level).tolist()] for counts in (here, there))
+        return [Game(name="a canary until it retires", left=next(rows), right=next(rows))]
     top, second = mechanism.undecided
     found = [_flips(top + second, length)]
     wide = max(1, round(mechanism.spread))
@@ -183,7 +189,8 @@ def distinguishing_attack(
     """Attack a mechanism: the privacy loss that the best game shows, in the unit of the guarantee.
 
     Against tables of probabilities (`Gate`, `Confirm`) the worst adversary of their certificate is played as well
-    (`worst_case`), and the attack that shows more is returned.
+    (`worst_case`), and the attack that shows more is returned. Against counts of voters with a quota (`VoteQuota`) a
+    canary is asked about until it retires (`canary`), with a tenth of the runs.
 
     Parameters
     ----------
@@ -213,6 +220,8 @@ def distinguishing_attack(
         alpha /= 2
         worst = worst_case_attack(mechanism, runs=min(100, runs // 10), failure_probability=alpha, seed=seed)
     source = StoredNoise() if noise is None else noise
+    if tried is None and isinstance(mechanism, VoteQuota) and mechanism.counts:
+        return canary_attack(mechanism, runs=runs // 10, failure_probability=alpha, noise=source)
     delta = mechanism.delta
     best: tuple[float, Game, bool, frozenset[Hashable]] | None = None
     for game in games(mechanism, length=length, seed=seed) if tried is None else tried:
