@@ -230,7 +230,6 @@ def test_the_choice_asks_more_where_there_is_more_to_hear():
             delta=1e-5,
             queries=queries,
             changed=1,
-            counts=True,
         )
         return found.queries, found.mechanism.rank, found.mechanism.quota
 

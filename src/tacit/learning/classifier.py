@@ -397,7 +397,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     requirement="must be at least 1 for a student to learn from; the budget is spent",
                     remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
                 )
-            learned = fitting.fitted(student, public, labels, counts)
+            learned = fitting.fitted(student, public, labels, counts if has_fit_parameter(student, "counts") else None)
             learned.predict(public[:1])  # some say only now that there were too few answers
             self.student_ = learned
         return self
@@ -532,7 +532,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 delta=delta,
                 queries=self._wanted(points),
                 changed=2 if release.labels_only else 1,
-                counts=has_fit_parameter(student, "counts"),
             )
         wrong = None if proposer is None else proposer.error
         lead = margins(self.teacher_accuracy)
@@ -640,7 +639,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         counting = bool(getattr(chosen.mechanism, "counts", False))
         labels, counts = made_up_answers(len(public), asked=chosen.queries, classes=len(classes), counts=counting)
         made._answered(labels, counts, range(chosen.queries))
-        made.student_ = fit_student(student, public, labels, counts)
+        counting &= has_fit_parameter(student, "counts")  # others get the class of the largest
+        made.student_ = fit_student(student, public, labels, counts if counting else None)
         few = public[:_FEW]
         fit_student(
             student, few, *made_up_answers(len(few), asked=len(few), classes=len(classes), counts=counting, rare=True)

@@ -193,7 +193,6 @@ def nearby_choice(
     delta: float,
     queries: int | None,
     changed: int,
-    counts: bool,
 ) -> Choice:
     """The number of queries, the rank and the quota, by public records and the number of voters.
 
@@ -213,7 +212,7 @@ def nearby_choice(
         The budget.
     queries
         The number of queries, None to have it chosen.
-    changed, counts
+    changed
         As of `VoteQuota`.
     """
     points = len(seen)
@@ -234,7 +233,7 @@ def nearby_choice(
     # Votes on all queries against the noise of each, for a quota; sums of demands up to it, by their distribution.
     below = np.cumsum(np.cumsum(np.bincount(demand, minlength=len(quotas) + 1)[::-1])[::-1][1:])
     quota = int(quotas[np.argmax(below / np.sqrt(quotas))])
-    mechanism = VoteQuota(epsilon=epsilon, delta=delta, quota=quota, rank=rank, changed=changed, counts=counts)
+    mechanism = VoteQuota(epsilon=epsilon, delta=delta, quota=quota, rank=rank, changed=changed)
     return Choice(
         mechanism=mechanism,
         queries=asked,
