@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from .. import __version__
 from ..core import validate
 from ..core.guarantee import Comparison, Guarantee
+from ..core.wording import counted
 from ..learning import (
     KernelRidgeClassifier,
     MomentClassifier,
@@ -448,9 +449,10 @@ def _summary(run: _Run, means: list[_Row]) -> tuple[str, ...]:
         f"{len(data.private)} private records, {teachers}{len(data.public)} public records, "
         f"{len(data.tested)} records to test the student on; δ = {DELTA:g}; the accounting does not use the data."
     )
+    repeated = f"{counted(run.task.seeds, 'council')} of teachers" if teachers else counted(run.task.seeds, "run")
     runs = (
-        f"Means over {run.task.seeds} {'councils of teachers' if teachers else 'runs'} on each of two splits: testing "
-        "uses first the last, then the first records of the test file."
+        f"Means over {repeated} on each of two splits: testing uses first the last, then the first records of the test "
+        "file."
     )
     students = (
         f"At ε = {row['epsilon']:g} the {_WHOSE[row['mechanism']]} student is right on {percent(row['accuracy'])} of "
