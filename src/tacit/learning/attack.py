@@ -25,6 +25,7 @@ from ..theory.confidence import binomial_lower, binomial_upper
 from .canary import canary_attack, canary_counts
 from .mechanisms import Mechanism, Noise, VoteQuota
 from .mechanisms.gate import Tabled
+from .moments import NoisySums
 from .votes import checked_counts
 from .worst_case import worst_case_attack
 
@@ -177,7 +178,7 @@ def _random(mechanism: Mechanism, length: int, seed: int) -> Game:
 
 
 def distinguishing_attack(
-    mechanism: Mechanism,
+    mechanism: Mechanism | NoisySums,
     *,
     runs: int = 20_000,
     length: int = 4,
@@ -190,7 +191,8 @@ def distinguishing_attack(
 
     Against tables of probabilities (`Gate`, `Confirm`) the worst adversary of their certificate is played as well
     (`worst_case`), and the attack that shows more is returned. Against counts of voters with a quota (`VoteQuota`) a
-    canary is asked about until it retires (`canary`), with a tenth of the runs.
+    canary is asked about until it retires (`canary`), with a tenth of the runs; against sums (`NoisySums`) there is
+    one game, a canary that is summed up or not.
 
     Parameters
     ----------
@@ -220,6 +222,15 @@ def distinguishing_attack(
         alpha /= 2
         worst = worst_case_attack(mechanism, runs=min(100, runs // 10), failure_probability=alpha, seed=seed)
     source = StoredNoise() if noise is None else noise
+    if isinstance(mechanism, NoisySums):
+        if tried is not None:
+            raise InputError(
+                "tried",
+                f"{len(tried)} games of votes",
+                requirement="must be left out for sums, on which nobody votes",
+                remedy="leave it out",
+            )
+        return canary_attack(mechanism, runs=runs // 10, failure_probability=alpha, noise=source)
     if tried is None and isinstance(mechanism, VoteQuota) and mechanism.counts:
         return canary_attack(mechanism, runs=runs // 10, failure_probability=alpha, noise=source)
     delta = mechanism.delta

@@ -1,11 +1,12 @@
-"""The worst pair of tables for votes with a quota, played as an attack: a canary that is asked about until it retires.
+"""The worst pair of tables for votes with a quota, and for sums by class, played as an attack with a canary.
 
 Two tables are given to the voters themselves: one with a canary, of one record or of several of one person, and one
-without it, or with another label. The same place is asked about again and again. Wherever the two counts differ, an
-answer is taken from a session. Noise is drawn exactly and shifted along the difference, by as much as makes the losses
-that matter frequent; each game then comes with the exact ratio of its likelihoods, and with the weight that undoes the
-shift. The mean of weight · (1 − exp(ε)·Q/P)⁺ is at most δ(ε), so a lower confidence limit on it that exceeds δ shows a
-loss above ε. The attack believes neither a quota nor a noise that is stated: it observes both.
+without it, or with another label. The same place is asked about again and again, until the canary retires; sums are
+released once. Wherever the two counts differ, an answer is taken from a session. Noise is drawn exactly and shifted
+along the difference, by as much as makes the losses that matter frequent; each game then comes with the exact ratio of
+its likelihoods, and with the weight that undoes the shift. The mean of weight · (1 − exp(ε)·Q/P)⁺ is at most δ(ε), so a
+lower confidence limit on it that exceeds δ shows a loss above ε. The attack believes neither a quota nor a noise that
+is stated: it observes both.
 
 It assumes that an answer is the counts with the noise that was asked for. If a session is seen to do otherwise, the
 game counts for nothing.
@@ -14,14 +15,15 @@ game counts for nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.guarantee import Adversary, Attack
 from ..theory.confidence import sampled_mean_lower
-from .mechanisms import Noise, VoteQuota
+from .mechanisms import Answer, Noise, VoteQuota
+from .moments import NoisySums, sums_by_class, unit_rows
 from .nearby import NearbyVoters
 
 _RECORDS = 3
@@ -60,8 +62,22 @@ def _counts(mechanism: VoteQuota, people: list[bytes] | None) -> tuple[_Counts, 
     return here[differ], there[differ]
 
 
-def canary_attack(mechanism: VoteQuota, *, runs: int, failure_probability: float, noise: Noise) -> Attack:
-    """Attack the release of counts: the privacy loss that the canary's games show, with a lower confidence limit."""
+def canary_sums(mechanism: NoisySums) -> tuple[_Counts, _Counts]:
+    """True sums with the canary and without it, or with another label, of the pair that differs most."""
+    pairs = []
+    for people in (None, [b"canary"] * _RECORDS):
+        rows = unit_rows(np.ones((1 if people is None else len(people), 1)))
+        first = np.zeros(len(rows), dtype=np.int64)
+        here = sums_by_class(rows, first, people, classes=2)
+        there = np.zeros_like(here)
+        if mechanism.changed > 1:
+            there = sums_by_class(rows, first + 1, people, classes=2)
+        pairs.append((here.reshape(1, -1), there.reshape(1, -1)))
+    return max(pairs, key=lambda pair: int(((pair[0] - pair[1]) ** 2).sum()))
+
+
+def canary_attack(mechanism: VoteQuota | NoisySums, *, runs: int, failure_probability: float, noise: Noise) -> Attack:
+    """Attack a release of counts or sums: the privacy loss that the canary's games show, with a lower limit."""
     games = _Games(mechanism, noise)
     losses = [share * mechanism.epsilon for share in _SHARES]
     first, last = 0, len(losses)
@@ -83,14 +99,19 @@ def canary_attack(mechanism: VoteQuota, *, runs: int, failure_probability: float
         high=math.inf,
         failure_probability=failure_probability,
         adversary=Adversary.ANY,
-        method=f"a canary, asked about until it retires ({runs} games, their likelihoods exact)",
+        method=f"{games.name} ({runs} games, their likelihoods exact)",
     )
 
 
 class _Games:
-    def __init__(self, mechanism: VoteQuota, noise: Noise) -> None:
+    def __init__(self, mechanism: VoteQuota | NoisySums, noise: Noise) -> None:
         self._mechanism, self._noise = mechanism, noise
-        self._here, self._there = canary_counts(mechanism)
+        if isinstance(mechanism, NoisySums):
+            self.name = "sums with a canary, against sums without it or with its label changed"
+            self._here, self._there = canary_sums(mechanism)
+        else:
+            self.name = "a canary, asked about until it retires"
+            self._here, self._there = canary_counts(mechanism)
         self._moved = self._here - self._there
         self._size = float((self._moved**2).sum())
 
@@ -111,20 +132,27 @@ class _Games:
         found = [self._game(loss, shift, scale) for _ in range(games)]
         return np.clip(np.array(found) / most, 0, 1), most
 
+    def _begun(self, source: _Shifted) -> Callable[[_Counts], Answer]:
+        """A release that begins, which turns true numbers into what leaves."""
+        mechanism = self._mechanism
+        if isinstance(mechanism, NoisySums):
+            return lambda sums: tuple(mechanism.release(sums, source).tolist())
+        return mechanism.session(source).answer
+
     def _scale(self) -> float:
         """The noise that a session asks for."""
         source = _Shifted(self._noise, np.zeros_like(self._moved[0]))
-        self._mechanism.session(source).answer(self._here[0])
+        self._begun(source)(self._here[0])
         return source.asked[0][0] if source.asked else math.inf
 
     def _game(self, loss: float, shift: int, scale: float) -> float:
         """The gain of one game, 0 if the session did what is not understood."""
         source = _Shifted(self._noise, self._moved[0])
-        session = self._mechanism.session(source)
+        released = self._begun(source)
         along = 0.0
         for here, moved in zip(self._here, self._moved, strict=True):
             source.shift, source.asked = shift * moved, []
-            answer = session.answer(here)
+            answer = released(here)
             if [asked for asked, _ in source.asked] != [scale]:
                 return 0.0
             drawn = source.asked[0][1]

@@ -40,7 +40,8 @@ from .held_out import ErrorEstimate, private_error
 from .labels import UNNAMED, column, distinct, named, numbered, typed
 from .mechanisms import Mechanism, VoteQuota
 from .mechanisms.gate import Tabled
-from .mechanisms.registry import KINDS, NEIGHBOURS
+from .mechanisms.registry import KINDS, MOMENTS, NEIGHBOURS
+from .moments import LEAST_EPSILON, MomentClassifier, NoisySums, sums_by_class, unit_rows
 from .nearby import VOTERS, NearbyVoters, expected_votes, nearby_choice
 from .overlap import REMEDY, require_other_rows
 from .owners import order, owners, parts
@@ -59,6 +60,8 @@ _FAILURE = 0.05
 """The failure probability for which Theorem 3.2 turns that estimate into refusals."""
 _EXPECTED_ERROR = 0.2
 """The error that is assumed in dry runs, until the estimate is paid for."""
+_NOTED = "sums"
+"""The name of the note that holds released sums."""
 _FEW = 200
 """The number of public records on which a student is tried with a class that is answered once."""
 
@@ -89,7 +92,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
         "auto", which chooses by expected votes and says why in `choice_`. "neighbours" trains no teachers: private
         records vote on public ones near them, each a few times, so that the number of queries costs nothing. It is
-        not model-agnostic: it is a nearest-neighbour vote in `features`, and "auto" does not consider it.
+        not model-agnostic: it is a nearest-neighbour vote in `features`, and "auto" does not consider it. "moments"
+        asks nobody: sums of `features` by class are released once with noise, and the student is the linear classifier
+        that follows from them (`MomentClassifier`). It is not model-agnostic either.
     student
         Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
         end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
@@ -127,11 +132,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     classes_
         The classes.
     labels_
-        For each public record the number of its class in `classes_`, −1 if it was refused or not asked about.
+        For each public record the number of its class in `classes_`, −1 if it was refused or not asked about. "moments"
+        sets neither this nor the next three.
     answered_, refused_
         The places of the public records that were answered and refused.
     noisy_counts_
         The noisy counts, if they were released.
+    noisy_sums_
+        With "moments", the sums that were released: a row for each class.
     student_
         The fitted student.
     choice_
@@ -249,9 +257,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         shares = Shares(
             epsilon=self.epsilon,
             delta=self.delta,
-            counting=self.n_teachers == "auto" and not labels_only and not isinstance(self.mechanism, VoteQuota),
+            counting=self.n_teachers == "auto"
+            and not labels_only
+            and not isinstance(self.mechanism, VoteQuota)
+            and not self._sums,
             finding=classes is None,
             mechanism=None if isinstance(self.mechanism, str) else self.mechanism,
+            **{"least": LEAST_EPSILON} if self._sums else {},
         )
         check_options(self.get_params(deep=False), proposer=proposer, shares=shares, labels_only=labels_only)
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
@@ -321,6 +333,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if classes is None:
                 self.classes_ = draws.classes(y, shares.search(labels_only=labels_only), costs[CLASSES])
             numbers = numbered(y, self.classes_)
+            if self._sums:
+                own = None if people is None else [whose[row] for row in np.flatnonzero(private)]
+                self._release_sums(X[private], numbers[private], own, public, release, run.release, place, ledger)
+                return self
             taught &= numbers != UNNAMED
             if shares.counting:
                 voters = draws.count(costs[COUNT])
@@ -331,7 +347,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if not self.error_share:
                 chosen = self._expected_choice(release, teachers, len(public), student, first, near)
                 _prove(chosen, advance)
-            mark = self._mark(chosen, teachers, public, release)
+            mark = self._mark(
+                None if chosen is None else chosen.mechanism,
+                public,
+                release,
+                queries=self._queries if chosen is None else chosen.queries,
+                teachers=teachers,
+            )
             if first is not None:
                 mark["proposals"] = run_folder.digest(first.labels.tobytes())
             if place is not None:
@@ -452,7 +474,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _student(self) -> Any:
         if self.student is not None:
             return self.student
+        if self._sums:
+            return MomentClassifier(features=self.features)
         return Propagated(self._estimator(), features=self.features) if self._nearby else self._estimator()
+
+    @property
+    def _sums(self) -> bool:
+        """Whether sums are released, and nobody votes."""
+        return isinstance(self.mechanism, str) and self.mechanism == MOMENTS
 
     @property
     def _nearby(self) -> bool:
@@ -579,20 +608,28 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         notes.add({"error": dataclasses.asdict(found)})
         return found
 
+    @property
+    def _queries(self) -> str:
+        return repr(self.queries if self.queries in (None, "all") else int(str(self.queries)))
+
     def _mark(
-        self, chosen: Choice | None, teachers: int, public: NDArray[np.float64], release: Release
+        self,
+        mechanism: Mechanism | NoisySums | None,
+        public: NDArray[np.float64],
+        release: Release,
+        *,
+        queries: int | str,
+        teachers: int,
     ) -> dict[str, object]:
-        """The task of a folder: all that decides which answers are drawn, except the records and the teachers."""
+        """The task of a folder: all that decides what is drawn, except the records and the teachers."""
         epsilon, delta = release.shares.whole
         return {
             "task": "private classifier",
             "epsilon": epsilon,
             "delta": delta,
-            "mechanism": str(self.mechanism) if chosen is None else repr(chosen.mechanism),
-            "constants": "" if chosen is None else repr(chosen.mechanism.guarantee.detail),
-            "queries": repr(self.queries if self.queries in (None, "all") else int(str(self.queries)))
-            if chosen is None
-            else chosen.queries,
+            "mechanism": str(self.mechanism) if mechanism is None else repr(mechanism),
+            "constants": "" if mechanism is None else repr(mechanism.guarantee.detail),
+            "queries": queries,
             "error_share": float(self.error_share),
             "n_teachers": teachers,
             "classes": self.classes_.tolist(),
@@ -625,6 +662,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         for name in ("n_features_in_", "feature_names_in_", "public_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
+        if self._sums:
+            mechanism = _sums_mechanism(release)
+            width = unit_rows(self._seen(public[:1])).shape[1]
+            made.features_ = self.features_
+            made.guarantee_ = release.guarantee_of(mechanism, council={}, error=None, resumed=True)
+            made._learn_sums(np.zeros((len(classes), width), dtype=np.int64), public)
+            return made
         if self.error_share:
             cost = self._error_cost(release.shares)
             made.error_ = ErrorEstimate(value=_EXPECTED_ERROR, epsilon=cost, scale=1.0, teachers=teachers)
@@ -646,6 +690,49 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             student, few, *made_up_answers(len(few), asked=len(few), classes=len(classes), counts=counting, rare=True)
         )
         return made
+
+    def _release_sums(
+        self,
+        records: NDArray[np.float64],
+        numbers: NDArray[np.int64],
+        people: list[bytes] | None,
+        public: NDArray[np.float64],
+        release: Release,
+        name: str,
+        folder: Path | None,
+        ledger: Ledger | None,
+    ) -> None:
+        """Pay for the sums, draw their noise once, note them, and only then learn from them.
+
+        Sums that were drawn and not noted were seen by nobody; those that were noted are read back.
+        """
+        mechanism = _sums_mechanism(release)
+        mark = self._mark(mechanism, public, release, queries=0, teachers=0)
+        if folder is not None:
+            run_folder.claim(folder, mark, resume=True, name="folder")
+        *_, cost = release.shares.costs(release.compared)
+        notes = self._spent(name, mark, cost, ledger)
+        noted = notes.value(_NOTED)
+        if noted is None:
+            if notes.earlier:
+                notes.add({"resumed": 0})
+            sums = sums_by_class(unit_rows(self._seen(records)), numbers, people, classes=len(self.classes_))
+            noted = mechanism.release(sums).tolist()
+            notes.add({_NOTED: noted})
+        self.guarantee_ = release.guarantee_of(mechanism, council={}, error=None, resumed=notes.resumed)
+        self._learn_sums(np.array(noted, dtype=np.int64), public)
+
+    def _learn_sums(self, noisy: NDArray[np.int64], public: NDArray[np.float64]) -> None:
+        """Set the attributes that follow from sums."""
+        self.noisy_sums_, self.error_, self.choice_ = noisy, None, NoisySums.reason
+        self.student_ = MomentClassifier.of_sums(
+            noisy,
+            public,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            features=self.features,
+            fitted=self.features_,
+        )
 
     def _answered(self, labels: NDArray[np.int64], counts: NDArray[np.int64] | None, asked: Sequence[int]) -> None:
         """Set the attributes about what was released."""
@@ -679,6 +766,11 @@ class _Near:
     seen: NDArray[Any]
     places: Callable[[int], NDArray[np.int64]]
     voters: int
+
+
+def _sums_mechanism(release: Release) -> NoisySums:
+    epsilon, delta = release.shares.left
+    return NoisySums(epsilon=epsilon, delta=delta, changed=2 if release.labels_only else 1)
 
 
 def _size(near: _Near | None, chosen: Choice, teachers: int) -> dict[str, float]:

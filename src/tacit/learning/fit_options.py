@@ -11,7 +11,7 @@ from ..ledger import Ledger
 from .choice import margins
 from .chunks import checked_key
 from .mechanisms import Confirm, VoteQuota
-from .mechanisms.registry import KINDS, NAMES, NEIGHBOURS
+from .mechanisms.registry import KINDS, MOMENTS, NAMES, NEIGHBOURS
 from .shares import Shares
 
 
@@ -27,6 +27,8 @@ def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares, 
         kind = KINDS.get(validate.choice("mechanism", mechanism, NAMES, remedy="use 'auto'"))
     if isinstance(mechanism, VoteQuota) or mechanism == NEIGHBOURS:
         _check_without_teachers(options, labels_only=labels_only)
+    if isinstance(mechanism, str) and mechanism == MOMENTS:
+        _check_without_votes(options)
     if options["queries"] not in (None, "all"):
         validate.whole("queries", options["queries"], at_least=1, remedy="use 'all', a number, or None")
     if options["refusals"] is not None:
@@ -76,6 +78,28 @@ def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares, 
                 options["n_teachers"],
                 requirement="must be a number, as this mechanism leaves nothing of epsilon for counting records",
                 remedy="say how many, from public knowledge, or pass a larger epsilon to the classifier",
+            )
+
+
+def _check_without_votes(options: Mapping[str, Any]) -> None:
+    """Refuse what is about teachers, queries or another student, where nobody votes."""
+    unset = {
+        "estimator": None,
+        "n_teachers": "auto",
+        "student": None,
+        "queries": None,
+        "refusals": None,
+        "engine": "local",
+    }
+    for name, usual in unset.items():
+        if options[name] is not usual and (usual is None or options[name] != usual):
+            value = options[name]
+            raise InputError(
+                name,
+                value if isinstance(value, int | str) else type(value).__name__,
+                requirement=f"must be left out for mechanism={MOMENTS!r}, which trains nothing but one linear "
+                "classifier and asks nobody",
+                remedy="leave it out, or choose a mechanism that asks teachers",
             )
 
 

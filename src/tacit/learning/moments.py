@@ -6,7 +6,11 @@ than answers of teachers do.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +19,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import validate
 from ..core.guarantee import Adversary, Assumption, Guarantee
+from ..core.rounding import LIBRARY, up
 from ..core.wording import text_above
-from ..runtime import entropy, private_files
+from ..runtime import private_files
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import FOUND_BY, UNNAMED, column, named, numbered
+from .mechanisms import Noise, SystemNoise
+from .mechanisms.registry import MOMENTS
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .shares import Shares
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
 
-_LEAST_EPSILON = 1e-5
+LEAST_EPSILON = 1e-5
 """Below, whatever δ, sums of any number of records would be lost in the noise, which may no longer be whole numbers."""
 
 _ASSUMED = (
@@ -38,6 +45,95 @@ _ASSUMED = (
         checked_by="caller",
     ),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisySums:
+    """One release of the sums of features by class, with noise on every number.
+
+    The sums must be those of `sums_by_class`, which bounds what one record, or one person, adds to them.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of the release.
+    changed
+        The number of sums that one record may change: 1 if records are protected, 2 if only labels are, as a changed
+        label takes a record from one sum and adds it to another.
+    """
+
+    epsilon: float
+    delta: float
+    changed: int = 1
+
+    reason: ClassVar[str] = (
+        f"{MOMENTS}, sums of features by class, released once with noise. It is not model-agnostic: the classifier is "
+        "linear in the stated public features. Nothing private was used for this"
+    )
+
+    def __post_init__(self) -> None:
+        validate.whole("changed", self.changed, at_least=1, remedy="use 1, or 2 if only labels are protected")
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one record, or one person, moves all sums together, at most."""
+        return float(_LENGTH) if self.changed == 1 else up(_LENGTH * math.sqrt(self.changed), relative=LIBRARY)
+
+    @cached_property
+    def sigma(self) -> float:
+        """The standard deviation parameter of every number's noise."""
+        return accounting.lattice_sigma(self.epsilon, self.delta, sensitivity=self.sensitivity)
+
+    @property
+    def spread(self) -> float:
+        """The noise on every sum, in records."""
+        return self.sigma / _LENGTH
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(ε, δ)-DP of the release."""
+        return Guarantee(
+            quantity=f"privacy loss ε at δ = {text_above(self.delta)}",
+            side="at_most",
+            value=self.epsilon,
+            adversary=Adversary.ANY,
+            theorem=("sums with discrete Gaussian noise", "theory.accounting.lattice_delta"),
+            assumptions=_ASSUMED,
+            detail={
+                "mechanism": type(self).__name__,
+                "delta": self.delta,
+                "delta_spent": accounting.lattice_delta(self.epsilon, sigma=self.sigma, sensitivity=self.sensitivity),
+                "changed": self.changed,
+                "sigma": self.sigma,
+                "sensitivity": self.sensitivity,
+            },
+        )
+
+    def release(self, sums: NDArray[np.int64], noise: Noise | None = None) -> NDArray[np.int64]:
+        """The sums with fresh noise; `noise` is another source for tests and attacks."""
+        source = SystemNoise() if noise is None else noise
+        drawn = np.array(source.gaussian(self.sigma, size=sums.size), dtype=np.int64)
+        return sums + drawn.reshape(sums.shape)
+
+
+def sums_by_class(
+    rows: NDArray[np.float64], numbers: NDArray[np.int64], people: list[bytes] | None, *, classes: int
+) -> NDArray[np.int64]:
+    """The sum of the rows of each class, as whole numbers. Private: only for `NoisySums`.
+
+    Every row counts as what `_whole` makes of it. Where there are people, it is divided by the number of its person's
+    rows, those without a class included, and rounded towards zero: labels decide in which sum a row is, never how much
+    of it (docs/proofs/accounting.md, "Sums by class").
+    """
+    whole = _whole(rows)
+    if people is not None:
+        times = Counter(people)
+        share = np.array([times[person] for person in people], dtype=np.int64).reshape(-1, 1)
+        whole = np.sign(whole) * (np.abs(whole) // share)
+    sums = np.zeros((classes, rows.shape[1]), dtype=np.int64)
+    known = numbers != UNNAMED
+    np.add.at(sums, numbers[known], whole[known])
+    return sums
 
 
 class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -101,36 +197,29 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         ridge = validate.number("ridge", self.ridge, above=0, remedy="use about 0.1")
         finding = self.classes is None
-        shares = Shares(epsilon=self.epsilon, delta=self.delta, finding=finding, least=_LEAST_EPSILON)
+        shares = Shares(epsilon=self.epsilon, delta=self.delta, finding=finding, least=LEAST_EPSILON)
         epsilon, delta = shares.left
-        sigma = accounting.lattice_sigma(epsilon, delta, sensitivity=_LENGTH)
+        mechanism = NoisySums(epsilon=epsilon, delta=delta)
+        proven = mechanism.guarantee
         X, y = validate_data(self, X, column("y", y), dtype=np.float64)  # noqa: N806
         public = validate_data(self, X_public, dtype=np.float64, reset=False)
         if not allow_overlap:
             require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
         self.features_ = None if self.features is None else clone(self.features).fit(public)
         with private_files.enclosed():
-            whole = _whole(self._rows(X))
+            rows = self._rows(X)
         if finding:
             search = shares.search(labels_only=False)
             self.classes_ = search.classes(search.labels(y))
             numbers = numbered(y, self.classes_)
-            whole, numbers = whole[numbers != UNNAMED], numbers[numbers != UNNAMED]
         else:
             self.classes_, numbers = named(y, self.classes)
-        sums = np.zeros((len(self.classes_), whole.shape[1]), dtype=np.int64)
-        np.add.at(sums, numbers, whole)
-        noisy = sums + entropy.discrete_gaussian(sigma, size=sums.size).reshape(sums.shape)
-        rows = self._rows(public)
-        covariance = rows.T @ rows / len(rows)
-        penalty = ridge * np.trace(covariance) / len(covariance)
-        system = covariance + penalty * np.eye(len(covariance))
-        self.weights_ = np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
-        spent = accounting.lattice_delta(epsilon, sigma=sigma, sensitivity=_LENGTH)
+        sums = sums_by_class(rows, numbers, None, classes=len(self.classes_))
+        self.weights_ = self._weights(mechanism.release(sums), public, ridge)
         detail = {
-            "delta": accounting.basic_composition([spent, shares.classes[1]]),
-            "sigma": sigma,
-            "sensitivity": _LENGTH,
+            "delta": accounting.basic_composition([proven.detail["delta_spent"], shares.classes[1]]),
+            "sigma": mechanism.sigma,
+            "sensitivity": mechanism.sensitivity,
             "released": sums.size,
         }
         if finding:
@@ -157,6 +246,26 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         )
         return self
 
+    @classmethod
+    def of_sums(
+        cls,
+        noisy: NDArray[np.int64],
+        public: NDArray[np.float64],
+        *,
+        epsilon: float,
+        delta: float,
+        features: Any = None,
+        fitted: Any = None,
+    ) -> MomentClassifier:
+        """The classifier of class numbers that follows from sums which were released for this budget.
+
+        `features` is the transformer, and `fitted` its clone that was fitted to the public records.
+        """
+        model = cls(epsilon=epsilon, delta=delta, features=features, classes=range(len(noisy)))
+        model.classes_, model.features_, model.n_features_in_ = np.arange(len(noisy)), fitted, public.shape[1]
+        model.weights_ = model._weights(noisy, public, model.ridge)
+        return model
+
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The class whose fitted value is largest."""
         classes: NDArray[Any] = self.classes_[np.argmax(self._values(X), axis=1)]
@@ -173,13 +282,33 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         values: NDArray[np.float64] = self._rows(X) @ self.weights_
         return values
 
+    def _weights(self, noisy: NDArray[np.int64], public: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
+        """Ridge regression by noisy sums, and by the covariance of public features."""
+        rows = self._rows(public)
+        covariance = rows.T @ rows / len(rows)
+        penalty = ridge * np.trace(covariance) / len(covariance)
+        system = covariance + penalty * np.eye(len(covariance))
+        return np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
+
     def _rows(self, X: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: N803
         """Features with a constant beside them, each row of length 1."""
-        features = X if self.features_ is None else np.asarray(self.features_.transform(X), dtype=np.float64)
-        length = np.linalg.norm(features, axis=1, keepdims=True)
+        return unit_rows(X if self.features_ is None else np.asarray(self.features_.transform(X), dtype=np.float64))
+
+
+def unit_rows(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Features with a constant beside them, each row of length 1.
+
+    A row depends on its own record, to the last bit: squares are added up column by column, as a sum along rows may be
+    taken in an order that depends on how many there are.
+    """
+    squares = np.zeros(len(features))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for values in features.T:
+            squares += values * values
+        length = np.sqrt(squares)[:, None]
         unit = features / np.where(length > 0, length, 1.0)
-        rows: NDArray[np.float64] = np.hstack([unit, np.ones((len(unit), 1))]) / np.sqrt(2)
-        return rows
+    rows: NDArray[np.float64] = np.hstack([unit, np.ones((len(unit), 1))]) / np.sqrt(2)
+    return rows
 
 
 def _whole(rows: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from .held_out import UNITS, ErrorEstimate
 from .interrupted import UNSEEN
 from .labels import FOUND_BY
 from .mechanisms import Mechanism
+from .moments import NoisySums
 from .overlap import ALLOWED
 from .shares import Shares
 
@@ -52,7 +53,7 @@ class Release:
 
     def guarantee_of(
         self,
-        mechanism: Mechanism,
+        mechanism: Mechanism | NoisySums,
         *,
         council: Mapping[str, float],
         error: ErrorEstimate | None,
@@ -60,7 +61,7 @@ class Release:
     ) -> Guarantee:
         """The guarantee of the whole fit with this mechanism; `error` is the estimate that was paid for, if any.
 
-        `council` says how many may vote: `teachers`, or the `expected_votes` on a query.
+        `council` says how many may vote: `teachers`, or the `expected_votes` on a query; nothing where nobody votes.
         """
         proven, shares = mechanism.guarantee, self.shares
         epsilon, delta = shares.whole

@@ -12,7 +12,8 @@ KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
 """By what users type."""
 
 NEIGHBOURS = "neighbours"
-WITHOUT_TEACHERS = (NEIGHBOURS,)
+MOMENTS = "moments"
+WITHOUT_TEACHERS = (NEIGHBOURS, MOMENTS)
 """What users type for a release that trains no teachers. "auto" and plans leave them out: they are not model-agnostic.
 """
 NAMES = ("auto", *KINDS, *WITHOUT_TEACHERS)

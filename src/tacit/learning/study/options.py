@@ -10,13 +10,23 @@ from pathlib import Path
 
 from ...core import validate
 from ...core.errors import InputError
-from ..mechanisms.registry import KINDS, NAMES, WITHOUT_TEACHERS
+from ..mechanisms.registry import KINDS, MOMENTS, NAMES, WITHOUT_TEACHERS
 
 OTHERS = (
     "set some aside, or leave it out; `allow_overlap` takes them as they are, and private records among them are then "
     "not protected"
 )
 """The remedy for private records in a file that is not private."""
+
+LEARNER, TEACHER_ACCURACY = "sklearn.linear_model:LogisticRegression", 0.8
+"""What teachers are, and how many of them are expected to be right, unless somebody says otherwise."""
+_USUAL = {
+    "learner": LEARNER,
+    "settings": (),
+    "teacher_accuracy": TEACHER_ACCURACY,
+    "device": "auto",
+    "engine": "local",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +133,18 @@ def checked(task: Task) -> Task:
                 remedy="copy it elsewhere, or choose another `out`",
             )
     if task.mechanism in WITHOUT_TEACHERS:
-        for name, value in (("teachers", task.teachers), ("refusals", task.refusals)):
+        refused: dict[str, object] = {"teachers": task.teachers, "refusals": task.refusals}
+        why = "which has no teachers"
+        if task.mechanism == MOMENTS:
+            refused |= {name: getattr(task, name) for name in ("queries", "student")}
+            refused |= {name: getattr(task, name) for name, usual in _USUAL.items() if getattr(task, name) != usual}
+            why = "which trains nothing but one linear classifier and asks nobody"
+        for name, value in refused.items():
             if value is not None:
                 raise InputError(
                     name,
                     value,
-                    requirement=f"must be left out for the mechanism {task.mechanism}, which has no teachers",
+                    requirement=f"must be left out for the mechanism {task.mechanism}, {why}",
                     remedy="leave it out, or choose a mechanism that asks teachers",
                 )
     proposed = task.mechanism in KINDS and KINDS[task.mechanism].proposed

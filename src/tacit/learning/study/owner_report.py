@@ -57,17 +57,23 @@ def write_page(
     model: PrivateClassifier,
     folder: Path,
     *,
-    lead: NDArray[np.float64],
+    lead: NDArray[np.float64] | None,
     student: dict[str, float] | None,
     plain: dict[str, float] | None,
 ) -> None:
-    """Write how well teachers agree, and what the accuracy would have been without privacy."""
-    (votes, whose), noise = electorate(model), model.guarantee_.detail["spread"]
-    rows = [("median lead", f"{100 * np.median(lead):.1f} %")]
+    """Write how well those who vote agree, if anybody does, and what the accuracy would have been without privacy."""
+    rows, note, drawn = [], "", tuple[Figure, ...]()
+    if lead is not None:
+        whose = electorate(model)[1]
+        rows = [("median lead", f"{100 * np.median(lead):.1f} %")]
+        note = f"Median lead: the lead of the winning class over the next, in true votes, as a share of {whose}."
+        drawn = (_leads_figure(task, model, lead),)
     for name, found in (("student", student), ("no privacy", plain)):
         if found is not None:
             rows.append((f"accuracy, {name}", f"{100 * found['accuracy']:.1f} %"))
     rows += [(f"unknown {name}", f"{100 * share:.1f} %") for name, share in data.unknown.items() if share]
+    shows = ["how well votes agree"] * (lead is not None) + ["what accuracy privacy has cost"] * (plain is not None)
+    shows += ["how many private records have values that do not occur in public ones"] * (not shows)
     caution = (
         "If you change options because of it and run again, the new choice depends on private records in a way that no "
         "budget covers."
@@ -77,7 +83,7 @@ def write_page(
         title=f"{WARNING}: what only the owner of the records may see",
         summary=(
             "Everything here was computed from private records without noise. Nothing protects them on this page.",
-            f"It shows how well votes agree{', and what accuracy privacy has cost' * (plain is not None)}.",
+            f"It shows {', and '.join(shows)}.",
             caution,
         ),
         comparisons=(Comparison(guarantee=_UNPROTECTED),),
@@ -86,29 +92,28 @@ def write_page(
                 title="For the owner",
                 columns=("what", "found"),
                 rows=tuple(rows),
-                note="Median lead: the lead of the winning class over the next, in true votes, as a share of "
-                f"{whose}."
+                note=note
                 + " Accuracy: that of the student, and that of the learner on all private records without privacy."
                 * (plain is not None)
                 + " Unknown: the share of private records whose value is missing, or does not occur in public records."
                 * any(data.unknown.values()),
             ),
         ),
-        figures=(
-            Figure(
-                title="True leads of the winning class",
-                caption=f"The lead over the next class, as a share of {whose}, on every query that was asked.",
-                alternative=f"A histogram of true leads, with their median at {100 * np.median(lead):.1f} %.",
-                svg=figures.leads(
-                    {"true votes": lead} | expected_leads(task, model),
-                    noise / votes,
-                ),
-            ),
-        ),
-        detail={"leads": lead.tolist(), "test_unprotected": plain, "unknown": data.unknown},
+        figures=drawn,
+        detail={"leads": None if lead is None else lead.tolist(), "test_unprotected": plain, "unknown": data.unknown},
     )
     write_whole(folder / "owner.json", page.to_json().encode())
     write_whole(folder / "owner.html", page.to_html().encode())
+
+
+def _leads_figure(task: Task, model: PrivateClassifier, lead: NDArray[np.float64]) -> Figure:
+    (votes, whose), noise = electorate(model), model.guarantee_.detail["spread"]
+    return Figure(
+        title="True leads of the winning class",
+        caption=f"The lead over the next class, as a share of {whose}, on every query that was asked.",
+        alternative=f"A histogram of true leads, with their median at {100 * np.median(lead):.1f} %.",
+        svg=figures.leads({"true votes": lead} | expected_leads(task, model), noise / votes),
+    )
 
 
 def unprotected_accuracy(task: Task, data: Records) -> dict[str, float] | None:

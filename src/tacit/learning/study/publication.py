@@ -1,6 +1,6 @@
-"""What may be published: the student, the labelled records and the report.
+"""What may be published: the student, the labelled records if there are answers, and the report.
 
-All of them depend on private records only through the answers.
+All of them depend on private records only through the answers, or the noisy sums.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ WEAK_DELTA, BROKEN_DELTA = 1e-3, 0.1
 
 
 _NOT_AGNOSTIC = "This is not model-agnostic: it is a nearest-neighbour vote in the stated public features."
+_LINEAR = "This is not model-agnostic: the classifier is linear in the stated public features."
 
 
 def publish(
@@ -45,12 +46,7 @@ def publish(
 ) -> Report:
     """Write everything that may be published into the folder, and return the report."""
     trusted = stored.publish(folder / "student.skops", data.columns.before(model.published()))
-    source = task.private if task.public is None else task.public
-    labelled = f"labelled{source.suffix.lower()}"
-    answers = [None if number < 0 else model.classes_[number].item() for number in model.labels_.tolist()]
-    rows, hidden = (None, None) if task.public is not None else (data.rows[model.public_].tolist(), task.ids)
-    tables.write_with_column(folder / labelled, source, task.label, answers, rows=rows, without=hidden)
-    asked = len(model.answered_) + len(model.refused_)
+    labelled = None if _summed(model) else _write_answers(task, data, model, folder)
     report = Report(
         command="learn",
         title="A classifier that may be published, and what it gives away",
@@ -59,8 +55,8 @@ def publish(
         verdicts=_verdicts(task, model, accuracy),
         opening=(_promise_figure(task),),
         changes=_changes(task, model, accuracy),
-        tables=(_answers_table(model),),
-        figures=_leads_figures(task, model),
+        tables=() if _summed(model) else (_answers_table(model),),
+        figures=() if _summed(model) else _leads_figures(task, model),
         detail={
             "epsilon": task.epsilon,
             "delta": task.delta,
@@ -68,21 +64,42 @@ def publish(
             "labels_only": task.public is None,
             "allow_overlap": task.allow_overlap,
             "classes": model.classes_.tolist(),
-            "public_records": len(model.labels_),
-            "asked": asked,
-            "answered": len(model.answered_),
-            "refused": len(model.refused_),
+            "public_records": len(model.public_ if data.public is None else data.public),
+            **_amounts(model),
             "choice": model.choice_,
             "columns": {"numeric": list(data.columns.numeric_), "categories": data.columns.categories_},
             "unused_columns": list(data.unused),
             "test": accuracy,
             "student": {"file": "student.skops", "trusted": list(trusted)},
-            "labelled": labelled,
+            **({} if labelled is None else {"labelled": labelled}),
         },
     )
     write_whole(folder / "results.json", report.to_json().encode())
     write_whole(folder / "report.html", report.to_html().encode())
     return report
+
+
+def _summed(model: PrivateClassifier) -> bool:
+    """Whether sums were released, and no answers."""
+    return hasattr(model, "noisy_sums_")
+
+
+def _amounts(model: PrivateClassifier) -> dict[str, int]:
+    """How much was released."""
+    if _summed(model):
+        return {"sums": int(model.noisy_sums_.size)}
+    answered, refused = len(model.answered_), len(model.refused_)
+    return {"asked": answered + refused, "answered": answered, "refused": refused}
+
+
+def _write_answers(task: Task, data: Records, model: PrivateClassifier, folder: Path) -> str:
+    """Write the public records with the answers; return the name of the file."""
+    source = task.private if task.public is None else task.public
+    labelled = f"labelled{source.suffix.lower()}"
+    answers = [None if number < 0 else model.classes_[number].item() for number in model.labels_.tolist()]
+    rows, hidden = (None, None) if task.public is not None else (data.rows[model.public_].tolist(), task.ids)
+    tables.write_with_column(folder / labelled, source, task.label, answers, rows=rows, without=hidden)
+    return labelled
 
 
 def promise_verdict(
@@ -129,7 +146,8 @@ def _protected(task: Task) -> str:
 def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | None) -> tuple[Verdict, ...]:
     remarks = []
     if task.public is None:
-        remarks.append("Which records there are is published; their labels alone are protected.")
+        shown = "Features of records count as public" if _summed(model) else "Which records there are is published"
+        remarks.append(f"{shown}; their labels alone are protected.")
     if task.allow_overlap:
         remarks.append("Private records that are also in public files are not protected.")
     whom, remark = _protected(task), " ".join(remarks)
@@ -139,12 +157,24 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
         cards.append(
             Verdict(
                 level=FINE if _useful(accuracy) else BROKEN if high < one_class else WEAK,
-                about="How often the student is right",
+                about=f"How often the {'classifier' if _summed(model) else 'student'} is right",
                 proven=f"{percent_down(low)} to {percent_up(high)}",
                 measured=True,
                 reason=f"Naming the most frequent class is right on {percent(one_class)} of the test records.",
             )
         )
+    if _summed(model):
+        cards.append(
+            Verdict(
+                level=WEAK if accuracy is None else FINE,
+                about="What the budget bought",
+                proven="one linear classifier",
+                measured=True,
+                reason=f"{_summing(task)}. {_LINEAR}"
+                + " Nothing here says how often it is right: add test records." * (accuracy is None),
+            )
+        )
+        return tuple(cards)
     answered, refused = len(model.answered_), len(model.refused_)
     near = "teachers" not in model.guarantee_.detail
     cards.append(
@@ -158,7 +188,7 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
                 if near
                 else f"Teachers were asked about {counted(answered + refused, 'record')} and refused {refused}."
             )
-            + (" Nothing here says how many answers are right: add test records." if accuracy is None else ""),
+            + " Nothing here says how many answers are right: add test records." * (accuracy is None),
         )
     )
     return tuple(cards)
@@ -169,13 +199,16 @@ def _useful(accuracy: dict[str, float]) -> bool:
     return accuracy["low"] > accuracy["one_class"] + _AVOIDED * (1 - accuracy["one_class"])
 
 
+_COLUMNS, _LEARNERS = "other columns, or a mechanism with teachers,", "another learner or student"
+
+
 def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | None) -> tuple[Change, ...]:
     half, near = task.epsilon / 2, "teachers" not in model.guarantee_.detail
     found = [
         Change(
             what=f"Promise more: run a new release with ε = {text_above(half)}.",
-            price=f"about twice as many records{' and teachers' * (not near)} for as many right answers, and this "
-            "release stays spent.",
+            price=f"about twice as many records{' and teachers' * (not near)} for as "
+            f"{'good a classifier' if _summed(model) else 'many right answers'}, and this release stays spent.",
         ),
         Change(
             what=f"Bring more private records: with twice as many {'of them' if near else 'teachers'}, the same noise "
@@ -186,11 +219,11 @@ def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | 
     if accuracy is not None and not _useful(accuracy):
         found.append(
             Change(
-                what="Try another learner or student on public or made-up records first.",
+                what=f"Try {_COLUMNS if _summed(model) else _LEARNERS} on public or made-up records first.",
                 price="time; trying it on private records would be another release.",
             )
         )
-    elif not len(model.answered_):
+    elif not _summed(model) and not len(model.answered_):
         found.append(Change(what="Ask fewer queries, or plan first.", price="fewer answers; tacit plan reads no data."))
     return tuple(found)
 
@@ -215,7 +248,7 @@ def _promise_figure(task: Task) -> Figure:
 
 
 def _summary(
-    task: Task, data: Records, model: PrivateClassifier, accuracy: dict[str, float] | None, labelled: str
+    task: Task, data: Records, model: PrivateClassifier, accuracy: dict[str, float] | None, labelled: str | None
 ) -> tuple[str, ...]:
     whom = "label" if task.public is None else "record"
     subject = f"any one private {whom}" if task.ids is None else f"the {whom}s of any one person"
@@ -223,7 +256,6 @@ def _summary(
     otherwise = f"with {changed}" if task.public is None else f"without {'it' if task.ids is None else 'them'}"
     small = task.epsilon < _LARGEST_EXPONENT
     factor = safe_text(math.exp(task.epsilon), toward="up") if small else f"e^{text_above(task.epsilon)}"
-    asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
     published = "published records" if task.public is None else "public records"
     proven = model.guarantee_.detail
     promise = (
@@ -261,26 +293,26 @@ def _summary(
     if task.public is None:
         said.append(
             "Only labels are protected (--labels-only). The features of all records are treated as public, and half of "
-            "the records are published here without their own labels, in an order that depends neither on labels nor "
-            "on the order of the file."
+            + (
+                "them, whose labels are not used, serve as the public records."
+                if labelled is None
+                else "the records are published here without their own labels, in an order that depends neither on "
+                "labels nor on the order of the file."
+            )
         )
     if task.epsilon > WEAK_EPSILON:
         said.append(f"That is a weak promise: at ε = {text_above(task.epsilon)} a determined reader may learn a lot.")
-    said.append(
-        (
-            f"{_voting(task, model, f'{asked} of {points} {published}')}. "
-            if "teachers" not in proven
-            else f"Teachers were asked about {asked} of {points} {published}; {len(model.answered_)} were answered, "
-            f"{len(model.refused_)} refused. "
+    said.append(f"{_summing(task)}. {_LINEAR}" if labelled is None else _answering(task, model, published))
+    if labelled is None:
+        said.append(
+            "These are the encoded columns; where no weighted sum of them tells classes apart, no budget helps."
         )
-        + "The budget pays for all answers together: what a single answer reveals is bounded by the whole ε, not by a "
-        "share of it."
-    )
-    if "teachers" not in proven:
+    elif "teachers" not in proven:
         said.append(f"{_NOT_AGNOSTIC} These are the encoded columns; where they say little about it, no budget helps.")
     if accuracy is not None:
         said.append(
-            f"The student is right on {100 * accuracy['accuracy']:.1f} % of {accuracy['records']} test records "
+            f"The {'classifier' if labelled is None else 'student'} is right on {100 * accuracy['accuracy']:.1f} % of "
+            f"{accuracy['records']} test records "
             f"({math.floor(1000 * accuracy['low']) / 10:.1f} to {math.ceil(1000 * accuracy['high']) / 10:.1f} %, "
             "failure probability 0.05); always naming the "
             f"most frequent class is right on {100 * accuracy['one_class']:.1f} %. These records are not protected: "
@@ -295,8 +327,28 @@ def _summary(
     if data.unused:
         said.append(f"Columns of the public table that were not used: {', '.join(data.unused)}.")
     said.append(f"The choice: {model.choice_}.")
-    said.append(f"Beside this page are student.skops and {labelled}, the {published} with the answers.")
+    said.append(
+        "Beside this page is student.skops, the classifier."
+        if labelled is None
+        else f"Beside this page are student.skops and {labelled}, the {published} with the answers."
+    )
     return tuple(said)
+
+
+def _answering(task: Task, model: PrivateClassifier, published: str) -> str:
+    """How many queries were asked and answered, and what pays for it."""
+    asked, points = len(model.answered_) + len(model.refused_), len(model.labels_)
+    if "teachers" in model.guarantee_.detail:
+        who = (
+            f"Teachers were asked about {asked} of {points} {published}; {len(model.answered_)} were answered, "
+            f"{len(model.refused_)} refused. "
+        )
+    else:
+        who = f"{_voting(task, model, f'{asked} of {points} {published}')}. "
+    return (
+        f"{who}The budget pays for all answers together: what a single answer reveals is bounded by the whole ε, not "
+        "by a share of it."
+    )
 
 
 def _answers_table(model: PrivateClassifier) -> Table:
@@ -326,6 +378,12 @@ def expected_leads(task: Task, model: PrivateClassifier) -> dict[str, NDArray[np
     if "teachers" not in model.guarantee_.detail:
         return {}
     return {"expected beforehand": np.array(margins(task.teacher_accuracy))}
+
+
+def _summing(task: Task) -> str:
+    """What was released, where nobody votes."""
+    each = "each record has a length of at most 1" if task.ids is None else "the mean of each person's records counts"
+    return f"The features of private records were summed up by class, where {each}, and released once with noise"
 
 
 def _voting(task: Task, model: PrivateClassifier, whom: str) -> str:

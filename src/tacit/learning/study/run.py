@@ -28,10 +28,10 @@ from ...runtime.files import write_whole
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..interrupted import run
-from ..mechanisms.registry import WITHOUT_TEACHERS
+from ..mechanisms.registry import MOMENTS, NEIGHBOURS, WITHOUT_TEACHERS
 from . import earlier_ledgers, inputs, learners, owner_report, serving
 from .accuracy import accuracy
-from .options import Task, checked
+from .options import LEARNER, TEACHER_ACCURACY, Task, checked
 from .publication import publish
 
 _CHOSEN_BLINDLY = Assumption(
@@ -47,6 +47,9 @@ _SECONDS, _SECONDS_PER_RECORD, _SECONDS_PER_TEACHER = 10.0, 2e-4, 0.03
 """What a run takes beside its learners: the pages, reading and comparing records, and storing each teacher."""
 _LONG = 120.0
 """Seconds from which on a run is told how it would take less."""
+_BEGINS = {NEIGHBOURS: "asking neighbours", MOMENTS: "summing up records"}
+_FASTER = {NEIGHBOURS: "fewer queries take", MOMENTS: "fewer columns take"}
+_TEACHERS = "fewer teachers or a faster learner take"
 _TEST = Assumption(
     text="the accuracy on the test records may be known: it was computed from them without noise, and they are no "
     "private records of this run",
@@ -65,7 +68,7 @@ def learn_files(
     public: Path | str | None = None,
     labels_only: bool = False,
     test: Path | str | None = None,
-    learner: str = "sklearn.linear_model:LogisticRegression",
+    learner: str = LEARNER,
     settings: Sequence[str] = (),
     student: str | None = None,
     student_settings: Sequence[str] = (),
@@ -74,7 +77,7 @@ def learn_files(
     labelled_public: Path | str | None = None,
     queries: str | None = None,
     refusals: int | None = None,
-    teacher_accuracy: float = 0.8,
+    teacher_accuracy: float = TEACHER_ACCURACY,
     classes: str | None = None,
     ids: str | None = None,
     ledger: str | None = None,
@@ -119,7 +122,8 @@ def learn_files(
         The number of teachers; about the square root of the number of records unless given.
     mechanism
         The name of the mechanism, or "auto". "neighbours" trains no teachers: private records vote on public ones near
-        them, and the learner is the student's last step. It is not model-agnostic.
+        them, and the learner is the student's last step. It is not model-agnostic. Nor is "moments", which asks nobody:
+        sums of the encoded columns by class are released once with noise, and a linear classifier follows from them.
     labelled_public
         A file of labelled records that are not private: a model of them proposes labels, which teachers confirm.
     queries
@@ -209,14 +213,17 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
     advance("reading tables")
     data = inputs.read(task)
     classifier = _classifier(task, data)
-    advance("trying the learner on made-up records")
+    if classifier.estimator is not None:
+        advance("trying the learner on made-up records")
     size = {
         "width": data.records.shape[1],
         "classes": len(set(data.labels.tolist()) if data.classes is None else data.classes),
     }
     with learners.quiet():
-        held = try_estimator("learner", classifier.estimator, **size)
-        trusted = trusted_types("learner", classifier.estimator, held)
+        trusted: Sequence[str] = ()
+        if classifier.estimator is not None:
+            held = try_estimator("learner", classifier.estimator, **size)
+            trusted = trusted_types("learner", classifier.estimator, held)
         if classifier.student is not None:
             try_estimator("student", classifier.student, **size)
         proposer = None
@@ -236,9 +243,8 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
     with _told_if_interrupted(ledger, folder), learners.quiet():
         if not task.resume:
             seconds = _seconds(task, data, classifier.estimator, classes=size["classes"], cores=cores)
-            faster = "fewer queries" if task.mechanism in WITHOUT_TEACHERS else "fewer teachers or a faster learner"
-            advance.expect(seconds, remedy=f"{faster} take less" * (seconds > _LONG))
-        advance("asking neighbours" if task.mechanism in WITHOUT_TEACHERS else "training teachers")
+            advance.expect(seconds, remedy=f"{_FASTER.get(task.mechanism, _TEACHERS)} less" * (seconds > _LONG))
+        advance(_BEGINS.get(task.mechanism, "training teachers"))
         try:
             classifier.fit(
                 data.records,
@@ -257,7 +263,8 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
         except TacitError:
             raise
         except Exception as failure:  # of foreign code, whose words may quote records
-            raise _blamed(failure, paid=hasattr(classifier, "teachers_"), proposes=proposer is not None) from None
+            paid = hasattr(classifier, "teachers_") or hasattr(classifier, "noisy_sums_")
+            raise _blamed(failure, paid=paid, proposes=proposer is not None) from None
         try:
             return _written(task, data, classifier, folder, advance)
         except TacitError:
@@ -288,7 +295,8 @@ def _written(
     with private_files.enclosed(folder / "private"):
         if task.mechanism not in WITHOUT_TEACHERS:
             serving.keep(task, data, classifier, folder / "private")
-        lead, plain = owner_report.true_leads(task, data, classifier), owner_report.unprotected_accuracy(task, data)
+        lead = None if task.mechanism == MOMENTS else owner_report.true_leads(task, data, classifier)
+        plain = owner_report.unprotected_accuracy(task, data)
         owner_report.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
 
@@ -327,7 +335,7 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
                 sum(path.stat().st_size for path in written),
                 probed=trial,
             )
-            lead = np.zeros(len(stand_in.answered_))
+            lead = None if task.mechanism == MOMENTS else np.zeros(len(stand_in.answered_))
             owner_report.write_page(task, data, stand_in, trial, lead=lead, student=measured, plain=None)
         finally:
             shutil.rmtree(trial, ignore_errors=True)
@@ -412,7 +420,7 @@ def _classifier(task: Task, data: inputs.Records) -> PrivateClassifier:
     learner = learners.learner("learner", task.learner, "settings", task.settings)
     learners.place(task.device, [learner] if student is None else [learner, student])
     return PrivateClassifier(
-        learner,
+        None if task.mechanism == MOMENTS else learner,
         epsilon=task.epsilon,
         delta=task.delta,
         n_teachers="auto" if task.teachers is None else task.teachers,

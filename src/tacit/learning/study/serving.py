@@ -12,6 +12,7 @@ from ...runtime import private_files, run_folder
 from ..classifier import PrivateClassifier
 from ..columns import Columns
 from ..mechanisms import Mechanism
+from ..moments import NoisySums
 from ..nearby import VOTERS
 from ..release import Release
 from ..shares import Shares
@@ -79,6 +80,12 @@ def keep(task: Task, data: Records, model: PrivateClassifier, folder: Path) -> N
     )
 
 
+def _summed(place: Path) -> bool:
+    """Whether the run released sums, and trained no teachers."""
+    claimed = run_folder.claimed(place)
+    return claimed and str(run_folder.task(place).get("mechanism")).startswith(f"{NoisySums.__name__}(")
+
+
 def load(folder: Path | str) -> Served:
     """Read the teachers of a run of `tacit learn`, without its records.
 
@@ -92,11 +99,12 @@ def load(folder: Path | str) -> Served:
     The teachers and what is known about them.
     """
     place = Path(folder) / "private"
-    if (place / VOTERS).is_dir():
+    if (place / VOTERS).is_dir() or _summed(place):
         raise InputError(
             "folder",
             str(folder),
-            requirement="must hold teachers, and this run has none: private records voted themselves",
+            requirement="must hold teachers, and this run has none: private records voted themselves, or were summed "
+            "up",
             remedy="publish its student, or learn again with a mechanism that asks teachers",
         )
     if not (place / _FILE).exists():
