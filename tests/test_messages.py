@@ -119,6 +119,8 @@ BAD = {
         "--mechanism gnmx": "did you mean 'gnmax'?",
         "--mechanism confirm": "--labelled-public must be given for the mechanism confirm",
         "--mechanism neighbours --refusals 3": "--refusals must be left out for the mechanism neighbours",
+        "--mechanism moments --queries 9": "--queries must be left out for the mechanism moments, which trains nothing",
+        "--mechanism moments --learner sklearn.svm:SVC": "--learner must be left out for the mechanism moments",
         "--queries many": "--queries must be",
         "--refusals 0": "--refusals must be",
         "--teacher-accuracy 0.3": "--teacher-accuracy must be",

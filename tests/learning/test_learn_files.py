@@ -728,6 +728,84 @@ def test_neighbours_of_people_and_of_labels_alone(folder, here):
     assert results(folder, "alone")["comparisons"][0]["guarantee"]["detail"]["changed"] == 2
 
 
+MOMENTS = ("--epsilon", "2", "--delta", "1e-5", "--mechanism", "moments")
+
+
+def test_moments_by_the_command(folder, here):
+    columns = ("private.csv", "--label", "bought", "--public", "public.csv", "--test", "test.csv")
+    options = (*MOMENTS, "--classes", "no,yes", "--out", "sums")
+    done = here(folder, "learn", *columns, *options, "--certificate", "sums.json")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "This is not model-agnostic: the classifier is linear in the stated public features." in said
+    pages = said + Page((folder / "sums" / "private" / "owner.html").read_text()).text
+    assert not re.findall("quer|eachers|refus|answer|vote", pages)
+    found = results(folder, "sums")["detail"]
+    assert found["test"]["accuracy"] > 0.8  # naming one class is right on about 55 %
+    assert not {"asked", "answered", "refused", "labelled"} & set(found)
+    assert sorted(path.name for path in (folder / "sums" / "publish").iterdir()) == [
+        "report.html",
+        "results.json",
+        "student.skops",
+    ]
+    (entry,) = Ledger.open(folder / "sums" / "ledger.sqlite").entries()
+    assert entry.epsilon == 2
+    claim = json.loads((folder / "sums.json").read_text())["predicate"]["claims"][0]
+    assert claim["rule"] is None
+    assert "lattice_delta" in claim["statement"]
+    test = tables.read(folder / "test.csv", name="--test")
+    assert np.mean(loaded(folder, "sums").predict(test) == test["bought"]) == found["test"]["accuracy"]
+    served = here(folder, "serve", "sums", "--epsilon", "1", "--delta", "1e-5")
+    assert_one_line_error(served)
+    assert "must hold teachers, and this run has none" in served.stderr
+
+
+def test_moments_that_are_killed_pay_once_and_release_once(folder, here):
+    """Once while anything may go on, and once as soon as the sums are noted; the classes are found with noise."""
+    columns = ("private.csv", "--label", "bought", "--public", "public.csv")
+    start = command(*columns, *MOMENTS, "--out", "cut", "--resume", "--quiet")
+    ledger, seen = folder / "cut" / "ledger.sqlite", []
+
+    def noted(name):
+        notes = [note.detail for note in Ledger.open(ledger).notes()] if ledger.exists() else []
+        return [note[name] for note in notes if name in note]
+
+    for reached in (ledger.exists, lambda: noted("sums")):
+        with subprocess.Popen(start, cwd=folder, start_new_session=True) as running:
+            while running.poll() is None and not reached():
+                time.sleep(0.01)
+            with contextlib.suppress(ProcessLookupError):  # it may have ended since
+                os.killpg(running.pid, signal.SIGKILL)
+        seen.append(noted("sums"))
+    assert len(seen[1]) == 1
+    students = []
+    for _ in range(2):
+        done = here(folder, *start[3:])
+        assert (done.returncode, done.stderr) == (0, "")
+        students.append((folder / "cut" / "publish" / "student.skops").read_bytes())
+    assert students[0] == students[1]
+    assert noted("sums") == seen[1]
+    assert noted("classes") == [("no", "yes")]
+    spent = Ledger.open(ledger).spent
+    assert (spent.epsilon, spent.delta) == (2, Decimal("0.00001"))
+
+
+def test_moments_of_people_and_of_labels_alone(folder, here):
+    rows = list(csv.reader((folder / "private.csv").read_text().splitlines()))
+    write_csv(folder / "owned.csv", [[*row, number // 3] for number, row in enumerate(rows[1:])], [*HEADER, "who"])
+    columns = ("owned.csv", "--label", "bought", "--ids", "who", *MOMENTS, "--classes", "no,yes")
+    done = here(folder, "learn", *columns, "--public", "public.csv", "--out", "means")
+    assert done.returncode == 0, done.stderr
+    assert "the mean of each person's records counts" in " ".join(done.stdout.split())
+    done = here(folder, "learn", *columns, "--labels-only", "--out", "mine")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "Protected: all labels of one person changed" in said
+    assert "half of them, whose labels are not used, serve as the public records." in said
+    assert results(folder, "mine")["comparisons"][0]["guarantee"]["detail"]["changed"] == 2
+    assert not (folder / "mine" / "publish" / "labelled.csv").exists()
+
+
 def test_private_records_are_not_taken_for_public_ones(folder, here):
     (folder / "again.csv").write_bytes((folder / "private.csv").read_bytes())
     for public in ("private.csv", "again.csv"):

@@ -18,7 +18,7 @@ from .mechanisms import (
     VoteQuota,
 )
 from .membership import membership_attack
-from .moments import MomentClassifier
+from .moments import MomentClassifier, NoisySums
 from .planning import Plan, plan
 from .published import PublishedClassifier
 from .queries import medoids
@@ -42,6 +42,7 @@ __all__ = [
     "Mechanism",
     "MomentClassifier",
     "NetworkClassifier",
+    "NoisySums",
     "OrientedGradients",
     "Plan",
     "PrivateClassifier",

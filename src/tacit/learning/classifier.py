@@ -41,10 +41,10 @@ from .labels import UNNAMED, column, distinct, named, numbered, typed
 from .mechanisms import Mechanism, VoteQuota
 from .mechanisms.gate import Tabled
 from .mechanisms.registry import KINDS, MOMENTS, NEIGHBOURS
-from .moments import LEAST_EPSILON, MomentClassifier, NoisySums, sums_by_class, unit_rows
+from .moments import LEAST_EPSILON, SUMMED, MomentClassifier, NoisySums, sums_by_class, unit_rows
 from .nearby import VOTERS, NearbyVoters, expected_votes, nearby_choice
 from .overlap import REMEDY, require_other_rows
-from .owners import order, owners, parts
+from .owners import order, owners, parts, remember
 from .proposals import Proposer
 from .published import PublishedClassifier
 from .queries import medoids
@@ -335,7 +335,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             numbers = numbered(y, self.classes_)
             if self._sums:
                 own = None if people is None else [whose[row] for row in np.flatnonzero(private)]
-                self._release_sums(X[private], numbers[private], own, public, release, run.release, place, ledger)
+                self._release_sums(X[private], numbers[private], own, public, release, run, place, ledger)
                 return self
             taught &= numbers != UNNAMED
             if shares.counting:
@@ -698,7 +698,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         people: list[bytes] | None,
         public: NDArray[np.float64],
         release: Release,
-        name: str,
+        run: interrupted.Run,
         folder: Path | None,
         ledger: Ledger | None,
     ) -> None:
@@ -710,8 +710,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         mark = self._mark(mechanism, public, release, queries=0, teachers=0)
         if folder is not None:
             run_folder.claim(folder, mark, resume=True, name="folder")
+            remember(folder / SUMMED, records, numbers, people, run.key)
         *_, cost = release.shares.costs(release.compared)
-        notes = self._spent(name, mark, cost, ledger)
+        notes = self._spent(run.release, mark, cost, ledger)
         noted = notes.value(_NOTED)
         if noted is None:
             if notes.earlier:

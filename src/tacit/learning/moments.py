@@ -33,6 +33,8 @@ from .shares import Shares
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
 
+SUMMED = "summed"
+"""The folder, in that of a fit, which remembers whose records were summed up."""
 LEAST_EPSILON = 1e-5
 """Below, whatever δ, sums of any number of records would be lost in the noise, which may no longer be whole numbers."""
 

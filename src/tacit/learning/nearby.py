@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 
 from ..core.errors import InputError
 from ..core.wording import counted
-from ..runtime import run_folder
 from ..theory import accounting
 from .choice import Choice
-from .chunks import mark
 from .mechanisms import VoteQuota
 from .mechanisms.candidates import steps
 from .mechanisms.registry import NEIGHBOURS
-from .owners import digest
+from .owners import remember
 
 _Floats = NDArray[np.float64]
 
@@ -114,9 +112,7 @@ class NearbyVoters:
         A `folder` remembers a keyed digest of them, so that a run that goes on there asks the same voters.
         """
         if folder is not None:
-            own = [b""] * len(features) if people is None else people
-            held = digest(np.column_stack([features, numbers]), own, key)
-            run_folder.claim(folder, {"task": "voters", "key": mark(key), "records": held}, resume=True, name="folder")
+            remember(folder, features, numbers, people, key)
         places = self._grid.places(features)
         usable = np.isfinite(places).all(axis=1)
         self._voters, self._numbers = _Points(places[usable]), numbers[usable]

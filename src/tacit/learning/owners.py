@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InputError
-from .chunks import packed_id
+from ..runtime import run_folder
+from .chunks import mark, packed_id
 
 
 def owners(records: NDArray[np.float64], ids: Iterable[object] | None) -> list[bytes]:
@@ -38,6 +40,14 @@ def digest(records: NDArray[np.float64], owners: list[bytes], key: bytes) -> str
     pairs = zip(np.ascontiguousarray(records + 0.0), owners, strict=True)
     hashes = sorted(hashlib.blake2b(row.tobytes() + owner, digest_size=16, key=key).digest() for row, owner in pairs)
     return hashlib.blake2b(b"".join(hashes), digest_size=16, key=key, person=b"tacit owners").hexdigest()
+
+
+def remember(
+    folder: Path, records: NDArray[np.float64], numbers: NDArray[np.int64], people: list[bytes] | None, key: bytes
+) -> None:
+    """Keep a keyed digest of records and their classes in a folder, and refuse others there."""
+    held = digest(np.column_stack([records, numbers]), [b""] * len(records) if people is None else people, key)
+    run_folder.claim(folder, {"task": folder.name, "key": mark(key), "records": held}, resume=True, name="folder")
 
 
 def order(records: NDArray[np.float64], key: bytes) -> NDArray[np.int64]:

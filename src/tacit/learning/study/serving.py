@@ -12,7 +12,7 @@ from ...runtime import private_files, run_folder
 from ..classifier import PrivateClassifier
 from ..columns import Columns
 from ..mechanisms import Mechanism
-from ..moments import NoisySums
+from ..moments import SUMMED
 from ..nearby import VOTERS
 from ..release import Release
 from ..shares import Shares
@@ -80,12 +80,6 @@ def keep(task: Task, data: Records, model: PrivateClassifier, folder: Path) -> N
     )
 
 
-def _summed(place: Path) -> bool:
-    """Whether the run released sums, and trained no teachers."""
-    claimed = run_folder.claimed(place)
-    return claimed and str(run_folder.task(place).get("mechanism")).startswith(f"{NoisySums.__name__}(")
-
-
 def load(folder: Path | str) -> Served:
     """Read the teachers of a run of `tacit learn`, without its records.
 
@@ -99,7 +93,7 @@ def load(folder: Path | str) -> Served:
     The teachers and what is known about them.
     """
     place = Path(folder) / "private"
-    if (place / VOTERS).is_dir() or _summed(place):
+    if (place / VOTERS).is_dir() or (place / SUMMED).is_dir():
         raise InputError(
             "folder",
             str(folder),
