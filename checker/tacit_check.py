@@ -214,23 +214,22 @@ def mean_at_least(values, limit, alpha, ways=2):
 
 # ---------- 4. Rule "audit": what an output tells about a secret, from counts (proofs: certificates, pairs, leakage).
 def fair_part(cells, seed):
-    """The rows that the seed draws from both classes, so that every secret is a fair coin; none if one has too few."""
+    """The rows that the seed draws from both classes, so that every secret is a fair coin; and if it tossed again."""
     classes, parts, draw = list(zip(*sorted(cells), strict=True)), [], random.Random(seed).random  # noqa: S311
     least = min(map(sum, classes))
     rows = 2 * least - math.isqrt(1352 * least // 100) - 1
     within_reach(max(map(sum, classes)) - least <= 10**7 and rows <= 10**8, "it has too many rows to draw from")
-    heads = sum((int(draw() * 2**53) >> max(0, 53 - left)).bit_count() for left in range(rows, 0, -53))
+    toss = iter(lambda: sum((int(draw() * 2**53) >> max(0, 53 - left)).bit_count() for left in range(rows, 0, -53)), -1)
+    again, heads = next(each for each in enumerate(toss) if rows - sum(classes[1]) <= each[1] <= sum(classes[0]))
     for counts, wanted in zip(classes, (heads, rows - heads), strict=True):
         ends, picked = list(accumulate(counts)), set()
         few = min(wanted, ends[-1] - wanted)  # rows are picked, or left out, whichever are fewer
-        if few < 0:
-            return []
         while len(picked) < few:
             place = int(draw() * 2 ** ends[-1].bit_length())
             picked.update([place] if place < ends[-1] else [])
         taken = Counter(bisect_right(ends, place) for place in picked)
         parts.append([taken[place] if few == wanted else count - taken[place] for place, count in enumerate(counts)])
-    return list(zip(*parts, strict=True))
+    return list(zip(*parts, strict=True)), again
 
 
 def pairs_hold(cells, v, rate, alpha):
@@ -296,7 +295,8 @@ def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation)
 
     by_v, by_tv = loss != "zero-one" and squared_holds(), loss != "squared" and variation_holds()
     if with_pairs and rate and not by_v:
-        by_v = pairs_hold(cells if paired else fair_part(cells, seed), v, rate, of_pairs)
+        part, again = (cells, 0) if paired else fair_part(cells, seed)
+        by_v = pairs_hold(part, v, rate, of_pairs / 200 if again else of_pairs)
     prove(by_v or (by_tv and v >= tv), "the counts do not prove its bound on v, 1 less the least squared loss")
     prove(by_tv or (by_v and tv**2 >= v), "the counts do not prove its bound on the total variation")  # v ≤ TV ≤ √v
     area = Fraction(1, 2) + tv - tv * tv / 2
