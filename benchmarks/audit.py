@@ -255,7 +255,7 @@ def missed_classes(law: tuple[list[float], NDArray[np.float64]], *, rows: int, r
     source, wrong = np.random.default_rng(1), 0
     shares, chances = law
     values, outputs = chances.shape
-    for run in range(runs):
+    for _ in range(runs):
         sizes = 2 + source.multinomial(rows - 2 * values, shares)
         truth = float((sizes[:, None] * chances).max(axis=0).sum()) / rows
         counts = np.stack([source.multinomial(size, one) for size, one in zip(sizes, chances, strict=True)])
@@ -264,7 +264,6 @@ def missed_classes(law: tuple[list[float], NDArray[np.float64]], *, rows: int, r
             np.tile(np.arange(outputs), values),
             weights=counts.ravel(),
             failure_probability=failure,
-            seed=run,
         )
         wrong += found.accuracy < truth * (1 - 1e-12)
     return wrong / runs
