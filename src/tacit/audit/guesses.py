@@ -310,9 +310,7 @@ def certify_classes(
     return certify_class_counts(counts, failure_probability=failure_probability, name=name, about=about)
 
 
-def certify_class_counts(
-    counts: ClassCounts, *, failure_probability: float, name: str, about: str
-) -> ClassCertificate:
+def certify_class_counts(counts: ClassCounts, *, failure_probability: float, name: str, about: str) -> ClassCertificate:
     """Certify counts that were gathered batch by batch; the rest is as in `certify_classes`."""
     failure = validate.probability(
         "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
