@@ -66,8 +66,8 @@ def squared_pairwise(
     where h is 1.454 if μ√(nw) ≤ 0.8, and 4 if it is at most 1.5; or for which it has this with μ − κ for μ and with
     ln k added to the sum of the first three terms on the right, which counts as 0 if it is negative. There V_m and U_m
     are the second and fourth central moments of (s² − m)/(m − 1) if s is weighted with exp(−λ(s² − m)/(m − 1)), V is
-    the sum of all V_(n_t), V* the largest, d² the least V_m/(cW_m), W_m = U_m/12 + V_m²/4, c one of 1.5, 3, 6 and 12,
-    k = (2π/d)/((1 − exp(−2πλ/d))√(2π(1 − 1/c)V)), which must be below 1, and κ = ln(1/k)V*/(2V(1 − k²)).
+    the sum of all V_(n_t), V₁ the largest, d² the least V_m/(cW_m), W_m = U_m/12 + V_m²/4, c one of 1.5, 3, 6 and 12,
+    k = (2π/d)/((1 − exp(−2πλ/d))√(2π(1 − 1/c)V)), which must be below 1, and κ = ln(1/k)V₁/(2V(1 − k²)).
     P(limit < v) ≤ α.
 
     Assumptions. Rows are independent pairs, and every secret is a fair coin (caller).
@@ -157,7 +157,7 @@ class Pairs:
 
 
 def _spread(rates: _Floats, whole: _Floats, most: _Floats, width: _Floats, *, cut: float) -> tuple[_Floats, _Floats]:
-    """For each λ, ln k and κ, rounded up; 0 and 0 where k is not below 1. V*, rounded down, is made larger again."""
+    """For each λ, ln k and κ, rounded up; 0 and 0 where k is not below 1. V₁, rounded down, is made larger again."""
     reach = np.sqrt(width / cut)
     log = np.log(2 * np.pi / (reach * -np.expm1(-2 * np.pi * rates / reach)))
     log -= np.log(2 * np.pi * (1 - 1 / cut) * whole) / 2
