@@ -108,7 +108,7 @@ ACCOUNTING = {
     "distance": not_count,
     "threshold": not_count,
     "tests": not_count,
-    **dict.fromkeys(("steps", "refusals", "queries", "answers"), not_count | st.just(0)),
+    **dict.fromkeys(("steps", "refusals", "queries", "answers", "quota"), not_count | st.just(0)),
 }
 not_error = not_number | infinite | negative | st.floats(min_value=1, exclude_min=True)
 LEARNABILITY = {
@@ -731,6 +731,14 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
                 tacit.learning.GNMax,
                 {"queries": 2, "counts": True},
                 {"queries": ACCOUNTING["queries"], "counts": st.text() | st.integers()},
+            ),
+            (
+                tacit.learning.VoteQuota,
+                {"quota": 2, "rank": 3, "changed": 2, "counts": True},
+                {
+                    **dict.fromkeys(("quota", "rank", "changed"), ACCOUNTING["quota"]),
+                    "counts": st.text() | st.integers(),
+                },
             ),
             (
                 tacit.learning.ConfidentGNMax,

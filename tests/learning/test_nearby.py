@@ -161,6 +161,8 @@ def test_the_grid_keeps_distances_and_its_sums_are_exact():
         assert width * np.abs(places).max() ** 2 <= 2**38
         kept = places / grid.levels * grid.width + grid.centre
         assert np.abs(kept - public).max() < 1e-2
+        single = Grid(public.astype(np.float32)).places(public.astype(np.float32))  # as networks' features are
+        assert single.dtype == np.float64
     assert (Grid(np.zeros((5, 2))).places(np.array([[0.0, 0.0]])) == 0).all()
     with pytest.raises(InputError, match="X_public must have finite features"):
         Grid(np.array([[0.0, np.nan]]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,8 @@ class Grid:
         Features of the public records.
     """
 
-    def __init__(self, public: _Floats) -> None:
+    def __init__(self, public: NDArray[Any]) -> None:
+        public = public.astype(np.float64, copy=False)
         if not np.isfinite(public).all():
             raise InputError(
                 "X_public",
@@ -69,8 +71,9 @@ class Grid:
         width = min(most, _WIDE * usual) if usual > 0 else most
         self.width = min(width, float(np.finfo(float).max)) if width > 0 else 1.0
 
-    def places(self, features: _Floats) -> _Floats:
+    def places(self, features: NDArray[Any]) -> _Floats:
         """Whole numbers, as floats; nan in a row that has features which are no numbers."""
+        features = features.astype(np.float64, copy=False)  # in 32 bits, sums of products would be rounded
         with np.errstate(over="ignore", invalid="ignore"):
             found: _Floats = np.rint(np.clip((features - self.centre) / self.width, -1, 1) * self.levels)
         found[~np.isfinite(features).all(axis=1)] = np.nan
@@ -80,7 +83,7 @@ class Grid:
 class NearbyVoters:
     """Private records that vote on public ones near them.
 
-    A record votes on a query that is no farther from it than from the query's public neighbour of rank `rank`; a
+    A record votes on a query if it is as near to it as the `rank` public records nearest to it, other than itself; a
     person, by the nearest of their records. Each votes on at most `quota` queries, the first in the order asked.
 
     Parameters
@@ -93,14 +96,14 @@ class NearbyVoters:
         The number of classes.
     """
 
-    def __init__(self, public: _Floats, *, rank: int, quota: int, classes: int) -> None:
+    def __init__(self, public: NDArray[Any], *, rank: int, quota: int, classes: int) -> None:
         self.rank, self.quota, self.classes = rank, quota, classes
         self._grid = Grid(public)
         self._public = _Points(self._grid.places(public))
 
     def fit(
         self,
-        features: _Floats,
+        features: NDArray[Any],
         numbers: NDArray[np.int64],
         *,
         people: list[bytes] | None,
@@ -122,7 +125,7 @@ class NearbyVoters:
             self._people = np.array([number[person] for person in people], dtype=np.int64)[usable]
         return self
 
-    def counts(self, queries: _Floats) -> NDArray[np.int64]:
+    def counts(self, queries: NDArray[Any]) -> NDArray[np.int64]:
         """The number of voters for each class, on these queries in this order. Private: only for a mechanism.
 
         Every call begins with all votes left: pass all queries of a release at once.
@@ -142,7 +145,7 @@ class NearbyVoters:
             found[query] = np.bincount(numbers[able], minlength=self.classes)
         return found
 
-    def demand(self, queries: _Floats) -> NDArray[np.int64]:
+    def demand(self, queries: NDArray[Any]) -> NDArray[np.int64]:
         """The number of queries that each public record is near, itself left out: about that of a private one."""
         found = np.zeros(len(self._public.places), dtype=np.int64)
         for _, near, squares in self._near(queries, self._public):
@@ -151,7 +154,7 @@ class NearbyVoters:
             found[itself] -= 1
         return found
 
-    def _near(self, queries: _Floats, points: _Points) -> Iterator[tuple[int, NDArray[np.int64], _Floats]]:
+    def _near(self, queries: NDArray[Any], points: _Points) -> Iterator[tuple[int, NDArray[np.int64], _Floats]]:
         """For each query, the places of the points within its radius, and their squared distances."""
         block = max(1, _AT_ONCE // max(len(points.places), len(self._public.places)))
         rank = min(self.rank, len(self._public.places) - 1)
@@ -181,7 +184,7 @@ class _Points:
 
 
 def nearby_choice(
-    seen: _Floats,
+    seen: NDArray[Any],
     places: Callable[[int], NDArray[np.int64]],
     *,
     voters: int,
@@ -236,9 +239,10 @@ def nearby_choice(
         expected_answers=asked,
         expected_right=math.nan,
         reason=f"{NEIGHBOURS}, queries = {asked}, rank = {rank}, quota = {quota}, for about {counted(voters, 'voter')} "
-        f"and {counted(points, 'record')} to ask about: a record votes on a query that is no farther than the query's "
-        f"public neighbour of rank {rank}, and on {quota} of them at most. It is not model-agnostic: it is a "
-        "nearest-neighbour vote in the stated public features. No private vote was used for this",
+        f"and {counted(points, 'record')} to ask about: a private record votes on a query if it is as near to it "
+        f"as the nearest {counted(rank, 'public record')}, and {counted(quota, 'time')} at most. It is not "
+        "model-agnostic: it is a nearest-neighbour vote in the stated public features. No private vote was used for "
+        "this",
     )
 
 

@@ -308,7 +308,7 @@ def _summary(
             "These are the encoded columns; where no weighted sum of them tells classes apart, no budget helps."
         )
     elif "teachers" not in proven:
-        said.append(f"{_NOT_AGNOSTIC} These are the encoded columns; where they say little about it, no budget helps.")
+        said.append("Near means near in the encoded columns: where these say little about the label, no budget helps.")
     if accuracy is not None:
         said.append(
             f"The {'classifier' if labelled is None else 'student'} is right on {100 * accuracy['accuracy']:.1f} % of "
