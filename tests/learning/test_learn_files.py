@@ -743,6 +743,7 @@ def test_moments_by_the_command(folder, here):
     found = results(folder, "sums")["detail"]
     assert found["test"]["accuracy"] > 0.8  # naming one class is right on about 55 %
     assert not {"asked", "answered", "refused", "labelled"} & set(found)
+    assert all(name.startswith("tacit.") for name in found["student"]["trusted"])
     assert sorted(path.name for path in (folder / "sums" / "publish").iterdir()) == [
         "report.html",
         "results.json",

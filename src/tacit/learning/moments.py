@@ -263,7 +263,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
         `features` is the transformer, and `fitted` its clone that was fitted to the public records.
         """
-        model = cls(epsilon=epsilon, delta=delta, features=features, classes=range(len(noisy)))
+        model = cls(epsilon=epsilon, delta=delta, features=features, classes=list(range(len(noisy))))
         model.classes_, model.features_, model.n_features_in_ = np.arange(len(noisy)), fitted, public.shape[1]
         model.weights_ = model._weights(noisy, public, model.ridge)
         return model

@@ -139,11 +139,11 @@ def checked(task: Task) -> Task:
             refused |= {name: getattr(task, name) for name in ("queries", "student")}
             refused |= {name: getattr(task, name) for name, usual in _USUAL.items() if getattr(task, name) != usual}
             why = "which trains nothing but one linear classifier and asks nobody"
-        for name, value in refused.items():
-            if value is not None:
+        for name, setting in refused.items():
+            if setting is not None:
                 raise InputError(
                     name,
-                    value,
+                    setting,
                     requirement=f"must be left out for the mechanism {task.mechanism}, {why}",
                     remedy="leave it out, or choose a mechanism that asks teachers",
                 )

@@ -72,6 +72,8 @@ def write_page(
         if found is not None:
             rows.append((f"accuracy, {name}", f"{100 * found['accuracy']:.1f} %"))
     rows += [(f"unknown {name}", f"{100 * share:.1f} %") for name, share in data.unknown.items() if share]
+    rows = rows or [("unknown values", "none")]
+    learns = "logistic regression" if lead is None else "the learner"
     shows = ["how well votes agree"] * (lead is not None) + ["what accuracy privacy has cost"] * (plain is not None)
     shows += ["how many private records have values that do not occur in public ones"] * (not shows)
     caution = (
@@ -93,7 +95,7 @@ def write_page(
                 columns=("what", "found"),
                 rows=tuple(rows),
                 note=note
-                + " Accuracy: that of the student, and that of the learner on all private records without privacy."
+                + f" Accuracy: that of the student, and that of {learns} on all private records without privacy."
                 * (plain is not None)
                 + " Unknown: the share of private records whose value is missing, or does not occur in public records."
                 * any(data.unknown.values()),

@@ -302,12 +302,14 @@ def _summary(
         )
     if task.epsilon > WEAK_EPSILON:
         said.append(f"That is a weak promise: at ε = {text_above(task.epsilon)} a determined reader may learn a lot.")
-    said.append(f"{_summing(task)}. {_LINEAR}" if labelled is None else _answering(task, model, published))
     if labelled is None:
         said.append(
-            "These are the encoded columns; where no weighted sum of them tells classes apart, no budget helps."
+            f"{_summing(task)}. Features are the encoded columns: where no weighted sum of these tells classes apart, "
+            "no budget helps."
         )
-    elif "teachers" not in proven:
+    else:
+        said.append(_answering(task, model, published))
+    if labelled is not None and "teachers" not in proven:
         said.append("Near means near in the encoded columns: where these say little about the label, no budget helps.")
     if accuracy is not None:
         said.append(
