@@ -148,6 +148,12 @@ def test_what_breaks_the_claim_is_caught(epsilon, monkeypatch):
     assert attacked(NoisySums(epsilon=epsilon, delta=1e-5))[1]
 
 
+@pytest.mark.parametrize("wrong", [{"epsilon": 0.0}, {"delta": 1.0}, {"changed": 0}])
+def test_constants_without_a_meaning_are_refused(wrong):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} must be"):
+        NoisySums(**{"epsilon": 1.0, "delta": 1e-5} | wrong)
+
+
 def test_games_of_votes_are_no_attack_on_sums():
     with pytest.raises(InputError, match="tried must be left out for sums"):
         distinguishing_attack(NoisySums(epsilon=1.0, delta=1e-5), tried=[])

@@ -27,6 +27,7 @@ from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import FOUND_BY, UNNAMED, column, named, numbered
 from .mechanisms import Noise, SystemNoise
 from .mechanisms.registry import MOMENTS
+from .mechanisms.session import check_budget
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .shares import Shares
 
@@ -74,6 +75,7 @@ class NoisySums:
     )
 
     def __post_init__(self) -> None:
+        check_budget(self)
         validate.whole("changed", self.changed, at_least=1, remedy="use 1, or 2 if only labels are protected")
 
     @property
