@@ -199,7 +199,7 @@ def scale_divergence(total, draws, tau, scale):
 
     def log_normaliser(s):
         reach = int(20 * s) + 3
-        return mp.log(mp.fsum(mp.exp(-mp.mpf(x) ** 2 / (2 * mp.mpf(s) ** 2)) for x in range(-reach, reach + 1)))
+        return mp.log(mp.fsum(mp.exp(-(mp.mpf(x) ** 2) / (2 * mp.mpf(s) ** 2)) for x in range(-reach, reach + 1)))
 
     tau, scale = mp.mpf(tau), mp.mpf(scale)
     exponent = total * (1 / (2 * scale**2) - 1 / (2 * tau**2))
@@ -244,6 +244,7 @@ def test_limits_of_a_gaussian_scale_are_about_as_tight_as_normal_ones():
     """Of 40000 draws: 3.3 standard errors of 1/√(2n) each, and the slack of Chernoff's bound."""
     total, draws = 40_000 * 25, 40_000
     limits = [
-        limit(total, draws=draws, failure_probability=5e-4) / 5 for limit in (gaussian_scale_lower, gaussian_scale_upper)
+        limit(total, draws=draws, failure_probability=5e-4) / 5
+        for limit in (gaussian_scale_lower, gaussian_scale_upper)
     ]
     assert 1 - 4 / np.sqrt(2 * draws) < limits[0] < 1 < limits[1] < 1 + 4 / np.sqrt(2 * draws)

@@ -78,12 +78,10 @@ def noise_attack(
     if model is None:
         return None
     length = model.length()
-    value, low, high = _loss_between(
-        model.scales(runs, alpha), lambda scale: model.laws(scale, length), delta=mechanism.delta
-    )
+    low, high = _loss_between(model.scales(runs, alpha), lambda scale: model.laws(scale, length), delta=mechanism.delta)
     return Attack(
         quantity=mechanism.guarantee.quantity,
-        value=value,
+        value=low,
         low=low,
         high=high,
         failure_probability=alpha,
@@ -94,8 +92,8 @@ def noise_attack(
 
 def noisy_counts_loss(
     residuals: ArrayLike, *, moved: int, delta: float, failure_probability: float
-) -> tuple[float, float, float]:
-    """The ε that counts with discrete Gaussian noise show, and its limits.
+) -> tuple[float, float]:
+    """Limits for the ε of counts with discrete Gaussian noise.
 
     Parameters
     ----------
@@ -110,30 +108,29 @@ def noisy_counts_loss(
 
     Returns
     -------
-    The ε at the likeliest scale, and the least and the largest ε at scales between the limits.
+    The least and the largest ε at scales between the limits that the residuals show.
     """
     scales = _scales_of_counts(np.asarray(residuals), failure_probability)
     return _loss_between(scales, lambda _: lambda scale: _sum_laws(scale, moved), delta=delta)
 
 
-Scales = tuple[float, float, float]
-"""The likeliest scale, and a lower and an upper limit for it."""
+Scales = tuple[float, float]
+"""A lower and an upper limit for the scale."""
 
 
 def _loss_between(
     scales: Scales, chosen: Callable[[float], Callable[[float], Laws]], *, delta: float
-) -> tuple[float, float, float]:
-    """The loss at the likeliest scale, its least and its largest value at scales between the limits.
+) -> tuple[float, float]:
+    """The least and the largest loss at scales between the limits.
 
     `chosen` returns the laws of the best game at a scale; that for the upper limit is played at every scale.
     """
-    likeliest, lowest, highest = scales
+    lowest, highest = scales
     if highest == math.inf:
-        return 0.0, 0.0, math.inf
+        return 0.0, math.inf
     game = chosen(highest)
     losses = [shown_by_laws(*game(scale), delta=delta) for scale in np.geomspace(lowest, highest, _POINTS)]
-    value = min(max(shown_by_laws(*game(likeliest), delta=delta), min(losses)), max(losses))
-    return value, min(losses), max(losses)
+    return min(losses), max(losses)
 
 
 def shown_by_laws(likely: Floats, unlikely: Floats, *, delta: float) -> float:
@@ -339,15 +336,14 @@ def _scales_of_chance(hits: int, runs: int, alpha: float, chance: Callable[[floa
 
     lowest = inverse(binomial_lower(hits, trials=runs, failure_probability=alpha / 2))
     highest = inverse(binomial_upper(hits, trials=runs, failure_probability=alpha / 2))
-    return min(max(inverse(hits / runs), lowest), highest), lowest, highest
+    return lowest, highest
 
 
 def _scales_of_counts(residuals: NDArray[np.int64], alpha: float) -> Scales:
     squares, draws = sum(int(value) ** 2 for value in residuals.ravel()), residuals.size
     lowest = gaussian_scale_lower(squares, draws=draws, failure_probability=alpha / 2)
     highest = gaussian_scale_upper(squares, draws=draws, failure_probability=alpha / 2)
-    lowest = max(lowest, highest / 100)
-    return min(max(math.sqrt(squares / draws), lowest), highest), lowest, highest
+    return max(lowest, highest / 100), highest
 
 
 def _gaussian(sigma: float) -> tuple[int, Floats]:
