@@ -241,13 +241,13 @@ def loss_guarantee(
     theorem: tuple[str, ...],
     detail: dict[str, Any],
     *,
-    constants: Callable[[], dict[str, Any]],
+    constants: Callable[[], dict[str, Any]] | None,
     assumed: tuple[Assumption, ...] = (),
 ) -> Guarantee:
     """The guarantee of a mechanism; raises `NoTheoremError` if its constants spend more than its δ.
 
     `constants` returns what its certificate states: the name by which the checker knows the mechanism, and the inputs
-    of its theorem.
+    of its theorem. It is None where the checker knows no such mechanism.
     """
     if not spent <= mechanism.delta:
         raise NoTheoremError(
@@ -262,7 +262,9 @@ def loss_guarantee(
         theorem=theorem,
         assumptions=(*assumed, *_ASSUMED),
         detail={"mechanism": type(mechanism).__name__, "delta": mechanism.delta, "delta_spent": spent, **detail},
-        evidence=Evidence(
+        evidence=None
+        if constants is None
+        else Evidence(
             rule="private answers",
             inputs=lambda: {
                 "delta": mechanism.delta,
