@@ -108,7 +108,7 @@ ACCOUNTING = {
     "distance": not_count,
     "threshold": not_count,
     "tests": not_count,
-    **dict.fromkeys(("steps", "refusals", "queries", "answers"), not_count | st.just(0)),
+    **dict.fromkeys(("steps", "refusals", "queries", "answers", "quota"), not_count | st.just(0)),
 }
 not_error = not_number | infinite | negative | st.floats(min_value=1, exclude_min=True)
 LEARNABILITY = {
@@ -708,6 +708,8 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "stable_release_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "queries": 4},
             "gnmax_delta": {"epsilon": 1.0, "sigma": 5.0, "answers": 2, "test_sigma": 9.0, "tests": 3},
             "gnmax_sigma": {"epsilon": 1.0, "delta": 1e-5, "answers": 2, "tests": 3, "ratio": 2.0},
+            "quota_delta": {"epsilon": 1.0, "sigma": 5.0, "quota": 3, "changed": 2},
+            "quota_sigma": {"epsilon": 1.0, "delta": 1e-5, "quota": 3, "changed": 2},
             "lattice_delta": {"epsilon": 1.0, "sigma": 5.0, "sensitivity": 2.0},
             "lattice_sigma": {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2.0},
         }.items()
@@ -729,6 +731,14 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
                 tacit.learning.GNMax,
                 {"queries": 2, "counts": True},
                 {"queries": ACCOUNTING["queries"], "counts": st.text() | st.integers()},
+            ),
+            (
+                tacit.learning.VoteQuota,
+                {"quota": 2, "rank": 3, "changed": 2, "counts": True},
+                {
+                    **dict.fromkeys(("quota", "rank", "changed"), ACCOUNTING["quota"]),
+                    "counts": st.text() | st.integers(),
+                },
             ),
             (
                 tacit.learning.ConfidentGNMax,

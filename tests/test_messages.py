@@ -118,6 +118,7 @@ BAD = {
         "--teachers 0": "--teachers must be",
         "--mechanism gnmx": "did you mean 'gnmax'?",
         "--mechanism confirm": "--labelled-public must be given for the mechanism confirm",
+        "--mechanism neighbours --refusals 3": "--refusals must be left out for the mechanism neighbours",
         "--queries many": "--queries must be",
         "--refusals 0": "--refusals must be",
         "--teacher-accuracy 0.3": "--teacher-accuracy must be",

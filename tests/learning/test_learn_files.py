@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -584,6 +585,10 @@ BAD = {
         "--labelled-public must hold other records",
     ),
     "no teachers": (("--teachers", "0"), "--teachers must be a whole number"),
+    "teachers of neighbours": (
+        ("--mechanism", "neighbours"),
+        "--teachers must be left out for the mechanism neighbours",
+    ),
     "no queries": (("--queries", "0"), "--queries must be 'all' or a number"),
     "odd share": (("--teacher-accuracy", "0.3"), "--teacher-accuracy must be"),
     "one class told": (("--classes", "yes"), "must hold two classes or more"),
@@ -666,6 +671,61 @@ def test_the_gate_by_the_command(folder, here):
     assert done.returncode == 0, done.stderr
     assert results(folder, "gated")["detail"]["answered"] > 0
     assert (folder / "gated" / "private" / "owner.html").exists()
+
+
+def test_neighbours_by_the_command(folder, here):
+    columns = ("private.csv", "--label", "bought", "--public", "public.csv", "--test", "test.csv")
+    options = ("--epsilon", "2", "--delta", "1e-5", "--classes", "no,yes", "--mechanism", "neighbours", "--out", "near")
+    done = here(folder, "learn", *columns, *options, "--certificate", "near.json")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split()).replace("- ", "-")  # words with a hyphen may end a line
+    assert "This is not model-agnostic: it is a nearest-neighbour vote in the stated public features." in said
+    assert "Teachers" not in said
+    found = results(folder, "near")["detail"]
+    assert found["answered"] == found["asked"] > 0 == found["refused"]
+    assert found["test"]["accuracy"] > 0.8  # naming one class is right on about 55 %
+    assert [entry.epsilon for entry in Ledger.open(folder / "near" / "ledger.sqlite").entries()] == [
+        Decimal("0.02"),
+        Decimal("1.98"),
+    ]
+    assert (folder / "near" / "private" / "owner.html").exists()
+    claim = json.loads((folder / "near.json").read_text())["predicate"]["claims"][0]
+    assert claim["rule"] is None
+    assert "quota_delta" in claim["statement"]
+    # Another student learns from the same answers, whether it takes counts or not.
+    again = here(folder, "learn", *columns, *options, "--student", "sklearn.naive_bayes:GaussianNB", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert results(folder, "near")["detail"]["asked"] == found["asked"]
+    assert type(loaded(folder, "near").steps[-1][1].student).__name__ == "GaussianNB"
+    # It has no teachers to be served.
+    served = here(folder, "serve", "near", "--epsilon", "1", "--delta", "1e-5")
+    assert_one_line_error(served)
+    assert "must hold teachers, and this run has none" in served.stderr
+
+
+def test_neighbours_of_people_and_of_labels_alone(folder, here):
+    rows = list(csv.reader((folder / "private.csv").read_text().splitlines()))
+    write_csv(folder / "people.csv", [[*row, number // 3] for number, row in enumerate(rows[1:])], [*HEADER, "who"])
+    options = ("--epsilon", "4", "--delta", "1e-5", "--classes", "no,yes", "--mechanism", "neighbours")
+    done = here(
+        folder,
+        "learn",
+        "people.csv",
+        "--label",
+        "bought",
+        "--public",
+        "public.csv",
+        "--ids",
+        "who",
+        *options,
+        "--out",
+        "who",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "each person at most" in " ".join(done.stdout.split())
+    done = here(folder, "learn", "private.csv", "--label", "bought", "--labels-only", *options, "--out", "alone")
+    assert done.returncode == 0, done.stderr
+    assert results(folder, "alone")["comparisons"][0]["guarantee"]["detail"]["changed"] == 2
 
 
 def test_private_records_are_not_taken_for_public_ones(folder, here):

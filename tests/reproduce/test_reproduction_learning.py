@@ -75,6 +75,23 @@ def test_digits_by_kernels_gradients_and_a_network(tmp_path, capsys):
     assert recipe["accuracy"] > 0.5
 
 
+def test_neighbours_need_no_teachers(tmp_path):
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    write_digits(data, known=4000, tested=2500)
+    (data / "mnist").rename(data / "fashion-mnist")
+    report = reproduce(Task(name="fashion", out=out, data=data, seeds=1, epsilons=(2.0,), mechanisms=("neighbours",)))
+    assert not list(out.glob("votes-*"))
+    assert "teachers" not in " ".join(report.summary)
+    (mean,) = report.detail["means"]
+    assert mean["answered"] == mean["asked"] > 0
+    assert mean["accuracy"] > 0.6  # a guess is right on a tenth
+    proven = report.comparisons[0].guarantee
+    assert proven.value == 2
+    assert "theory.accounting.quota_delta" in proven.theorem
+    assert proven.detail["quota"] == report.detail["rows"][0]["quota"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -27,6 +27,8 @@ from tacit.theory.accounting import (
     printed_scale,
     printed_teachers,
     printed_threshold,
+    quota_delta,
+    quota_sigma,
     replacement_delta,
     sparse_vector_delta,
     sparse_vector_distance,
@@ -468,6 +470,76 @@ def test_gnmax_sigma_with_tests_is_the_least():
 def test_gnmax_with_hardly_any_noise_promises_nothing():
     assert gnmax_delta(1.0, sigma=0.2, answers=1) == 1
     assert gnmax_delta(0.0, sigma=5.0, answers=10**5, test_sigma=1.0, tests=10**5) == 1
+
+
+# --- quotas --------------------------------------------------------------------------------------------------------
+
+
+def shifted_delta(epsilon, sigma, count):
+    """δ(ε) of so many discrete Gaussians, each against the same moved by one, by convolution."""
+    s, p = gaussian_sum(sigma, count)
+    loss = (count + 2 * s) / (2 * sigma**2)
+    return float(np.sum(p * np.maximum(0, -np.expm1(np.minimum(epsilon - loss, 0)))))
+
+
+@pytest.mark.parametrize(
+    ("sigma", "quota", "changed"), [(0.9, 1, 1), (1.5, 3, 1), (3.0, 7, 1), (3.0, 4, 2), (17.3, 5, 1)]
+)
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 2.0])
+def test_quota_delta_is_the_convolution(sigma, quota, changed, epsilon):
+    truth = shifted_delta(epsilon, sigma, quota * changed)
+    slack = 1 + 1e-7 + 5 * quota * np.exp(-((np.pi * sigma) ** 2))
+    found = quota_delta(epsilon, sigma=sigma, quota=quota, changed=changed)
+    assert truth * (1 - 1e-10) <= found <= truth * slack + 1e-30
+
+
+def best_strategy(epsilon, sigma, queries, quota):
+    """The largest δ(ε) that any adaptive strategy reaches, by trying all of them.
+
+    Before each query the adversary, who has seen the sum of what a voter's answers contained, decides whether that
+    voter is to vote on it. If it has votes left, its count moves by one on one side, else the answer is noise alone.
+    """
+    x = np.arange(-12, 13)
+    chance = np.exp(-(x**2) / (2 * sigma**2))
+    chance /= chance.sum()
+
+    @cache
+    def value(left, votes, seen, voted):
+        if not left:
+            return max(0.0, -math.expm1(min(0.0, epsilon - (voted + 2 * seen) / (2 * sigma**2))))
+        best = value(left - 1, votes, seen, voted)
+        if votes:
+            after = [value(left - 1, votes - 1, seen + int(noise), voted + 1) for noise in x]
+            best = max(best, float(chance @ after))
+        return best
+
+    return value(queries, quota, 0, 0)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize(("queries", "quota"), [(4, 1), (6, 2), (5, 3)])
+def test_no_strategy_of_adaptive_queries_beats_the_quota(epsilon, queries, quota):
+    """However many queries there are; with one vote more than the quota, a strategy does."""
+    found = quota_delta(epsilon, sigma=1.6, quota=quota)
+    assert found * 0.999 < best_strategy(epsilon, 1.6, queries, quota) <= found
+    assert best_strategy(epsilon, 1.6, queries, quota + 1) > 1.01 * found
+
+
+@pytest.mark.parametrize(("sigma", "quota"), [(10.0, 21), (40.0, 115)])
+def test_a_quota_agrees_with_dp_accounting(sigma, quota):
+    theirs = pld.from_discrete_gaussian_mechanism(sigma, value_discretization_interval=1e-5).self_compose(quota)
+    least = theirs.get_epsilon_for_delta(1e-5)
+    ours = [quota_delta(epsilon, sigma=sigma, quota=quota) for epsilon in (least - 2e-3, least + 2e-3)]
+    assert ours[0] > 1e-5 > ours[1]
+
+
+@given(st.floats(0.05, 4), st.floats(1e-9, 1e-2), st.integers(1, 300), st.sampled_from([1, 2]))
+@settings(max_examples=15)
+def test_quota_sigma_is_the_least(epsilon, delta, quota, changed):
+    sigma = quota_sigma(epsilon, delta, quota=quota, changed=changed)
+    assert quota_delta(epsilon, sigma=sigma, quota=quota, changed=changed) <= delta
+    assert quota_delta(epsilon, sigma=0.999 * sigma, quota=quota, changed=changed) > delta
+    assert sigma < 3 or gaussian_delta(epsilon, distance=np.sqrt(quota * changed) / (0.998 * sigma)) > delta
 
 
 def naive_lattice_delta(epsilon, sigma, sensitivity):

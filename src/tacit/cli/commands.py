@@ -572,7 +572,7 @@ def learn(
         typer.Option(
             "--mechanism",
             metavar="MECHANISM",
-            help="auto, svt, svt-faithful, gnmax, confident-gnmax, stable, gate or confirm.",
+            help="auto, svt, svt-faithful, gnmax, confident-gnmax, stable, gate, confirm or neighbours.",
             rich_help_panel=LEARN,
         ),
     ] = "auto",

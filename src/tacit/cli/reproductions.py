@@ -50,7 +50,7 @@ DataFolder = Annotated[
     ),
 ]
 # For studies of private learning.
-DataSet = Annotated[str, typer.Argument(metavar="DATA", help="mnist or adult.")]
+DataSet = Annotated[str, typer.Argument(metavar="DATA", help="mnist, adult or (mapl only) fashion.")]
 VotesFolder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where votes and results are kept.")]
 Budgets = Annotated[
     list[float] | None, typer.Option("--epsilon", help="A budget ε; repeatable.", rich_help_panel=PROVE)
@@ -161,7 +161,7 @@ def mapl(
     report: ReportPath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Private answers of arXiv:1803.05101 and related methods on MNIST and Adult, with published numbers."""
+    """Private answers of arXiv:1803.05101 and related methods on (Fashion-)MNIST and Adult, with published numbers."""
     with delivery(json, report, quiet=quiet) as deliver:
         study = _study("mapl")
         task = study.Task(

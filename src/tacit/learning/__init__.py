@@ -15,6 +15,7 @@ from .mechanisms import (
     Session,
     SparseVector,
     StableRelease,
+    VoteQuota,
 )
 from .membership import membership_attack
 from .moments import MomentClassifier
@@ -50,6 +51,7 @@ __all__ = [
     "SparseVector",
     "StableRelease",
     "Teachers",
+    "VoteQuota",
     "VoteRegression",
     "data_dependent_epsilon",
     "distinguishing_attack",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..core.errors import InputError
 from .interrupted import Answers, Notes
 from .mechanisms import ConfirmSession, Mechanism
+from .nearby import NearbyVoters
 from .proposals import Proposer, confirmed
 from .students import fitting
 from .teachers import Teachers
@@ -20,7 +21,7 @@ _BLOCK = 500
 
 def answers(
     mechanism: Mechanism,
-    council: Teachers,
+    council: Teachers | NearbyVoters,
     public: NDArray[np.float64],
     asked: NDArray[np.int64],
     *,
@@ -55,11 +56,14 @@ def answers(
 
     if session.stopped or len(done) == len(asked):
         return done
-    if isinstance(session, ConfirmSession) and proposer is not None:
+    if isinstance(session, ConfirmSession) and proposer is not None and isinstance(council, Teachers):
         votes = council.counts(public[asked], engine=engine, advance=advance)
         return confirmed(session, votes, asked, proposer.proposals, done=done, note=note)
     left = asked[len(done) :]
-    votes = council.counts(public[left], engine=engine, advance=advance)
+    if isinstance(council, NearbyVoters):  # what a voter has left depends on all queries before
+        votes = council.counts(public[asked])[len(done) :]
+    else:
+        votes = council.counts(public[left], engine=engine, advance=advance)
     for start in range(0, len(left), _BLOCK):
         found: Answers = []
         for point, row in zip(left[start : start + _BLOCK].tolist(), votes[start : start + _BLOCK], strict=True):

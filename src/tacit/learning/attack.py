@@ -22,7 +22,8 @@ from ..core.errors import InputError
 from ..core.guarantee import Adversary, Attack
 from ..runtime import entropy
 from ..theory.confidence import binomial_lower, binomial_upper
-from .mechanisms import Mechanism, Noise
+from .canary import canary_attack, canary_counts
+from .mechanisms import Mechanism, Noise, VoteQuota
 from .mechanisms.gate import Tabled
 from .noise_attack import noise_attack
 from .votes import checked_counts
@@ -119,6 +120,11 @@ def games(mechanism: Mechanism, *, length: int, seed: int) -> list[Game]:
     """
     length = validate.whole("length", length, at_least=2, remedy="say how many queries a game may ask in a row")
     validate.whole("seed", seed, at_least=0, remedy="use any whole number")
+    if isinstance(mechanism, VoteQuota):  # any other votes would exceed the quota
+        here, there = canary_counts(mechanism)
+        level = mechanism.undecided[1]
+        rows = ([tuple(row) for row in (counts + level).tolist()] for counts in (here, there))
+        return [Game(name="a canary until it retires", left=next(rows), right=next(rows))]
     top, second = mechanism.undecided
     found = [_flips(top + second, length)]
     wide = max(1, round(mechanism.spread))
@@ -185,7 +191,8 @@ def distinguishing_attack(
 
     Against tables of probabilities (`Gate`, `Confirm`) the worst adversary of their certificate is played as well
     (`worst_case`), and against other mechanisms the exact likelihoods of all answers of a session are computed, with
-    noise as large as real answers show it (`noise_attack`). The attack that shows more is returned.
+    noise as large as real answers show it (`noise_attack`). The attack that shows more is returned. Against counts of
+    voters with a quota (`VoteQuota`) a canary is asked about until it retires (`canary`), with a tenth of the runs.
 
     Parameters
     ----------
@@ -211,6 +218,8 @@ def distinguishing_attack(
     runs = validate.whole("runs", runs, at_least=100, remedy="run at least a few thousand")
     alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
     source = StoredNoise() if noise is None else noise
+    if tried is None and isinstance(mechanism, VoteQuota) and mechanism.counts:
+        return canary_attack(mechanism, runs=runs // 10, failure_probability=alpha, noise=source)
     other, share = None, alpha
     if tried is None:
         share = alpha / 2

@@ -10,8 +10,9 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +38,10 @@ from .dry_run import fit_student, made_up_answers
 from .fit_options import check_options
 from .held_out import ErrorEstimate, private_error
 from .labels import UNNAMED, column, distinct, named, numbered, typed
-from .mechanisms import Mechanism
+from .mechanisms import Mechanism, VoteQuota
 from .mechanisms.gate import Tabled
-from .mechanisms.registry import KINDS
+from .mechanisms.registry import KINDS, NEIGHBOURS
+from .nearby import VOTERS, NearbyVoters, expected_votes, nearby_choice
 from .overlap import REMEDY, require_other_rows
 from .owners import order, owners, parts
 from .proposals import Proposer
@@ -47,7 +49,7 @@ from .published import PublishedClassifier
 from .queries import medoids
 from .release import Release
 from .shares import ANSWERS, CLASSES, COUNT, Shares
-from .students import fitting
+from .students import Propagated, fitting
 from .teachers import Teachers
 from .transformed import check_width, warn_of_transformer
 
@@ -85,14 +87,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         That number is private, so it is read with noise, for a hundredth of ε; if only labels are private, it is free.
     mechanism
         "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
-        "auto", which chooses by expected votes and says why in `choice_`.
+        "auto", which chooses by expected votes and says why in `choice_`. "neighbours" trains no teachers: private
+        records vote on public ones near them, each a few times, so that the number of queries costs nothing. It is
+        not model-agnostic: it is a nearest-neighbour vote in `features`, and "auto" does not consider it.
     student
-        Any classifier; the estimator unless given. Semi-supervised ones get −1 for points without an answer, others
-        only points with one. One whose `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax at the
-        same cost.
+        Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
+        end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
+        takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
     features
-        A transformer, fitted to the public records alone, in whose space teachers learn and queries are chosen. The
-        student gets the points as they are.
+        A transformer, fitted to the public records alone, in whose space teachers learn, neighbours are near and
+        queries are chosen. The student gets the points as they are.
     queries
         "all" public records, or a number of them, medoids of clusters; None leaves it to the choice.
     teacher_accuracy
@@ -138,7 +142,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         Without `X_public`: the places in `X` of the records that became public, in the order of `labels_`. Private, as
         the order of `X` may tell labels; pickles and copies leave it out.
     teachers_
-        The teachers. Private; pickles and copies leave them out. `published()` returns what may be published.
+        The teachers, or the records that vote. Private; pickles and copies leave them out. `published()` returns what
+        may be published.
     """
 
     def __init__(
@@ -244,11 +249,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         shares = Shares(
             epsilon=self.epsilon,
             delta=self.delta,
-            counting=self.n_teachers == "auto" and not labels_only,
+            counting=self.n_teachers == "auto" and not labels_only and not isinstance(self.mechanism, VoteQuota),
             finding=classes is None,
             mechanism=None if isinstance(self.mechanism, str) else self.mechanism,
         )
-        check_options(self.get_params(deep=False), proposer=proposer, shares=shares)
+        check_options(self.get_params(deep=False), proposer=proposer, shares=shares, labels_only=labels_only)
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
         present, _ = distinct("y", y)  # before anything is paid: all labels can be kept, and published
         if classes is not None:
@@ -287,6 +292,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if ledger is not None:  # before anything is done for nothing
                 interrupted.require(ledger, run.release, list(costs.values()))
             everyone = len(X) if ids is None else len(set(whose))
+            self.features_ = None if self.features is None else clone(self.features).fit(public)
+            seen = self._seen(public)
+            places = cache(lambda number: medoids(seen, clusters=number, random_state=self._seed(key)))
             student = clone(self._student())
             release = Release(
                 shares=shares,
@@ -298,9 +306,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 transformed=self.features is not None,
             )
             shown = typed(present) if classes is None else self.classes_
+            voters = everyone
+            if labels_only:  # what is left to vote is known
+                voters = int(private.sum()) if ids is None else len({whose[row] for row in np.flatnonzero(private)})
             teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
             warn_of_transformer(X, None if labels_only else public)
-            rehearse(self._stand_in(release, shown, teachers, public, student, proposer, advance))
+            near = _Near(seen=seen, places=places, voters=voters) if self._nearby else None
+            rehearse(self._stand_in(release, shown, teachers, public, student, proposer, near, advance))
             epsilon, delta = shares.whole
             once = run.release if ledger is not None and place is not None else None
             repeated_fits.count(X, epsilon=epsilon, delta=delta, release=once, limited=ledger is not None)
@@ -311,40 +323,57 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             numbers = numbered(y, self.classes_)
             taught &= numbers != UNNAMED
             if shares.counting:
-                teachers = math.isqrt(draws.count(costs[COUNT]))
+                voters = draws.count(costs[COUNT])
+                teachers = math.isqrt(voters)
+                near = None if near is None else dataclasses.replace(near, voters=voters)
             first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
-            chosen = None if self.error_share else self._expected_choice(shares, teachers, len(public), student, first)
-            if chosen is not None:
+            chosen = None
+            if not self.error_share:
+                chosen = self._expected_choice(release, teachers, len(public), student, first, near)
                 _prove(chosen, advance)
             mark = self._mark(chosen, teachers, public, release)
             if first is not None:
                 mark["proposals"] = run_folder.digest(first.labels.tobytes())
             if place is not None:
                 run_folder.claim(place, mark, resume=True, name="folder")
-            self.features_ = None if self.features is None else clone(self.features).fit(public)
-            seen = self._seen(public)
-            asked = None if chosen is None else self._asked(chosen, seen, key)
-            council = Teachers(self._estimator(), teachers, key, classes=range(len(self.classes_)), trusted=trusted)
-            council.fit(
-                self._seen(X[taught]),
-                numbers[taught],
-                ids=[whose[row] for row in np.flatnonzero(taught)],
-                engine=self.engine,
-                folder=None if place is None else place / "teachers",
-                advance=advance,
-            )
+            asked = None if chosen is None else places(chosen.queries)
+            own = [whose[row] for row in np.flatnonzero(taught)]
+            council = self._council(chosen, teachers, seen, key, trusted)
+            if isinstance(council, NearbyVoters):
+                council.fit(
+                    self._seen(X[taught]),
+                    numbers[taught],
+                    people=None if ids is None else own,
+                    key=key,
+                    folder=None if place is None else place / VOTERS,
+                )
+            else:
+                council.fit(
+                    self._seen(X[taught]),
+                    numbers[taught],
+                    ids=own,
+                    engine=self.engine,
+                    folder=None if place is None else place / "teachers",
+                    advance=advance,
+                )
             # From here on private votes are looked at: what that may cost is on the disk first.
             notes = self._spent(run.release, mark, costs[ANSWERS], ledger)
             self.teachers_ = council
             self.error_ = None
-            if chosen is None or asked is None:
+            if chosen is None or asked is None:  # which neighbours never leave open
                 tested = parts(whose, key, b"tacit tester", teachers)[held_out]
                 self.error_ = self._error(
-                    self._seen(X[held_out]), numbers[held_out], tested, teachers, notes, cost=self._error_cost(shares)
+                    self._seen(X[held_out]),
+                    numbers[held_out],
+                    tested,
+                    teachers,
+                    notes,
+                    council=cast(Teachers, council),
+                    cost=self._error_cost(shares),
                 )
                 chosen = self._informed_choice(shares, teachers, len(public), student, self.error_)
                 _prove(chosen, advance)
-                asked = self._asked(chosen, seen, key)
+                asked = places(chosen.queries)
             self.choice_ = chosen.reason
             found = answers(
                 chosen.mechanism,
@@ -358,7 +387,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             )
             labels, counts = labels_and_counts(found, points=len(public))
             self.guarantee_ = release.guarantee_of(
-                chosen.mechanism, teachers=teachers, error=self.error_, resumed=notes.resumed
+                chosen.mechanism, council=_size(near, chosen, teachers), error=self.error_, resumed=notes.resumed
             )
             self._answered(labels, counts, [point for point, _ in found])
             if not len(self.answered_):
@@ -368,7 +397,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     requirement="must be at least 1 for a student to learn from; the budget is spent",
                     remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
                 )
-            learned = fitting.fitted(student, public, labels, counts)
+            learned = fitting.fitted(student, public, labels, counts if has_fit_parameter(student, "counts") else None)
             learned.predict(public[:1])  # some say only now that there were too few answers
             self.student_ = learned
         return self
@@ -421,7 +450,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
     def _student(self) -> Any:
-        return self._estimator() if self.student is None else self.student
+        if self.student is not None:
+            return self.student
+        return Propagated(self._estimator(), features=self.features) if self._nearby else self._estimator()
+
+    @property
+    def _nearby(self) -> bool:
+        """Whether records vote, and there are no teachers."""
+        return isinstance(self.mechanism, VoteQuota) or (
+            isinstance(self.mechanism, str) and self.mechanism == NEIGHBOURS
+        )
+
+    def _council(
+        self, chosen: Choice | None, teachers: int, seen: NDArray[Any], key: bytes, trusted: Sequence[str]
+    ) -> Teachers | NearbyVoters:
+        """Who votes, untrained."""
+        classes = len(self.classes_)
+        if chosen is not None and isinstance(chosen.mechanism, VoteQuota):
+            return NearbyVoters(seen, rank=chosen.mechanism.rank, quota=chosen.mechanism.quota, classes=classes)
+        return Teachers(self._estimator(), teachers, key, classes=range(classes), trusted=trusted)
 
     def _teachers(self, private: int, everyone: int, *, counting: bool) -> int:
         """The number of teachers, or what it would be if the number of records were no secret."""
@@ -466,9 +513,27 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         )
 
     def _expected_choice(
-        self, shares: Shares, teachers: int, points: int, student: Any, proposer: Proposer | None
+        self,
+        release: Release,
+        teachers: int,
+        points: int,
+        student: Any,
+        proposer: Proposer | None,
+        near: _Near | None,
     ) -> Choice:
-        """The choice by expected votes."""
+        """The choice by expected votes, or by public records near one another."""
+        shares = release.shares
+        if near is not None and isinstance(self.mechanism, str):
+            epsilon, delta = shares.left
+            return nearby_choice(
+                near.seen,
+                near.places,
+                voters=near.voters,
+                epsilon=epsilon,
+                delta=delta,
+                queries=self._wanted(points),
+                changed=2 if release.labels_only else 1,
+            )
         wrong = None if proposer is None else proposer.error
         lead = margins(self.teacher_accuracy)
         return self._choice(points, teachers, student, lead, budget=shares.left, proposer_error=wrong)
@@ -498,6 +563,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         teachers: int,
         notes: interrupted.Notes,
         *,
+        council: Teachers,
         cost: float,
     ) -> ErrorEstimate:
         """Every held-out record tests one teacher."""
@@ -506,7 +572,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return ErrorEstimate(**noted)
         wrong = np.zeros(len(records), dtype=np.int64)
         if len(records):
-            votes = self.teachers_.votes(records, engine=self.engine)
+            votes = council.votes(records, engine=self.engine)
             wrong = (votes[np.arange(len(records)), tester] != numbers).astype(np.int64)
         mistakes = np.bincount(tester, weights=wrong, minlength=teachers).astype(np.int64)
         tests = np.bincount(tester, minlength=teachers).astype(np.int64)
@@ -537,10 +603,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "public": run_folder.digest(np.ascontiguousarray(public).tobytes()),
         }
 
-    def _asked(self, chosen: Choice, seen: NDArray[Any], key: bytes) -> NDArray[np.int64]:
-        """The places of the public records to ask about."""
-        return medoids(seen, clusters=chosen.queries, random_state=self._seed(key))
-
     def _seed(self, key: bytes) -> Any:
         """The seed of the clusters: as given, else from the key, so that a run that goes on uses the same."""
         if self.random_state is not None:
@@ -555,6 +617,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         public: NDArray[np.float64],
         student: Any,
         proposer: Any,
+        near: _Near | None,
         advance: Callable[[str], None],
     ) -> PrivateClassifier:
         """This classifier fitted to made-up answers, so that what would fail later fails before anything is paid."""
@@ -569,14 +632,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             chosen = made._informed_choice(release.shares, teachers, len(public), student, made.error_)
         else:
             first = None if proposer is None else Proposer(proposer, public, classes, student)
-            chosen = made._expected_choice(release.shares, teachers, len(public), student, first)
+            chosen = made._expected_choice(release, teachers, len(public), student, first, near)
         _prove(chosen, advance)
         made.choice_ = chosen.reason
-        made.guarantee_ = release.guarantee_of(chosen.mechanism, teachers=teachers, error=made.error_, resumed=True)
+        council = _size(near, chosen, teachers)
+        made.guarantee_ = release.guarantee_of(chosen.mechanism, council=council, error=made.error_, resumed=True)
         counting = bool(getattr(chosen.mechanism, "counts", False))
         labels, counts = made_up_answers(len(public), asked=chosen.queries, classes=len(classes), counts=counting)
         made._answered(labels, counts, range(chosen.queries))
-        made.student_ = fit_student(student, public, labels, counts)
+        counting &= has_fit_parameter(student, "counts")  # others get the class of the largest
+        made.student_ = fit_student(student, public, labels, counts if counting else None)
         few = public[:_FEW]
         fit_student(
             student, few, *made_up_answers(len(few), asked=len(few), classes=len(classes), counts=counting, rare=True)
@@ -606,6 +671,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class _Near:
+    """What a choice among neighbours needs: public features, the places of so many queries, and how many vote."""
+
+    seen: NDArray[Any]
+    places: Callable[[int], NDArray[np.int64]]
+    voters: int
+
+
+def _size(near: _Near | None, chosen: Choice, teachers: int) -> dict[str, float]:
+    """How many may vote, for the guarantee's detail: teachers, or about so many on each query."""
+    if near is None or not isinstance(chosen.mechanism, VoteQuota):
+        return {"teachers": teachers}
+    return {"expected_votes": expected_votes(chosen.mechanism, voters=near.voters, points=len(near.seen))}
 
 
 def _prove(chosen: Choice, advance: Callable[[str], None]) -> Guarantee:

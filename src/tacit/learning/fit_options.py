@@ -10,12 +10,12 @@ from ..core.errors import InputError
 from ..ledger import Ledger
 from .choice import margins
 from .chunks import checked_key
-from .mechanisms import Confirm
-from .mechanisms.registry import KINDS
+from .mechanisms import Confirm, VoteQuota
+from .mechanisms.registry import KINDS, NAMES, NEIGHBOURS
 from .shares import Shares
 
 
-def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares) -> None:
+def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares, labels_only: bool) -> None:
     """Raise `InputError` for an option that cannot be used, by the names of `PrivateClassifier`'s parameters."""
     most = shares.left[0] / shares.epsilon
     share = validate.budget(
@@ -24,7 +24,9 @@ def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares) 
     margins(options["teacher_accuracy"])
     kind, mechanism = None, options["mechanism"]
     if isinstance(mechanism, str):
-        kind = KINDS.get(validate.choice("mechanism", mechanism, ("auto", *KINDS), remedy="use 'auto'"))
+        kind = KINDS.get(validate.choice("mechanism", mechanism, NAMES, remedy="use 'auto'"))
+    if isinstance(mechanism, VoteQuota) or mechanism == NEIGHBOURS:
+        _check_without_teachers(options, labels_only=labels_only)
     if options["queries"] not in (None, "all"):
         validate.whole("queries", options["queries"], at_least=1, remedy="use 'all', a number, or None")
     if options["refusals"] is not None:
@@ -75,3 +77,23 @@ def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares) 
                 requirement="must be a number, as this mechanism leaves nothing of epsilon for counting records",
                 remedy="say how many, from public knowledge, or pass a larger epsilon to the classifier",
             )
+
+
+def _check_without_teachers(options: Mapping[str, Any], *, labels_only: bool) -> None:
+    """Refuse what is about teachers, where records vote."""
+    for name, unset in (("n_teachers", "auto"), ("refusals", None)):
+        if options[name] != unset:
+            raise InputError(
+                name,
+                options[name],
+                requirement="must be left out for mechanism='neighbours', which has no teachers and refuses nothing",
+                remedy="leave it out, or choose a mechanism that asks teachers",
+            )
+    mechanism, changed = options["mechanism"], 2 if labels_only else 1
+    if isinstance(mechanism, VoteQuota) and mechanism.changed < changed:
+        raise InputError(
+            "mechanism.changed",
+            mechanism.changed,
+            requirement="must be 2 where only labels are protected: a changed label moves a vote between two counts",
+            remedy="pass changed=2, or public records",
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +51,17 @@ class Release:
     transformed: bool
 
     def guarantee_of(
-        self, mechanism: Mechanism, *, teachers: int, error: ErrorEstimate | None, resumed: bool
+        self,
+        mechanism: Mechanism,
+        *,
+        council: Mapping[str, float],
+        error: ErrorEstimate | None,
+        resumed: bool,
     ) -> Guarantee:
-        """The guarantee of the whole fit with this mechanism; `error` is the estimate that was paid for, if any."""
+        """The guarantee of the whole fit with this mechanism; `error` is the estimate that was paid for, if any.
+
+        `council` says how many may vote: `teachers`, or the `expected_votes` on a query.
+        """
         proven, shares = mechanism.guarantee, self.shares
         epsilon, delta = shares.whole
         first = [comparing(self.compared), *[LABELS_ALONE] * self.labels_only]
@@ -68,7 +77,7 @@ class Release:
             "epsilon_mechanism": mechanism.epsilon,
             "delta_mechanism": mechanism.delta,
             "spread": float(mechanism.spread),
-            "teachers": teachers,
+            **council,
         }
         words = [entry for entry in proven.theorem if entry not in proven.references]
         theorem = list(proven.references)

@@ -33,6 +33,10 @@ PLAIN = (
     (r"the classes that were named", "The list of classes is public knowledge."),
     (r"data that differ in what is protected", "Each record reaches one teacher only."),
     (
+        r"each voter, a record or a person",
+        "Each record, or person, votes a limited number of times, whoever else votes.",
+    ),
+    (
         r"queries depend on private records|proposed labels depend on private records|the model that may propose",
         "Queries and proposed labels were made without private records.",
     ),

@@ -31,7 +31,7 @@ class CouncilTask:
     Attributes
     ----------
     name
-        The data set, "mnist" or "adult".
+        The data set, "mnist", "fashion" or "adult".
     out
         The output folder.
     data
@@ -139,8 +139,16 @@ def _splits(count: int, tested: int) -> dict[str, tuple[slice, slice]]:
 
 
 def _mnist(folder: Path) -> dict[str, Data]:
-    private, labels, points, truth = mnist_rows(folder / "mnist")
-    gradients = OrientedGradients().fit(points)
+    return _images(folder / "mnist", OrientedGradients())
+
+
+def _fashion(folder: Path) -> dict[str, Data]:
+    return _images(folder / "fashion-mnist", OrientedGradients(upright=False))
+
+
+def _images(folder: Path, gradients: OrientedGradients) -> dict[str, Data]:
+    private, labels, points, truth = mnist_rows(folder)
+    gradients.fit(points)
     private_features, features = gradients.transform(private), gradients.transform(points)
     return {
         split: Data(
@@ -181,4 +189,4 @@ def _adult(folder: Path) -> dict[str, Data]:
     return found
 
 
-LOADERS: dict[str, Callable[[Path], dict[str, Data]]] = {"mnist": _mnist, "adult": _adult}
+LOADERS: dict[str, Callable[[Path], dict[str, Data]]] = {"mnist": _mnist, "fashion": _fashion, "adult": _adult}

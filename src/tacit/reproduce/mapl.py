@@ -1,4 +1,4 @@
-"""`tacit reproduce mapl`: what private answers are worth on MNIST and Adult, next to published numbers.
+"""`tacit reproduce mapl`: what private answers are worth on MNIST, Fashion-MNIST and Adult, next to published numbers.
 
 All constants were fixed on parts of the training sets before the test sets were used. Votes and the result of every
 release are files in the output folder, so that a run that was killed continues with `resume`. The folder holds votes of
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from .. import __version__
 from ..core import validate
 from ..core.guarantee import Comparison, Guarantee
+from ..core.wording import counted
 from ..learning import (
     KernelRidgeClassifier,
     MomentClassifier,
@@ -32,9 +33,15 @@ from ..learning import (
     Propagated,
     VoteRegression,
     medoids,
+    private_count,
 )
+from ..learning.assumptions import neighbours
 from ..learning.choice import choice, margins
-from ..learning.mechanisms import GNMax, Mechanism
+from ..learning.mechanisms import GNMax, Mechanism, VoteQuota
+from ..learning.mechanisms.registry import NEIGHBOURS
+from ..learning.nearby import NearbyVoters, nearby_choice
+from ..learning.release import Release
+from ..learning.shares import Shares
 from ..learning.students.fitting import UNLABELLED, fitted
 from ..learning.students.images import distorted, small_convolutional
 from ..learning.study.publication import promise_verdict
@@ -53,8 +60,11 @@ EPSILONS = (0.5, 1.0, 1.9, 4.0, 8.0)
 GOOD = 0.9
 """A student is fine if it is right at least this share of the times that one without privacy is."""
 RECIPE, MOMENTS, NOT_PRIVATE = "recipe", "moments", "not private"
+WITHOUT_TEACHERS = (NEIGHBOURS, MOMENTS, NOT_PRIVATE)
+_WHOSE = {RECIPE: "recipe's", NEIGHBOURS: "neighbours'"}
+"""Of the students that the summary speaks of."""
 SECONDS = {
-    "mnist": {"votes": 120.0, "gate": 20.0, RECIPE: 60.0, NOT_PRIVATE: 60.0, "others": 30.0},
+    "mnist": {"votes": 120.0, "gate": 20.0, RECIPE: 60.0, NOT_PRIVATE: 60.0, NEIGHBOURS: 70.0, "others": 30.0},
     "adult": {"votes": 20.0, "gate": 8.0, "confident-gnmax": 6.0, RECIPE: 8.0, "others": 1.5},
 }
 """About how long the votes of a council, and a release with its student take on two cores."""
@@ -67,6 +77,7 @@ MECHANISMS = {
     "gnmax": "GNMax",
     RECIPE: "recipe: GNMax's counts",
     MOMENTS: "moments, not agnostic",
+    NEIGHBOURS: "neighbours, not agnostic",
     NOT_PRIVATE: "not private",
 }
 
@@ -84,7 +95,7 @@ class Setting:
     expected
         The share of teachers expected to be right, by which constants are chosen.
     queries, recipe
-        The number of queries and the student of the recipe.
+        The number of queries of the recipe, and the student of the recipe and of neighbours.
     estimator
         What each teacher is.
     student
@@ -108,6 +119,25 @@ class Setting:
 
 
 def _mnist() -> Setting:
+    return _images(
+        "MNIST",
+        OrientedGradients(),
+        published=(
+            "PATE 2018 (data-dependent ε, 250 teachers, 286 of 640 queries answered): 98.5 % at ε = 1.97",
+            "PATE 2017: 98.0 % at ε = 2.04",
+            "Private-kNN (per record, public features): 98.8 % at ε = 0.47",
+        ),
+    )
+
+
+def _fashion() -> Setting:
+    """Garments are near others of their class less often, so labels are spread less far, and none of a network's."""
+    setting = _images("Fashion-MNIST", OrientedGradients(upright=False), published=())
+    student = clone(setting.student).set_params(alpha=0.9, iterations=100)
+    return replace(setting, student=student, recipe=student)
+
+
+def _images(title: str, gradients: OrientedGradients, *, published: tuple[str, ...]) -> Setting:
     network = NetworkClassifier(
         small_convolutional,
         epochs=12,
@@ -117,25 +147,19 @@ def _mnist() -> Setting:
         random_state=0,
     )
     teacher = KernelRidgeClassifier(gamma=1.5, alpha=0.05)
-    smooth = make_pipeline(
-        OrientedGradients(), Nystroem(gamma=1.0, n_components=1000, random_state=0), RidgeClassifier(alpha=1e-2)
-    )
-    spread = partial(Propagated, features=OrientedGradients(), alpha=0.99, iterations=200)
+    smooth = Nystroem(gamma=1.0, n_components=1000, random_state=0), RidgeClassifier(alpha=1e-2)
+    spread = partial(Propagated, alpha=0.99, iterations=200)
     return Setting(
-        title="MNIST",
+        title=title,
         teachers=500,
         expected=0.9,
         queries=200,
         estimator=teacher,
-        student=spread(smooth),
-        recipe=spread(make_pipeline(OrientedGradients(), teacher), learned=network),
-        linear=make_pipeline(OrientedGradients(), Nystroem(gamma=2.0, n_components=1000, random_state=0)),
+        student=spread(make_pipeline(gradients, *smooth), features=gradients),
+        recipe=spread(make_pipeline(gradients, teacher), features=gradients, learned=network),
+        linear=make_pipeline(gradients, Nystroem(gamma=2.0, n_components=1000, random_state=0)),
         ridge=0.5,
-        published=(
-            "PATE 2018 (data-dependent ε, 250 teachers, 286 of 640 queries answered): 98.5 % at ε = 1.97",
-            "PATE 2017: 98.0 % at ε = 2.04",
-            "Private-kNN (per record, public features): 98.8 % at ε = 0.47",
-        ),
+        published=published,
     )
 
 
@@ -154,7 +178,7 @@ def _adult() -> Setting:
     )
 
 
-SETTINGS: dict[str, Callable[[], Setting]] = {"mnist": _mnist, "adult": _adult}
+SETTINGS: dict[str, Callable[[], Setting]] = {"mnist": _mnist, "fashion": _fashion, "adult": _adult}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +208,8 @@ class _Run:
 def steps(task: Task) -> list[float]:
     """Return about how many seconds each step takes, on two cores: reading, and each council's votes and releases."""
     known = SECONDS.get(task.name, SECONDS["adult"])
-    council = [known["votes"], *(known.get(name, known["others"]) for name, _ in _releases(task))]
+    votes = [known["votes"]] * _asks_teachers(task)
+    council = [*votes, *(known.get(name, known["others"]) for name, _ in _releases(task))]
     return [0.0, *council * (len(SPLITS) * task.seeds)]
 
 
@@ -201,15 +226,17 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     for split, data in run.data.items():
         for seed in range(task.seeds):
             where = f"{split} records tested, council {seed + 1} of {task.seeds}"
-            advance(f"{where}: {setting.teachers} teachers vote")
-            votes = vote_counts(
-                data,
-                setting.estimator,
-                setting.teachers,
-                council=seed,
-                path=task.out / f"votes-{split}-{seed}.npy",
-                engine=task.engine,
-            )
+            votes = None
+            if _asks_teachers(task):
+                advance(f"{where}: {setting.teachers} teachers vote")
+                votes = vote_counts(
+                    data,
+                    setting.estimator,
+                    setting.teachers,
+                    council=seed,
+                    path=task.out / f"votes-{split}-{seed}.npy",
+                    engine=task.engine,
+                )
             for name, epsilon in _releases(task):
                 advance(f"{where}: {MECHANISMS[name]}{f', ε = {epsilon:g}' if epsilon else ''}")
                 path = task.out / f"{split}-{seed}-{name.replace(' ', '-')}-{epsilon:g}.json"
@@ -218,6 +245,10 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     report = _report(run, rows)
     write_results(report, task.out, name=f"learning-{task.name}", heading=setting.title)
     return report
+
+
+def _asks_teachers(task: Task) -> bool:
+    return any(name not in WITHOUT_TEACHERS for name in task.mechanisms)
 
 
 def _releases(task: Task) -> Iterator[tuple[str, float]]:
@@ -236,7 +267,7 @@ def _mark(task: Task, run: _Run) -> dict[str, object]:
     }
 
 
-def _result(setting: Setting, data: Data, votes: _Array, name: str, epsilon: float, path: Path) -> _Row:
+def _result(setting: Setting, data: Data, votes: _Array | None, name: str, epsilon: float, path: Path) -> _Row:
     """Return one release and its student: queries asked and answered, correct labels, the student's accuracy."""
     if name == NOT_PRIVATE:
         model: Any = clone(setting.student.final if isinstance(setting.student, Propagated) else setting.student)
@@ -246,11 +277,15 @@ def _result(setting: Setting, data: Data, votes: _Array, name: str, epsilon: flo
             epsilon=epsilon, delta=DELTA, features=setting.linear, ridge=setting.ridge, classes=range(data.classes)
         )
         return {"accuracy": _accuracy(model.fit(data.private, data.labels, data.public), data)}
+    near = name == NEIGHBOURS  # who need no votes of teachers
     release = run_folder.record(
-        path.with_name(f"answers-{path.name}"), partial(_released, setting, data, votes, name, epsilon)
+        path.with_name(f"answers-{path.name}"),
+        partial(_near, data, epsilon)
+        if votes is None or near
+        else partial(_released, setting, data, votes, name, epsilon),
     )
     labels = np.full(len(data.public), UNLABELLED, dtype=np.int64)
-    counts = np.zeros(votes.shape, dtype=np.int64) if name == RECIPE else None
+    counts = np.zeros((len(data.public), data.classes), dtype=np.int64) if near or name == RECIPE else None
     for place, answer in zip(release["points"], release["answers"], strict=True):
         if counts is not None:
             counts[place] = answer
@@ -259,11 +294,32 @@ def _result(setting: Setting, data: Data, votes: _Array, name: str, epsilon: flo
             labels[place] = answer
     known = labels != UNLABELLED
     found: _Row = {"asked": len(release["points"]), "answered": int(known.sum()), "labels": None, "accuracy": None}
+    found |= {key: release[key] for key in ("quota", "rank") if key in release}
     if known.any():
-        student = clone(setting.recipe if name == RECIPE else setting.student)
         found["labels"] = float(np.mean(labels[known] == data.truth[known]))
+        student = clone(setting.student if counts is None else setting.recipe)
         found["accuracy"] = _accuracy(fitted(student, data.public, labels, counts), data)
     return found
+
+
+def _near(data: Data, epsilon: float) -> dict[str, Any]:
+    """Return the public records asked about, noisy counts of the private records near them, and the constants."""
+    shares = _shares(epsilon)
+    chosen = nearby_choice(
+        data.public_features,
+        partial(_asked, data),
+        voters=private_count(len(data.private), epsilon=shares.count),
+        epsilon=shares.left[0],
+        delta=shares.left[1],
+        queries=None,
+        changed=1,
+    )
+    asked, mechanism = _asked(data, chosen.queries), cast(VoteQuota, chosen.mechanism)
+    voters = NearbyVoters(data.public_features, rank=mechanism.rank, quota=mechanism.quota, classes=data.classes)
+    voters.fit(data.private_features, data.labels, people=None, key=bytes(32))
+    counts = np.zeros((len(data.public), data.classes), dtype=np.int64)
+    counts[asked] = voters.counts(data.public_features[asked])
+    return {**answers(mechanism, counts, asked.tolist()), "quota": mechanism.quota, "rank": mechanism.rank}
 
 
 def _released(setting: Setting, data: Data, votes: _Array, name: str, epsilon: float) -> dict[str, list[Any]]:
@@ -314,9 +370,7 @@ def _report(run: _Run, rows: list[_Row]) -> Report:
     task, setting = run.task, run.setting
     means = [_summarised(rows, name, epsilon) for name, epsilon in _releases(task)]
     shown = {"errors": _figure(setting, means)}
-    guarantees = [
-        GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True).guarantee for epsilon in task.epsilons
-    ]
+    guarantees = [_guarantee(run, rows, epsilon) for epsilon in task.epsilons]
     return Report(
         command=f"reproduce mapl {task.name}",
         title=f"Private answers on {setting.title}",
@@ -332,6 +386,32 @@ def _report(run: _Run, rows: list[_Row]) -> Report:
             "setting": {"teachers": setting.teachers, "queries": setting.queries, "delta": DELTA, "seeds": task.seeds},
         },
     )
+
+
+def _guarantee(run: _Run, rows: list[_Row], epsilon: float) -> Guarantee:
+    """Return what is proven of the recipe; of neighbours, by the constants of the first run, where no teachers vote."""
+    constants = [row for row in rows if (row["mechanism"], row["epsilon"]) == (NEIGHBOURS, epsilon)]
+    if _asks_teachers(run.task) or not constants:
+        return GNMax(epsilon=epsilon, delta=DELTA, queries=run.setting.queries, counts=True).guarantee
+    shares = _shares(epsilon)
+    mechanism = VoteQuota(
+        epsilon=shares.left[0], delta=shares.left[1], quota=constants[0]["quota"], rank=constants[0]["rank"]
+    )
+    release = Release(
+        shares=shares,
+        compared=neighbours(labels_only=False, ids=False),
+        labels_only=False,
+        overlapping=False,
+        proposed=False,
+        named=True,
+        transformed=True,
+    )
+    return release.guarantee_of(mechanism, council={}, error=None, resumed=False)
+
+
+def _shares(epsilon: float) -> Shares:
+    """As in a fit, a hundredth of ε pays for the number of private records, by which constants are chosen."""
+    return Shares(epsilon=epsilon, delta=DELTA, counting=True)
 
 
 def usual(epsilons: Sequence[float]) -> float:
@@ -367,19 +447,22 @@ def _verdicts(run: _Run, means: list[_Row], guarantees: list[Guarantee]) -> tupl
 
 def _summary(run: _Run, means: list[_Row]) -> tuple[str, ...]:
     setting, data = run.setting, run.data[SPLITS[0]]
+    teachers = f"{setting.teachers} teachers, " * _asks_teachers(run.task)
     sizes = (
-        f"{len(data.private)} private records, {setting.teachers} teachers, {len(data.public)} public records, "
+        f"{len(data.private)} private records, {teachers}{len(data.public)} public records, "
         f"{len(data.tested)} records to test the student on; δ = {DELTA:g}; the accounting does not use the data."
     )
+    repeated = f"{counted(run.task.seeds, 'council')} of teachers" if teachers else counted(run.task.seeds, "run")
     runs = (
-        f"Means over {run.task.seeds} councils of teachers on each of two splits: testing uses first the last, then "
-        "the first records of the test file."
+        f"Means over {repeated} on each of two splits: testing uses first the last, then the first records of the test "
+        "file."
     )
     students = (
-        f"At ε = {row['epsilon']:g} the recipe's student is right on {percent(row['accuracy'])} of the tested records "
-        f"(last {percent(row['last'])}, first {percent(row['first'])}; worst run {percent(row['least'])})."
+        f"At ε = {row['epsilon']:g} the {_WHOSE[row['mechanism']]} student is right on {percent(row['accuracy'])} of "
+        f"the tested records (last {percent(row['last'])}, first {percent(row['first'])}; worst run "
+        f"{percent(row['least'])})."
         for row in means
-        if row["mechanism"] == RECIPE and row["accuracy"] is not None
+        if row["mechanism"] in _WHOSE and row["accuracy"] is not None
     )
     return (sizes, runs, *students, *(f"Published: {line}." for line in setting.published))
 
@@ -399,10 +482,12 @@ def _table(run: _Run, means: list[_Row]) -> Table:
         ),
         note="Means over councils and splits. Asked and answered count queries; labels right is the share of answers "
         "that are true; student is its accuracy on tested records, over runs with at least one answer. Plain "
-        "composition pays for every query. The recipe's student learns from noisy counts. Moments, one noisy release "
-        "that serves linear learners only, are the alternative. Except for the recipe, queries and constants were "
-        f"chosen for teachers of whom a share of {run.setting.expected:g} is expected to be right, never by private "
-        "votes.",
+        "composition pays for every query. The recipe's and the neighbours' student learns from noisy counts. Two "
+        "alternatives are not model-agnostic: moments, one noisy release that serves linear learners only, and "
+        "neighbours, a nearest-neighbour vote in public features whose cost does not grow with the queries. Except for "
+        "the recipe, queries and constants were chosen without private votes: for neighbours by public records and "
+        f"the noisy number of private ones, for others as if a share of {run.setting.expected:g} of the teachers were "
+        "right.",
     )
 
 

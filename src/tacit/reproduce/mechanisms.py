@@ -75,7 +75,7 @@ def steps(task: Task) -> list[float]:
 def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
     """Run what is left of the task, and report on all of it; `advance` is called as each step begins."""
     setting = SETTINGS[
-        validate.choice("DATA", task.name, tuple(SETTINGS), remedy="see tacit reproduce mechanisms --help")
+        validate.choice("DATA", task.name, tuple(EXPECTED), remedy="see tacit reproduce mechanisms --help")
     ]()
     validate.whole("--councils", task.councils, at_least=1, remedy="leave it out for three")
     for count in task.teachers:

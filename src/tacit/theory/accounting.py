@@ -1,4 +1,4 @@
-r"""What private answers from votes cost: (ε, δ) of sparse vector, stable release, GNMax and Confident-GNMax.
+r"""What private answers from votes cost: (ε, δ) of sparse vector, stable release, GNMax, Confident-GNMax and quotas.
 
 Two data sets are neighbours if one record was added or removed (or, where labels alone are protected, if one label was
 changed); then at most one teacher changes its vote on each query, however the queries are chosen. All noise is
@@ -27,6 +27,7 @@ _THRESHOLD = "give the threshold as a whole number of votes"
 _REFUSALS = "say after how many refusals it stops"
 _QUERIES = "say how many queries are asked"
 _ANSWERS = "say how many queries are answered"
+_QUOTA = "say on how many queries a record may vote"
 _SENSITIVITY = "give the largest change by one record, in Euclidean norm"
 
 _MOST_STEPS = 10**8
@@ -767,11 +768,9 @@ def gnmax_delta(epsilon: float, *, sigma: float, answers: int, test_sigma: float
     epsilon, sigma, n = _epsilon(epsilon), _sigma(sigma), _steps("answers", answers)
     test_sigma = _sigma(test_sigma, "test_sigma")
     a = validate.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
-    masses, losses, log_ratio = _sum_of_noise(sigma, 2 * n)
     if a == 0:
-        over = losses > epsilon
-        excess = float(np.sum(masses[over] * -np.expm1(epsilon - losses[over])))
-        return _scaled_delta(excess, log_ratio, tails=1)
+        return _shifted_delta(epsilon, sigma, 2 * n)
+    masses, losses, log_ratio = _sum_of_noise(sigma, 2 * n)
     test_masses, test_losses, test_log_ratio = _sum_of_noise(test_sigma, a)
     left = epsilon - test_losses  # what the answers' loss has to exceed
     if not (np.abs(left).max() < 600 and np.abs(losses).max() < 600):
@@ -823,13 +822,88 @@ def gnmax_sigma(epsilon: float, delta: float, *, answers: int, tests: int = 0, r
     epsilon, delta, n = _positive_epsilon(epsilon), _delta(delta), _steps("answers", answers)
     a = validate.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
     ratio = validate.number("ratio", ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
-    log = -math.log(delta)
-    # By zCDP μ²/2 = ρ with √ρ ≤ √(ln(1/δ) + ε) − √ln(1/δ) is enough, and noise of 2 or more keeps R at 1.
-    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
-    enough = 1.05 * math.sqrt((2 * n + a / ratio**2) / 2) / root
     return last_true(
         lambda sigma: gnmax_delta(epsilon, sigma=sigma, answers=n, test_sigma=ratio * sigma, tests=a) <= delta,
-        holds=max(enough, 3.0, 3.0 / ratio),
+        holds=max(_enough_noise(epsilon, delta, 2 * n + a / ratio**2), 3.0, 3.0 / ratio),
+        fails=0.1,
+    )
+
+
+@at_most
+def quota_delta(epsilon: float, *, sigma: float, quota: int, changed: int = 1) -> float:
+    r"""δ(ε) of noisy vote counts on any number of queries, where every voter votes on at most q of them.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    sigma
+        The standard deviation σ of the noise on each count of every query.
+    quota
+        The number q of queries on which one voter, a record or a person, may vote.
+    changed
+        The number c of counts that one vote may change: 1 if a voter is added or removed, 2 if a label is changed.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) ≤ R·E(1 − exp(ε − L))⁺, L = (cq + 2V)/(2σ²), V a discrete Gaussian of variance cqσ²; R − 1 is about
+    2cq·exp(−π²σ²), and 0 for a single draw. The number of queries does not enter.
+
+    Assumptions. A voter casts one vote on a query or none, and no more than q in all; which queries it votes on depends
+    on the queries and on its own records; fresh discrete Gaussian noise of σ on every count, whether or not anyone
+    voted; queries depend on private records through earlier answers alone (caller); quota ≥ 1, changed ≥ 1
+    (checked).
+
+    Direction. An upper bound, rounded up, at most 1; reached, but for R, by q queries on which one voter votes.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    return _shifted_delta(_epsilon(epsilon), _sigma(sigma), _moved_votes(quota, changed))
+
+
+@at_most
+def quota_sigma(epsilon: float, delta: float, *, quota: int, changed: int = 1) -> float:
+    r"""The least standard deviation of the noise on vote counts for a budget, where every voter has a quota.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    quota
+        The number q of queries on which one voter, a record or a person, may vote.
+    changed
+        The number c of counts that one vote may change: 1 if a voter is added or removed, 2 if a label is changed.
+
+    Returns
+    -------
+    float
+        The standard deviation σ, rounded up.
+
+    Notes
+    -----
+    Statement. inf{σ : δ(ε) ≤ delta}, δ(ε) of `quota_delta`.
+
+    Assumptions. Those of `quota_delta`; epsilon > 0, delta in (0, 1) (checked).
+
+    Direction. Rounded up: the σ returned was itself checked with `quota_delta`.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    epsilon, delta, moved = _positive_epsilon(epsilon), _delta(delta), _moved_votes(quota, changed)
+    return last_true(
+        lambda sigma: quota_delta(epsilon, sigma=sigma, quota=quota, changed=changed) <= delta,
+        holds=max(_enough_noise(epsilon, delta, moved), 3.0),
         fails=0.1,
     )
 
@@ -947,6 +1021,24 @@ def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArra
     return masses, losses, log_ratio
 
 
+def _shifted_delta(epsilon: float, sigma: float, count: int) -> float:
+    """δ(ε) of `count` discrete Gaussians, each shifted by one."""
+    masses, losses, log_ratio = _sum_of_noise(sigma, count)
+    over = losses > epsilon
+    excess = float(np.sum(masses[over] * -np.expm1(epsilon - losses[over])))
+    return _scaled_delta(excess, log_ratio, tails=1)
+
+
+def _enough_noise(epsilon: float, delta: float, count: float) -> float:
+    """A σ that is enough for `count` discrete Gaussians, each shifted by one, unless it is below 3.
+
+    By zCDP μ²/2 = ρ with √ρ ≤ √(ln(1/δ) + ε) − √ln(1/δ) is enough, and noise of 2 or more keeps R at 1.
+    """
+    log = -math.log(delta)
+    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
+    return 1.05 * math.sqrt(count / 2) / root
+
+
 def _scaled_delta(excess: float, log_ratio: float, *, tails: int) -> float:
     if log_ratio > 1:
         return 1.0
@@ -1012,8 +1104,13 @@ def _threshold(value: object) -> int:
     return validate.whole("threshold", value, at_least=0, remedy=_THRESHOLD)
 
 
+def _moved_votes(quota: object, changed: object) -> int:
+    remedy = "use 1 for a voter that is added, 2 for a changed label"
+    return _steps("quota", quota) * validate.whole("changed", changed, at_least=1, remedy=remedy)
+
+
 def _steps(name: str, value: object) -> int:
-    remedies = {"refusals": _REFUSALS, "queries": _QUERIES, "answers": _ANSWERS}
+    remedies = {"refusals": _REFUSALS, "queries": _QUERIES, "answers": _ANSWERS, "quota": _QUOTA}
     steps = validate.whole(name, value, at_least=1, remedy=remedies.get(name, "say how many steps there are"))
     if steps > _MOST_STEPS:
         raise InputError(name, steps, requirement=f"must be at most {_MOST_STEPS:g}", remedy="plan a smaller release")

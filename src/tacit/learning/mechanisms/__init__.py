@@ -8,10 +8,12 @@ A mechanism is a frozen description of what is run, and for which (ε, δ). Its 
 - `GNMax`: every query is answered by the class with the largest noisy count, or by all noisy counts.
 - `ConfidentGNMax`: the same for queries whose largest noisy count passes a threshold.
 - `Gate`, `Confirm`: answers are free while teachers agree; refusals cost.
+- `VoteQuota`: every query is answered by noisy counts of voters that retire, not of teachers; queries are free.
 """
 
 from .gate import Confirm, ConfirmSession, Gate
 from .gnmax import ConfidentGNMax, GNMax
+from .quota import VoteQuota
 from .session import Answer, Mechanism, Noise, Session, SystemNoise
 from .sparse_vector import SparseVector
 from .stable_release import StableRelease
@@ -29,4 +31,5 @@ __all__ = [
     "SparseVector",
     "StableRelease",
     "SystemNoise",
+    "VoteQuota",
 ]

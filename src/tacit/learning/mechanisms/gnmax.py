@@ -56,7 +56,7 @@ class GNMax:
     def __post_init__(self) -> None:
         check_budget(self)
         validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are answered")
-        _check_counts(self.counts)
+        check_counts(self.counts)
         if self.classes is not None and (self.classes != 2 or isinstance(self.classes, bool) or self.counts):
             raise InputError(
                 "classes",
@@ -108,7 +108,7 @@ class GNMax:
                 requirement=f"must be of {self.classes} classes, which the noise is for",
                 remedy="leave classes out of GNMax",
             )
-        return _noisy(counts, self.sigma, session.noise, whole=self.counts)
+        return noisy(counts, self.sigma, session.noise, whole=self.counts)
 
     def finished(self, session: Session) -> bool:
         """After the last query."""
@@ -159,7 +159,7 @@ class ConfidentGNMax:
             )
         validate.whole("threshold", self.threshold, at_least=0, remedy="give a number of votes, e.g. 0.6·teachers")
         validate.number("ratio", self.ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
-        _check_counts(self.counts)
+        check_counts(self.counts)
 
     @cached_property
     def sigma(self) -> float:
@@ -208,7 +208,7 @@ class ConfidentGNMax:
         (test,) = session.noise.gaussian(self.test_sigma, size=1)
         if int(counts.max()) + test < self.threshold:
             return None
-        return _noisy(counts, self.sigma, session.noise, whole=self.counts)
+        return noisy(counts, self.sigma, session.noise, whole=self.counts)
 
     def finished(self, session: Session) -> bool:
         """When either number is reached."""
@@ -220,13 +220,15 @@ def _constants(sigma: float, answers: int, tests: int = 0, test_sigma: float = 0
     return {"mechanism": "gnmax", "sigma": sigma, "answers": answers, "tests": tests, "test_sigma": test_sigma}
 
 
-def _noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool) -> int | tuple[int, ...]:
+def noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool) -> int | tuple[int, ...]:
+    """The class of the largest count with noise, of equals the first; or all counts with noise."""
     added = noise.gaussian(sigma, size=len(counts))
-    noisy = [int(count) + int(extra) for count, extra in zip(counts, added, strict=True)]
-    return tuple(noisy) if whole else noisy.index(max(noisy))
+    sums = [int(count) + int(extra) for count, extra in zip(counts, added, strict=True)]
+    return tuple(sums) if whole else sums.index(max(sums))
 
 
-def _check_counts(value: object) -> None:
+def check_counts(value: object) -> None:
+    """Check whether all counts are to be released."""
     if not isinstance(value, bool):
         raise InputError("counts", value, requirement="must be True or False", remedy="leave it out for labels")
 

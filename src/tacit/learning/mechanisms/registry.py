@@ -1,4 +1,4 @@
-"""All kinds of mechanisms."""
+"""All kinds of mechanisms, and the names of releases that need no teachers."""
 
 from .gate import ConfirmKind, GateKind
 from .gnmax import ConfidentKind, GNMaxKind
@@ -10,3 +10,10 @@ _ALL = (SparseVectorKind(), PrintedKind(), GNMaxKind(), ConfidentKind(), StableK
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
 """By what users type."""
+
+NEIGHBOURS = "neighbours"
+WITHOUT_TEACHERS = (NEIGHBOURS,)
+"""What users type for a release that trains no teachers. "auto" and plans leave them out: they are not model-agnostic.
+"""
+NAMES = ("auto", *KINDS, *WITHOUT_TEACHERS)
+"""All that users may type."""

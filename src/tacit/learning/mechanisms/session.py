@@ -25,12 +25,12 @@ from ..votes import checked_counts
 
 Answer = int | tuple[int, ...] | None
 
+_ONE_VOTE = Assumption(
+    text="data that differ in what is protected (one record, or one label) differ in at most one teacher's vote on "
+    "each query",
+    checked_by="caller",
+)
 _ASSUMED = (
-    Assumption(
-        text="data that differ in what is protected (one record, or one label) differ in at most one teacher's vote on "
-        "each query",
-        checked_by="caller",
-    ),
     Assumption(
         text="queries depend on private records through earlier answers alone",
         checked_by="caller",
@@ -241,13 +241,14 @@ def loss_guarantee(
     theorem: tuple[str, ...],
     detail: dict[str, Any],
     *,
-    constants: Callable[[], dict[str, Any]] | None,
+    constants: Callable[[], dict[str, Any]] | None = None,
     assumed: tuple[Assumption, ...] = (),
+    voting: Assumption = _ONE_VOTE,
 ) -> Guarantee:
     """The guarantee of a mechanism; raises `NoTheoremError` if its constants spend more than its δ.
 
     `constants` returns what its certificate states: the name by which the checker knows the mechanism, and the inputs
-    of its theorem. It is None where the checker knows no such mechanism.
+    of its theorem; None for a mechanism that the checker has no rule for. `voting` says how votes may differ.
     """
     if not spent <= mechanism.delta:
         raise NoTheoremError(
@@ -260,16 +261,18 @@ def loss_guarantee(
         value=mechanism.epsilon,
         adversary=Adversary.ANY,
         theorem=theorem,
-        assumptions=(*assumed, *_ASSUMED),
+        assumptions=(*assumed, voting, *_ASSUMED),
         detail={"mechanism": type(mechanism).__name__, "delta": mechanism.delta, "delta_spent": spent, **detail},
-        evidence=None
-        if constants is None
-        else Evidence(
-            rule="private answers",
-            inputs=lambda: {
-                "delta": mechanism.delta,
-                "neighbours": "one record added or removed",
-                "parts": [{**constants(), "epsilon": mechanism.epsilon, "delta": mechanism.delta}],
-            },
-        ),
+        evidence=None if constants is None else _evidence(mechanism, constants),
+    )
+
+
+def _evidence(mechanism: Mechanism, constants: Callable[[], dict[str, Any]]) -> Evidence:
+    return Evidence(
+        rule="private answers",
+        inputs=lambda: {
+            "delta": mechanism.delta,
+            "neighbours": "one record added or removed",
+            "parts": [{**constants(), "epsilon": mechanism.epsilon, "delta": mechanism.delta}],
+        },
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...core import validate
 from ...core.errors import InputError
-from ..mechanisms.registry import KINDS
+from ..mechanisms.registry import KINDS, NAMES, WITHOUT_TEACHERS
 
 OTHERS = (
     "set some aside, or leave it out; `allow_overlap` takes them as they are, and private records among them are then "
@@ -76,7 +76,7 @@ def checked(task: Task) -> Task:
                 requirement=f"must cover this run, whose {name} is {cost:g}",
                 remedy="leave it out, or give the sum of all that is to be paid from the ledger",
             )
-    validate.choice("mechanism", task.mechanism, ("auto", *KINDS), remedy="use auto")
+    validate.choice("mechanism", task.mechanism, NAMES, remedy="use auto")
     validate.device("device", task.device)
     for name, lone, other, given in (
         ("student_settings", task.student_settings, "student", task.student),
@@ -122,7 +122,17 @@ def checked(task: Task) -> Task:
                 requirement="must not lie in a folder that this run writes to, where it could be overwritten",
                 remedy="copy it elsewhere, or choose another `out`",
             )
-    if task.mechanism != "auto" and KINDS[task.mechanism].proposed != (task.labelled_public is not None):
+    if task.mechanism in WITHOUT_TEACHERS:
+        for name, value in (("teachers", task.teachers), ("refusals", task.refusals)):
+            if value is not None:
+                raise InputError(
+                    name,
+                    value,
+                    requirement=f"must be left out for the mechanism {task.mechanism}, which has no teachers",
+                    remedy="leave it out, or choose a mechanism that asks teachers",
+                )
+    proposed = task.mechanism in KINDS and KINDS[task.mechanism].proposed
+    if task.mechanism != "auto" and proposed != (task.labelled_public is not None):
         raise InputError(
             "labelled_public",
             None if task.labelled_public is None else str(task.labelled_public),

@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
 from ...report import Figure, Report, Table, figures
 from ...runtime.files import write_whole
-from ..choice import margins
 from ..classifier import PrivateClassifier
+from ..nearby import NearbyVoters
 from ..votes import leads
 from .accuracy import accuracy
 from .inputs import Records
 from .learners import learner
 from .options import Task
+from .publication import electorate, expected_leads
 
 WARNING = "NOT TO BE PUBLISHED"
 README = f"""{WARNING}
 
-This folder is as private as the records themselves. It holds the teachers, each trained on some of them, the key that
-assigned records to teachers, and owner.html, which was computed from private records without noise.
+This folder is as private as the records themselves. It holds the teachers, if there are any, each trained on some of
+them, the key that assigned records to teachers, and owner.html, which was computed from private records without noise.
 
 What may be published is in the folder publish beside it.
 """
@@ -38,11 +39,15 @@ _UNPROTECTED = Guarantee(
 
 
 def true_leads(task: Task, data: Records, model: PrivateClassifier) -> NDArray[np.float64]:
-    """The lead of the winning class on every query that was asked, in true votes, as a share of teachers."""
+    """The lead of the winning class on every query that was asked, in true votes, as a share of the electorate."""
     asked = np.sort(np.concatenate([model.answered_, model.refused_]))
     public = data.records[model.public_] if data.public is None else data.public
-    counts = model.teachers_.counts(public[asked], engine=task.engine)
-    share: NDArray[np.float64] = leads(counts) / model.guarantee_.detail["teachers"]
+    council = model.teachers_
+    if isinstance(council, NearbyVoters):
+        counts = council.counts(public[asked])
+    else:
+        counts = council.counts(public[asked], engine=task.engine)
+    share: NDArray[np.float64] = leads(counts) / electorate(model)[0]
     return share
 
 
@@ -57,7 +62,7 @@ def write_page(
     plain: dict[str, float] | None,
 ) -> None:
     """Write how well teachers agree, and what the accuracy would have been without privacy."""
-    teachers, noise = (model.guarantee_.detail[name] for name in ("teachers", "spread"))
+    (votes, whose), noise = electorate(model), model.guarantee_.detail["spread"]
     rows = [("median lead", f"{100 * np.median(lead):.1f} %")]
     for name, found in (("student", student), ("no privacy", plain)):
         if found is not None:
@@ -72,7 +77,7 @@ def write_page(
         title=f"{WARNING}: what only the owner of the records may see",
         summary=(
             "Everything here was computed from private records without noise. Nothing protects them on this page.",
-            f"It shows how well teachers agree{', and what accuracy privacy has cost' * (plain is not None)}.",
+            f"It shows how well votes agree{', and what accuracy privacy has cost' * (plain is not None)}.",
             caution,
         ),
         comparisons=(Comparison(guarantee=_UNPROTECTED),),
@@ -81,7 +86,8 @@ def write_page(
                 title="For the owner",
                 columns=("what", "found"),
                 rows=tuple(rows),
-                note="Median lead: the lead of the winning class over the next, in true votes, as a share of teachers."
+                note="Median lead: the lead of the winning class over the next, in true votes, as a share of "
+                f"{whose}."
                 + " Accuracy: that of the student, and that of the learner on all private records without privacy."
                 * (plain is not None)
                 + " Unknown: the share of private records whose value is missing, or does not occur in public records."
@@ -91,11 +97,11 @@ def write_page(
         figures=(
             Figure(
                 title="True leads of the winning class",
-                caption="The lead over the next class, as a share of all teachers, on every query that was asked.",
+                caption=f"The lead over the next class, as a share of {whose}, on every query that was asked.",
                 alternative=f"A histogram of true leads, with their median at {100 * np.median(lead):.1f} %.",
                 svg=figures.leads(
-                    {"true votes": lead, "expected beforehand": np.array(margins(task.teacher_accuracy))},
-                    noise / teachers,
+                    {"true votes": lead} | expected_leads(task, model),
+                    noise / votes,
                 ),
             ),
         ),

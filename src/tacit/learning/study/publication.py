@@ -6,10 +6,12 @@ All of them depend on private records only through the answers.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.guarantee import Comparison, Guarantee
 from ...core.wording import counted, safe_text, text_above
@@ -35,6 +37,9 @@ WEAK_DELTA, BROKEN_DELTA = 1e-3, 0.1
 """Above the first δ, a promise is called weak; from the second on, it is none."""
 
 
+_NOT_AGNOSTIC = "This is not model-agnostic: it is a nearest-neighbour vote in the stated public features."
+
+
 def publish(
     task: Task, data: Records, model: PrivateClassifier, accuracy: dict[str, float] | None, folder: Path
 ) -> Report:
@@ -55,7 +60,7 @@ def publish(
         opening=(_promise_figure(task),),
         changes=_changes(task, model, accuracy),
         tables=(_answers_table(model),),
-        figures=(_leads_figure(task, model),),
+        figures=_leads_figures(task, model),
         detail={
             "epsilon": task.epsilon,
             "delta": task.delta,
@@ -141,13 +146,18 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
             )
         )
     answered, refused = len(model.answered_), len(model.refused_)
+    near = "teachers" not in model.guarantee_.detail
     cards.append(
         Verdict(
             level=BROKEN if not answered else WEAK if accuracy is None or answered < refused else FINE,
             about="What the budget bought",
             proven=counted(answered, "answer"),
             measured=True,
-            reason=f"Teachers were asked about {counted(answered + refused, 'record')} and refused {refused}."
+            reason=(
+                f"{_voting(task, model, counted(answered + refused, 'record'))}. {_NOT_AGNOSTIC}"
+                if near
+                else f"Teachers were asked about {counted(answered + refused, 'record')} and refused {refused}."
+            )
             + (" Nothing here says how many answers are right: add test records." if accuracy is None else ""),
         )
     )
@@ -160,14 +170,16 @@ def _useful(accuracy: dict[str, float]) -> bool:
 
 
 def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | None) -> tuple[Change, ...]:
-    half = task.epsilon / 2
+    half, near = task.epsilon / 2, "teachers" not in model.guarantee_.detail
     found = [
         Change(
             what=f"Promise more: run a new release with ε = {text_above(half)}.",
-            price="about twice as many records and teachers for as many right answers, and this release stays spent.",
+            price=f"about twice as many records{' and teachers' * (not near)} for as many right answers, and this "
+            "release stays spent.",
         ),
         Change(
-            what="Bring more private records: with twice as many teachers, the same noise hides half as much.",
+            what=f"Bring more private records: with twice as many {'of them' if near else 'teachers'}, the same noise "
+            "hides half as much.",
             price="records; the promise stays as it is.",
         ),
     ]
@@ -231,8 +243,8 @@ def _summary(
     if "epsilon_count" in proven:
         said.append(
             f"ε = {text_above(proven['epsilon_count'])} of this paid for the number of {many}, read with noise (tacit "
-            f"proof laplace_scale). It gave the number of teachers, {proven['teachers']}. The mechanism, its "
-            "constants and the queries depend only on that number and on what is public."
+            f"proof laplace_scale). {_counted_for(proven)}The mechanism, its constants and the queries depend only on "
+            "that number and on what is public."
         )
     if "found_from" in proven:
         said.append(
@@ -255,10 +267,17 @@ def _summary(
     if task.epsilon > WEAK_EPSILON:
         said.append(f"That is a weak promise: at ε = {text_above(task.epsilon)} a determined reader may learn a lot.")
     said.append(
-        f"Teachers were asked about {asked} of {points} {published}; {len(model.answered_)} were answered, "
-        f"{len(model.refused_)} refused. The budget pays for all answers together: what a single answer reveals is "
-        "bounded by the whole ε, not by a share of it."
+        (
+            f"{_voting(task, model, f'{asked} of {points} {published}')}. "
+            if "teachers" not in proven
+            else f"Teachers were asked about {asked} of {points} {published}; {len(model.answered_)} were answered, "
+            f"{len(model.refused_)} refused. "
+        )
+        + "The budget pays for all answers together: what a single answer reveals is bounded by the whole ε, not by a "
+        "share of it."
     )
+    if "teachers" not in proven:
+        said.append("Near means near in the encoded columns: where these say little about the label, no budget helps.")
     if accuracy is not None:
         said.append(
             f"The student is right on {100 * accuracy['accuracy']:.1f} % of {accuracy['records']} test records "
@@ -294,18 +313,50 @@ def _answers_table(model: PrivateClassifier) -> Table:
     )
 
 
-def _leads_figure(task: Task, model: PrivateClassifier) -> Figure:
+def electorate(model: PrivateClassifier) -> tuple[float, str]:
+    """How many may vote on a query, and who they are, in words that follow "a share of"."""
+    detail = model.guarantee_.detail
+    if "teachers" in detail:
+        return detail["teachers"], "all teachers"
+    return detail["expected_votes"], "the votes expected on a query"
+
+
+def expected_leads(task: Task, model: PrivateClassifier) -> dict[str, NDArray[np.float64]]:
+    """The leads by which a mechanism was chosen, if they were expected of teachers."""
+    if "teachers" not in model.guarantee_.detail:
+        return {}
+    return {"expected beforehand": np.array(margins(task.teacher_accuracy))}
+
+
+def _voting(task: Task, model: PrivateClassifier, whom: str) -> str:
+    """How private records voted, where there are no teachers."""
+    voter = "record" if task.ids is None else "person"
+    times = counted(model.guarantee_.detail["quota"], "time")
+    return f"Private records voted on {whom} near them, each {voter} at most {times}"
+
+
+def _counted_for(proven: Mapping[str, Any]) -> str:
+    """What the number of records was read for."""
+    return f"It gave the number of teachers, {proven['teachers']}. " if "teachers" in proven else ""
+
+
+def _leads_figures(task: Task, model: PrivateClassifier) -> tuple[Figure, ...]:
     """Expected leads, and those in the noisy counts if these were released. True votes are private."""
-    teachers, noise = (model.guarantee_.detail[name] for name in ("teachers", "spread"))
-    found: dict[str, Any] = {"expected beforehand": np.array(margins(task.teacher_accuracy))}
+    (votes, whose), noise = electorate(model), model.guarantee_.detail["spread"]
+    found: dict[str, Any] = expected_leads(task, model)
+    said = ["that was expected when the mechanism was chosen"] * bool(found)
     if model.noisy_counts_ is not None:
         ordered = np.sort(model.noisy_counts_[model.answered_], axis=1)
-        found["in the noisy counts released"] = (ordered[:, -1] - ordered[:, -2]) / teachers
-    return Figure(
+        found["in the noisy counts released"] = (ordered[:, -1] - ordered[:, -2]) / votes
+        said.append(f"{'and the lead ' * bool(said)}in the counts that were released with noise")
+    if not found:
+        return ()
+    marked = f"{votes} teachers" if "teachers" in model.guarantee_.detail else f"about {votes:.3g}"
+    figure = Figure(
         title="Leads of the winning class",
-        caption="The lead of the winning class, as a share of all teachers, that was expected when the mechanism was "
-        "chosen" + (", and the lead in the counts that were released with noise" if len(found) > 1 else "") + ". "
+        caption=f"The lead of the winning class, as a share of {whose}, {', '.join(said)}. "
         "Leads near the noise or below it are often lost. True votes are private and not shown.",
-        alternative=f"A histogram of expected leads, with noise of {noise:.3g} votes among {teachers} teachers marked.",
-        svg=figures.leads(found, noise / teachers),
+        alternative=f"A histogram of leads, with noise of {noise:.3g} votes among {marked} marked.",
+        svg=figures.leads(found, noise / votes),
     )
+    return (figure,)

@@ -28,6 +28,7 @@ from ...runtime.files import write_whole
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..interrupted import run
+from ..mechanisms.registry import WITHOUT_TEACHERS
 from . import earlier_ledgers, inputs, learners, owner_report, serving
 from .accuracy import accuracy
 from .options import Task, checked
@@ -117,7 +118,8 @@ def learn_files(
     teachers
         The number of teachers; about the square root of the number of records unless given.
     mechanism
-        The name of the mechanism, or "auto".
+        The name of the mechanism, or "auto". "neighbours" trains no teachers: private records vote on public ones near
+        them, and the learner is the student's last step. It is not model-agnostic.
     labelled_public
         A file of labelled records that are not private: a model of them proposes labels, which teachers confirm.
     queries
@@ -234,8 +236,9 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
     with _told_if_interrupted(ledger, folder), learners.quiet():
         if not task.resume:
             seconds = _seconds(task, data, classifier.estimator, classes=size["classes"], cores=cores)
-            advance.expect(seconds, remedy="fewer teachers or a faster learner take less" * (seconds > _LONG))
-        advance("training teachers")
+            faster = "fewer queries" if task.mechanism in WITHOUT_TEACHERS else "fewer teachers or a faster learner"
+            advance.expect(seconds, remedy=f"{faster} take less" * (seconds > _LONG))
+        advance("asking neighbours" if task.mechanism in WITHOUT_TEACHERS else "training teachers")
         try:
             classifier.fit(
                 data.records,
@@ -283,7 +286,8 @@ def _written(
     report, measured = _published(task, data, classifier, folder / "publish")
     advance("writing the owner's page")
     with private_files.enclosed(folder / "private"):
-        serving.keep(task, data, classifier, folder / "private")
+        if task.mechanism not in WITHOUT_TEACHERS:
+            serving.keep(task, data, classifier, folder / "private")
         lead, plain = owner_report.true_leads(task, data, classifier), owner_report.unprotected_accuracy(task, data)
         owner_report.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
@@ -393,6 +397,8 @@ def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
 def _seconds(task: Task, data: inputs.Records, learner: Any, *, classes: int, cores: int) -> float:
     """About how long the rest of the run takes. Made-up records are timed, private ones only counted; for the owner."""
     records, width = len(data.records), data.records.shape[1]
+    if task.mechanism in WITHOUT_TEACHERS:
+        return _SECONDS + records * _SECONDS_PER_RECORD
     teachers = task.teachers or max(1, math.isqrt(records))
     queries = records // 2 if data.public is None else len(data.public)
     one = seconds_of_a_teacher(learner, rows=records // teachers, width=width, classes=classes, queries=queries)

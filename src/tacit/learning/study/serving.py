@@ -12,6 +12,7 @@ from ...runtime import private_files, run_folder
 from ..classifier import PrivateClassifier
 from ..columns import Columns
 from ..mechanisms import Mechanism
+from ..nearby import VOTERS
 from ..release import Release
 from ..shares import Shares
 from ..teachers import Teachers
@@ -56,7 +57,9 @@ class Served:
         """What is proven about answers of these teachers by this mechanism, together with what they rest on."""
         shares = Shares(epsilon=mechanism.epsilon, delta=mechanism.delta, mechanism=mechanism)
         release = Release(shares=shares, compared=self.neighbours, proposed=False, transformed=False, **self._facts)
-        return release.guarantee_of(mechanism, teachers=self.teachers.n_teachers, error=None, resumed=False)
+        return release.guarantee_of(
+            mechanism, council={"teachers": self.teachers.n_teachers}, error=None, resumed=False
+        )
 
 
 def keep(task: Task, data: Records, model: PrivateClassifier, folder: Path) -> None:
@@ -89,6 +92,13 @@ def load(folder: Path | str) -> Served:
     The teachers and what is known about them.
     """
     place = Path(folder) / "private"
+    if (place / VOTERS).is_dir():
+        raise InputError(
+            "folder",
+            str(folder),
+            requirement="must hold teachers, and this run has none: private records voted themselves",
+            remedy="publish its student, or learn again with a mechanism that asks teachers",
+        )
     if not (place / _FILE).exists():
         raise InputError(
             "folder",
