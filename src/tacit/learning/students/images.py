@@ -121,6 +121,7 @@ def _moved(images: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.f
 
 def small_convolutional(n_features: int, n_classes: int) -> Any:
     """For `NetworkClassifier`, with `shape=(1, side, side)`: three convolutions, each with batch normalisation."""
+    import torch
     from torch import nn
 
     def stage(before: int, after: int) -> list[Any]:
@@ -134,7 +135,7 @@ def small_convolutional(n_features: int, n_classes: int) -> Any:
         nn.Flatten(),
         nn.Dropout(0.3),
         nn.Linear(64 * (side // 8) ** 2, n_classes),
-    )
+    ).to(memory_format=torch.channels_last)  # takes a third less time on CPUs
 
 
 def distorted(images: Any, generator: Any) -> Any:
