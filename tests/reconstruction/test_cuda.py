@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 import tacit
-from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds, perturbation
+from tacit.reconstruction import Gaussian, Generator, hcr_bounds, multipoint_bounds, perturbation, posterior_bound
+from tacit.reconstruction.sampler import Sampler
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -100,3 +101,23 @@ def test_a_run_from_files_with_all_methods(tmp_path, monkeypatch, prior):
     assert there.to_html()
     for one, other in zip(there.detail["sizes"], here.detail["sizes"], strict=True):
         assert one["accuracy"] == pytest.approx(other["accuracy"], abs=0.02)
+
+
+def test_a_recorded_force_is_one_function_of_the_position_and_near_the_exact_one() -> None:
+    """Whatever row a chain stands in: else steps back would not undo steps forth."""
+    torch.manual_seed(0)
+    decoder = nn.Sequential(nn.Linear(4, 64), nn.SiLU(), nn.Linear(64, 64))
+    prior = Generator(decoder, codes=4, shape=(8, 8), pixel_noise=0.1, description="a small one")
+    features = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.Tanh()).cuda()
+    sampler = Sampler.opened(features, prior, Gaussian(0.3), kernel="hamiltonian", seed=0, feature_error=None)
+    target = sampler.chain.target
+    state, given = sampler.drawn(1500)  # more than a recording has rows
+    assert target.recordings["slope"] is not None
+    forces = target.force(state.numbers, state.components, given)
+    turned = given._replace(released=given.released.flip(0))
+    assert torch.equal(target.force(state.numbers.flip(0), state.components, turned).flip(0), forces)
+    exact = target._slope(state.numbers.float(), state.components, given.released.float()) - state.numbers
+    assert float((forces - exact).norm() / exact.norm()) < 0.02
+    bound = posterior_bound(features, prior, Gaussian(0.3), steps=20, inputs=300).remaining
+    here = posterior_bound(features.cpu(), prior, Gaussian(0.3), steps=20, inputs=300).remaining
+    np.testing.assert_allclose(bound, here, atol=0.1)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..core.errors import InputError, NoTheoremError
+from .graphs import Recorded
 from .latent_priors import LatentPrior
 from .noise import Gaussian, Laplace, Noise, Uniform, gaussian_of, unrounded
 from .other_noise import Density, Sampled
@@ -25,7 +26,7 @@ _GRANTED = 1e-13
 """Relative error granted to float64 sums of squares; tests/reconstruction/test_posterior_bounds.py measures it."""
 
 _ROWS = 512
-_ROWS_ON_A_GPU = 4096
+_ROWS_ON_A_GPU = 1024
 """Inputs that are differentiated together; fewer on a GPU, too, where a prior has many numbers."""
 
 _MOST_TURNED = 4096
@@ -152,6 +153,8 @@ class Target:
     density: NoiseDensity
     pool: tuple[Tensor, Tensor] | None = None
     """Numbers of draws from the prior, and their features: one of them may be near what was released."""
+    recordings: dict[str, Recorded | None] = field(default_factory=dict, compare=False, repr=False)
+    """What a GPU replays, once it is known; copies with another pool share it."""
 
     def state(self, numbers: Tensor, components: Tensor, given: Given) -> State:
         """The chains at these numbers."""
@@ -163,16 +166,34 @@ class Target:
         return State(numbers, components, likelihood, error, None)
 
     def force(self, numbers: Tensor, components: Tensor, given: Given) -> Tensor:
-        """The gradient of the logarithm of the density, in the precision of searches."""
+        """The gradient of the logarithm of the density, in the precision of searches, or less on a GPU."""
         parts, small = [], numbers.is_cuda and self.prior.size <= _MOST_TURNED
+        here, released = (part.to(self.release.precision) for part in (numbers, given.released))
+        recorded = self._recorded(here, components, released) if small and len(self.prior.weights) == 1 else None
+        if recorded is not None:
+            return recorded(here, components, released).to(torch.float64).nan_to_num() - numbers
         for rows in torch.arange(len(numbers), device=numbers.device).split(_ROWS_ON_A_GPU if small else _ROWS):
             with derivatives():
-                here = numbers[rows].to(self.release.precision).requires_grad_()
-                clean = self.release.search(self.prior.decode(here, components[rows])).flatten(1)
-                likelihood = self.density.log(given.released[rows].to(clean) - clean)
-                (found,) = torch.autograd.grad(likelihood.sum(), here)
+                found = self._slope(here[rows], components[rows], released[rows])
             parts.append(found.to(torch.float64).nan_to_num())
         return torch.cat(parts) - numbers
+
+    def _slope(self, numbers: Tensor, components: Tensor, released: Tensor) -> Tensor:
+        """The gradient of the logarithm of a release's density."""
+        with torch.enable_grad():
+            here = numbers.detach().requires_grad_()
+            clean = self.release.search(self.prior.decode(here, components)).flatten(1)
+            likelihood = self.density.log(released.to(clean) - clean)
+            return torch.autograd.grad(likelihood.sum(), here)[0]
+
+    def _recorded(self, *examples: Tensor) -> Recorded | None:
+        """The slope as a recording with few digits, always of the same rows: still one function of the position."""
+        if "slope" not in self.recordings:
+            self.recordings["slope"] = None
+            if self.release.precision == torch.float32:
+                with derivatives(precise=False):
+                    self.recordings["slope"] = Recorded.of(self._slope, examples, _ROWS_ON_A_GPU)
+        return self.recordings["slope"]
 
     def with_pool(self, generator: torch.Generator) -> Target:
         """With a pool, which is not used for anything else."""

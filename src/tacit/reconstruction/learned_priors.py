@@ -96,6 +96,8 @@ class Generator(LatentPrior):
         kind = (numbers.dtype, numbers.device)
         if kind not in self._kept:
             decoder = copy.deepcopy(self.decoder).to(numbers.device, numbers.dtype)
+            if numbers.is_cuda and numbers.dtype == torch.float32:  # the order in which its convolutions are fast
+                decoder = decoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             self._kept[kind] = (decoder, self.pixel_noise.to(numbers))
         decoder, noise = self._kept[kind]
         # Convolutions in float64 are slow on a GPU; products are not.
