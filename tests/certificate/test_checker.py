@@ -209,6 +209,13 @@ def test_a_claim_beyond_all_floats_gets_a_verdict():
     assert found.count(FOLLOWS) > len(found) / 2
 
 
+def test_coins_are_tossed_again_in_one_of_the_cases():
+    inputs = claim_of(cases.statement("audit of many outputs, coins tossed again"))["inputs"]
+    assert tacit_check.fair_part([tuple(cell) for cell in inputs["cells"]], inputs["seed"])[1] == 1
+    inputs = claim_of(cases.statement("audit of many outputs"))["inputs"]
+    assert tacit_check.fair_part([tuple(cell) for cell in inputs["cells"]], inputs["seed"])[1] == 0
+
+
 def test_counts_that_no_fair_coin_gave_are_not_pairs():
     statement = cases.statement("audit of pairs")
     claim_of(statement)["inputs"]["cells"] = [[1000, 10], [1000, 10]]
