@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import functools
 import json
 import subprocess
 import sys
@@ -17,6 +18,16 @@ FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)
 LINES = 600
 """Of the checker, blank ones and comments included."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _exponentials_once():
+    """The checker takes the same exponentials for every change of a certificate, 50 digits each: remembered, they are
+    the same numbers. The program that is run as people run it takes all of them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tacit_check, "exp", functools.lru_cache(2**16)(tacit_check.exp))
+        yield
 
 
 def verdict(statement):
