@@ -342,9 +342,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             asked = None if chosen is None else places(chosen.queries)
             own = [whose[row] for row in np.flatnonzero(taught)]
             council = self._council(chosen, teachers, seen, key, trusted)
+            records = self._seen_alone(X[taught], like=seen)
             if isinstance(council, NearbyVoters):
                 council.fit(
-                    self._seen_alone(X[taught], width=seen.shape[1]),
+                    records,
                     numbers[taught],
                     people=None if ids is None else own,
                     key=key,
@@ -352,7 +353,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 )
             else:
                 council.fit(
-                    self._seen(X[taught]),
+                    records,
                     numbers[taught],
                     ids=own,
                     engine=self.engine,
@@ -366,7 +367,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if chosen is None or asked is None:  # which neighbours never leave open
                 tested = parts(whose, key, b"tacit tester", teachers)[held_out]
                 self.error_ = self._error(
-                    self._seen(X[held_out]),
+                    self._seen_alone(X[held_out], like=seen),
                     numbers[held_out],
                     tested,
                     teachers,
@@ -446,18 +447,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             delattr(self, name)
 
     def _seen(self, points: NDArray[np.float64]) -> NDArray[Any]:
-        """Points as teachers see them."""
-        return points if self.features_ is None or not len(points) else np.asarray(self.features_.transform(points))
+        """Public points as teachers and voters see them."""
+        return points if self.features_ is None else np.asarray(self.features_.transform(points))
 
-    def _seen_alone(self, records: NDArray[np.float64], *, width: int) -> NDArray[Any]:
-        """Records as voters see them, each transformed on its own, at one place of the memory.
+    def _seen_alone(self, records: NDArray[np.float64], *, like: NDArray[Any]) -> NDArray[Any]:
+        """Private records as teachers and voters see them, each transformed on its own, at one place of the memory.
 
-        A product of matrices may add up in another order once it has a row more, or begins elsewhere: among others, the
-        last bit of a record's features would depend on how many stand beside it.
+        A product of matrices may add up in another order once it has a row more: in a batch, the last bits of a
+        record's features would depend on the others, and with them the votes of more than one teacher or voter.
         """
         if self.features_ is None:
             return records
-        one, found = np.empty((1, records.shape[1])), np.empty((len(records), width))
+        one, found = np.empty((1, records.shape[1])), np.empty((len(records), like.shape[1]), dtype=like.dtype)
         for place, record in enumerate(records):
             one[0] = record
             found[place] = np.asarray(self.features_.transform(one))[0]

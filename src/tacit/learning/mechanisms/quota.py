@@ -17,7 +17,7 @@ from .session import Answer, Noise, Session, check_budget, loss_guarantee
 
 
 def _one_quota(changed: int) -> Assumption:
-    differ = "of which one data set has it and the other does not" if changed == 1 else "in its records or labels"
+    differ = "which one of them has and the other has not" if changed == 1 else "in its records or labels"
     return Assumption(
         text="each voter, a record or a person, casts one vote on a query or none, by its own records, the queries and "
         "public things alone, and none once it has voted on as many queries as the quota says; data that differ in "
