@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 from scipy import stats
 
-from tacit.audit import audit_vectors, certify, certify_classes, certify_number, release_menu
+from tacit.audit import certify, certify_classes, certify_number
 from tacit.theory import leakage
 
 SIZES = (10**5, 10**6, 10**7)
@@ -117,37 +117,6 @@ def of_vectors() -> None:
             wall, used, peak = command("-m", "tacit", "audit", str(Path(folder, table)), *wanted)
             kind = Path(output).suffix or "columns"
             print(f"  {kind:8} {wall:6.1f} s wall {used:6.1f} s processor {peak:5.0f} MB")
-
-
-def coverage_of_codes() -> None:
-    """How often the certificate of a code, or any of a menu, is wrong: of vectors of 40 kinds, with known truths."""
-    print("codes and menus that are wrong, of 400 tables each, at a failure probability of 0.1 (by chance up to 0.17)")
-    source = np.random.default_rng(1)
-    kinds = source.random((40, 2)) * 0.998 + 0.001
-    for strength in (0.0, 0.1, 0.4, 0.9):
-        one = (1 + strength * np.sign(kinds[:, 0] - 0.5)) / 40
-        laws = [(2 / 40 - one) / (2 / 40 - one).sum(), one / one.sum()]
-        wrong = {"kmeans:9": 0, "tree": 0, "attack:4": 0, "menu": 0}
-        for run in range(400):
-            secret = np.repeat([0, 1], 400)
-            vectors = kinds[np.concatenate([source.choice(40, 400, p=law) for law in laws])]
-            for code in ("kmeans:9", "tree", "attack:4")[: 3 if run < 40 else 2]:
-                found = audit_vectors(secret, vectors, code=code, failure_probability=0.1, attack_rows=0, seed=run)
-                wrong[code] += found.certificate.advantage < _variation(found.code(kinds), laws) - 1e-12
-            menu = release_menu(secret, vectors[:, 0], failure_probability=0.1, seed=run)
-            for option in menu.options:
-                if option.what.startswith("rounded"):
-                    cells = np.rint(kinds[:, 0] / float(option.what.split()[-1])).astype(int)
-                    if option.certificate.advantage < _variation(cells, laws) - 1e-12:
-                        wrong["menu"] += 1
-                        break
-        shares = {name: count / (40 if name == "attack:4" else 400) for name, count in wrong.items()}
-        print(f"  strength {strength}: " + ", ".join(f"{name} {share:.3f}" for name, share in shares.items()))
-
-
-def _variation(cells: NDArray[np.int64], laws: list[NDArray[np.float64]]) -> float:
-    one, zero = (np.bincount(cells, weights=law) for law in laws)
-    return float(np.abs(one - zero).sum() / 2)
 
 
 def nothing_leaks() -> None:
@@ -255,7 +224,7 @@ def missed_classes(law: tuple[list[float], NDArray[np.float64]], *, rows: int, r
     source, wrong = np.random.default_rng(1), 0
     shares, chances = law
     values, outputs = chances.shape
-    for run in range(runs):
+    for _ in range(runs):
         sizes = 2 + source.multinomial(rows - 2 * values, shares)
         truth = float((sizes[:, None] * chances).max(axis=0).sum()) / rows
         counts = np.stack([source.multinomial(size, one) for size, one in zip(sizes, chances, strict=True)])
@@ -264,7 +233,6 @@ def missed_classes(law: tuple[list[float], NDArray[np.float64]], *, rows: int, r
             np.tile(np.arange(outputs), values),
             weights=counts.ravel(),
             failure_probability=failure,
-            seed=run,
         )
         wrong += found.accuracy < truth * (1 - 1e-12)
     return wrong / runs
@@ -368,7 +336,6 @@ def main() -> None:
     low_rates()
     coverage()
     guess_coverage()
-    coverage_of_codes()
     of_vectors()
 
 

@@ -23,7 +23,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import partial
 from inspect import signature
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 
 
 class BadFileError(Exception):
@@ -214,46 +214,56 @@ def mean_at_least(values, limit, alpha, ways=2):
 
 # ---------- 4. Rule "audit": what an output tells about a secret, from counts (proofs: certificates, pairs, leakage).
 def fair_part(cells, seed):
-    """The rows that the seed draws from both classes, so that every secret is a fair coin; none if one has too few."""
+    """The rows that the seed draws from both classes, so that every secret is a fair coin; and if it tossed again."""
     classes, parts, draw = list(zip(*sorted(cells), strict=True)), [], random.Random(seed).random  # noqa: S311
     least = min(map(sum, classes))
     rows = 2 * least - math.isqrt(1352 * least // 100) - 1
     within_reach(max(map(sum, classes)) - least <= 10**7 and rows <= 10**8, "it has too many rows to draw from")
-    heads = sum((int(draw() * 2**53) >> max(0, 53 - left)).bit_count() for left in range(rows, 0, -53))
+    toss = iter(lambda: sum((int(draw() * 2**53) >> max(0, 53 - left)).bit_count() for left in range(rows, 0, -53)), -1)
+    again, heads = next(each for each in enumerate(toss) if rows - sum(classes[1]) <= each[1] <= sum(classes[0]))
     for counts, wanted in zip(classes, (heads, rows - heads), strict=True):
         ends, picked = list(accumulate(counts)), set()
         few = min(wanted, ends[-1] - wanted)  # rows are picked, or left out, whichever are fewer
-        if few < 0:
-            return []
         while len(picked) < few:
             place = int(draw() * 2 ** ends[-1].bit_length())
             picked.update([place] if place < ends[-1] else [])
         taken = Counter(bisect_right(ends, place) for place in picked)
         parts.append([taken[place] if few == wanted else count - taken[place] for place, count in enumerate(counts)])
-    return list(zip(*parts, strict=True))
+    return list(zip(*parts, strict=True)), again
 
 
-def pairs_hold(cells, v, rate, alpha):
-    """Whether v is at least squared_pairwise at λ = rate. Decimals are rounded up, and err by a share below 10⁻³⁰."""
-    sizes, n, paid, slope = Counter(map(sum, cells)), sum(map(sum, cells)), ln(alpha) * -1, Decimal(1)
+def pairs_hold(cells, again, v, rate, alpha):
+    """Whether v is at least squared_pairwise at λ = rate. Decimals are rounded up, and err by a share below 10⁻²⁵."""
+    sizes, n, moments, slope, spreads = Counter(map(sum, cells)), sum(map(sum, cells)), real(0), Decimal(1), []
     pairs = sum((real(Fraction((a - b) ** 2 - a - b, a + b - 1)) for a, b in cells if a + b > 1), real(0))
     within_reach(sum(map(math.isqrt, sizes)) <= 50_000, "its outputs have too many different sizes")
     for m in (size for size in sizes if size > 1):
-        sums, chances = range(m % 2, min(m, math.isqrt(144 * m) + 20) + 1, 2), [Decimal(1)]
+        sums = range(m % 2, min(m, math.isqrt(144 * m) + 20) + 1, 2)
         with localcontext(UP):
-            for s in sums[:-1]:  # the chance of s + 2 or −s − 2, where that of the first is 1
-                chances.append(chances[-1] * (m - s) / (m + s + 2) * (1 if s else 2))
-            weights = [exp(rate * Fraction(m - s * s, m - 1)).high for s in sums]
-            tilted = [chance * weight for chance, weight in zip(chances, weights, strict=True)]
-            fair, whole = sum(chances), sum(tilted)
-            second = sum(part * s * s for s, part in zip(sums, tilted, strict=True)) / whole / m + Decimal("1e-25")
-            slope = min(slope, (1 - second * (1 + Decimal("1e-25"))) / 2)
-        paid = paid + ln(Interval(whole, whole) / Interval(fair, fair) * (1 + Fraction(1, 10**30))) * sizes[m]
-    slope = Fraction(slope)
-    paid = paid + Interval(*(max(end, Decimal(0)) for end in pairs)) * rate + slope * sizes[1]
-    gained = ln(real(1) - (real(1) - exp(-slope)) * v) * -n
-    prices = (Fraction(4, 5), Fraction(727, 500)), (Fraction(3, 2), Fraction(4))
-    return any(slope**2 * n * v <= cap**2 and (gained - paid - ln(price)).low >= 0 for cap, price in prices)
+            steps = (Decimal((m - s) * (1 if s else 2)) / (m + s + 2) for s in sums[:-1])  # from ±s to ±(s + 2)
+            chances = [*accumulate(steps, Decimal.__mul__, initial=Decimal(1))]
+            tilted = [c * exp(rate * Fraction(m - s * s, m - 1)).high for s, c in zip(sums, chances, strict=True)]
+            fair, whole, squares = sum(chances), sum(tilted), [Decimal(s * s) for s in sums]
+            mean = sum(map(Decimal.__mul__, tilted, squares)) / whole
+            slope = min(slope, (1 - (mean / m + Decimal("1e-25")) * (1 + Decimal("1e-25"))) / 2)
+            gaps = [((square - mean) / (m - 1)) ** 2 for square in squares]
+            second, fourth = (sum(p * gap**i for p, gap in zip(tilted, gaps, strict=True)) / whole for i in (1, 2))
+            spreads.append((second * sizes[m], second, second / (fourth / 12 + second * second / 4)))
+        moments = moments + ln(Interval(whole, whole) / Interval(fair, fair) * (1 + Fraction(1, 10**30))) * sizes[m]
+    ways, moments = [(real(0), real(0))], moments + Interval(*(max(end, Decimal(0)) for end in pairs)) * rate
+    for cut in map(Fraction, (1.5, 3, 6, 12)) if spreads and TINY < rate <= 4 else ():
+        whole, most, width = (Fraction(of(each[i] for each in spreads)) for i, of in enumerate((sum, max, min)))
+        k = PI * (2 + TINY) / (d := sqrt(width / cut)) / (real(1) - exp(PI * -2 * rate / d))
+        k = k / sqrt(PI * 2 * (1 - 1 / cut) * whole)
+        ways += [(ln(k), ln(k) * -most / ((real(1) - k * k) * 2 * whole) * (1 + TINY))] if k.high < 1 else []
+    for log, bend in ways:
+        mu = Fraction(slope) - Fraction(bend.high)
+        paid = Interval(*(max(end, Decimal(0)) for end in moments + log + mu * sizes[1]))
+        gained = ln(real(1) - (real(1) - exp(-mu)) * v) * -n + ln(alpha / 200 if again else alpha)
+        prices = (Fraction(4, 5), Fraction(727, 500)), (Fraction(3, 2), Fraction(4))
+        if mu > 0 and any(mu**2 * n * v <= cap**2 and (gained - paid - ln(price)).low >= 0 for cap, price in prices):
+            return True
+    return False
 
 
 # A rule returns what it bounds, the side, the best bound that it proves, and what else its sentence says.
@@ -277,8 +287,7 @@ def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation)
         if v >= 1 or (sqrt(v) - sqrt(room) - sqrt(plug_in + room)).low >= 0:
             return True
         e, m = math.sqrt(v), (float(plug_in.high) + float(v)) / (2 * math.sqrt(v)) if v else 1.0
-        # Every λ in [0, ½] proves something, if not much; this one, computed in floats, is nearly the best.
-        best = Fraction(min(0.5, (math.atanh(e) - math.atanh(m)) / (2 * e)) if m < e < 1 else 0)
+        best = Fraction(min(0.5, (math.atanh(e) - math.atanh(m)) / (2 * e)) if m < e < 1 else 0)  # any ≤ ½ will do
         plus, minus = exp(sqrt(v) * 2 * best), exp(sqrt(v) * -2 * best)
         moment = exp(v * best) * ((plus + minus) / 2 - sqrt(v) * (plus - minus) / 2)
         return ((plug_in * best + ln(moment)) * -rows + ln(of_v)).low >= 0
@@ -296,12 +305,11 @@ def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation)
 
     by_v, by_tv = loss != "zero-one" and squared_holds(), loss != "squared" and variation_holds()
     if with_pairs and rate and not by_v:
-        by_v = pairs_hold(cells if paired else fair_part(cells, seed), v, rate, of_pairs)
+        by_v = pairs_hold(*((cells, 0) if paired else fair_part(cells, seed)), v, rate, of_pairs)
     prove(by_v or (by_tv and v >= tv), "the counts do not prove its bound on v, 1 less the least squared loss")
     prove(by_tv or (by_v and tv**2 >= v), "the counts do not prove its bound on the total variation")  # v ≤ TV ≤ √v
-    area = Fraction(1, 2) + tv - tv * tv / 2
-    area_by_v = Fraction(sqrt(v / 3).high) + Fraction(1, 2) if 3 * v <= 1 else 1 - Fraction(3, 8) * (1 - v) ** 2
-    most = {"advantage": tv, "balanced accuracy": (1 + tv) / 2, "bits": v, "auc": min(area, area_by_v)}
+    area = Fraction(sqrt(v / 3).high) + Fraction(1, 2) if 3 * v <= 1 else 1 - Fraction(3, 8) * (1 - v) ** 2
+    most = {"advantage": tv, "balanced accuracy": (1 + tv) / 2, "bits": v, "auc": min((1 + 2 * tv - tv * tv) / 2, area)}
     least = {"error": (1 - tv) / 2, "squared loss": 1 - v, "log loss": Fraction(ln(2).low) * (1 - v)}
     side, proven = ("at most", most[reading]) if reading in most else ("at least", least[reading])
     coin = ", if every secret was a fair coin" if paired else ""
@@ -309,7 +317,6 @@ def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation)
 
 
 # ---------- 5. Rules "private answers", "one of several mechanisms" and "ledger" (proofs: accounting, gate).
-# Each mechanism returns a bound on its δ at ε.
 def revealing(p, step, times, epsilon):
     """1 − (1 − p)^T (1 − δ_T): each of T steps reveals with chance p, and is step-DP otherwise (composition_delta)."""
     x, composed = exp(step), Decimal(0)  # δ_T = Σ over l of C(T, l)(x^(T−l) − e^ε x^l)⁺/(1 + x)^T
@@ -331,8 +338,7 @@ def stable_release(epsilon, scale, threshold, queries):
 
 
 def labels_found(epsilon, changed, scale, threshold):
-    alone = exp((1 - threshold) / scale) / (exp(-1 / scale) + 1)
-    return (changed > epsilon * scale) + Fraction((alone * changed).high)
+    return (changed > epsilon * scale) + Fraction((exp((1 - threshold) / scale) / (exp(-1 / scale) + 1) * changed).high)
 
 
 def gaussian_sum(sigma, draws):
@@ -421,12 +427,9 @@ def gate(epsilon, refusals, table, corners, nodes, levels, released=None):
 
 
 MECHANISMS = {"sparse vector": sparse_vector, "stable release": stable_release, "gnmax": gnmax, "gate": gate}
-MECHANISMS |= {"confirm": partial(gate, released=0), "labels found": labels_found}
+MECHANISMS |= {"confirm": partial(gate, released=0), "labels found": labels_found}  # each bounds its δ at ε
 MECHANISMS |= {"laplace": lambda epsilon, sensitivity, scale: Fraction(sensitivity > epsilon * scale)}
-
-
-def inputs_of(function):
-    return {name: INPUTS[name] for name in signature(function).parameters if name in INPUTS}
+inputs_of = lambda function: {each: INPUTS[each] for each in signature(function).parameters if each in INPUTS}  # noqa: E731
 
 
 def part(value, what):
@@ -477,7 +480,7 @@ def posterior_error(claim, values, most, radius, release_variation, chain_variat
 
 
 # ---------- 7. The inputs and the rules by name, with what no file can show.
-LARGEST_FILE, ONE, TEXT, DIGEST = 2**26, 2**63, "(?s).{1,10000}", "[0-9a-f]{64}"
+LARGEST_FILE, ONE, TINY, TEXT, DIGEST = 2**26, 2**63, Fraction(1, 10**20), "(?s).{1,10000}", "[0-9a-f]{64}"
 COUNT, SIZE, SHARE, UNIT, CHANCE = range(10**12 + 1), range(1, 10**12 + 1), range(1, ONE), (0, 1), (0, 1, True)
 PAID, POSITIVE, LEVEL = (0, 10**400), (Fraction(1, 10**300), 10**400), [(Fraction(1, 10**250), 1), 2, 10**5]
 READINGS = "advantage|balanced accuracy|error|squared loss|bits|log loss|auc"
@@ -489,11 +492,10 @@ KEPT_BACK |= {"variance": POSITIVE, "most": POSITIVE, "radius": PAID}
 INPUTS = {"reading": READINGS, "loss": "joint|squared|zero-one", "sampling": "by class|pairs", "neighbours": NEIGHBOURS}
 INPUTS |= {"failure_probability": CHANCE, "coordinates": SIZE, "parts": [part, 1, 20], "about": TEXT, "delta": UNIT}
 INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6], "epsilon": (Fraction(1, 10**9), 700)}
-INPUTS |= {"scale": (Fraction(1, 100), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
+INPUTS |= KEPT_BACK | {"scale": (Fraction(1, 100), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
 INPUTS |= {"refusals": range(1, 20_001), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
 INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], "seed": {None: COUNT}}
 INPUTS |= {"table": [SHARE, 1, 10**5], "corners": [[SHARE, 2, 2], 1, 10**4], "nodes": [(1, 10**200), 2, 10**5]}
-INPUTS |= KEPT_BACK
 TABLE = "that counts are the data's, rows independent, secrets of pairs fair coins, and choices made before the data"
 RAN = "that the mechanism ran so, with exact noise, one vote or less a record or person, and nothing else was released"
 DRAWN = "that the values are what independent draws gave for this model, noise and data, in the order drawn, that none "
@@ -512,7 +514,7 @@ RULES = {
     "gallery error": (gallery_error, "gallery_mse gaussian_total_variation", DRAWN),
     "posterior error": (posterior_error, "posterior_mse gaussian_total_variation", CHAINS),
 }
-SAMPLED = {"audit", "identification", "gallery error", "posterior error"}
+SAMPLED, SECOND = {"audit", "identification", "gallery error", "posterior error"}, {("squared_pairwise", 2)}
 CLAIM = {"statement": TEXT, "adversary": TEXT, "rule": {None: TEXT}, "inputs": None}
 CLAIM |= {"theorem": [{"name": TEXT, "version": SIZE}, 0, 100], "failure_probability": {None: CHANCE}}
 CLAIM |= {"claimed": {"side": "at most|at least", "value": {None: (-(10**400), 10**400)}}}
@@ -539,7 +541,7 @@ def judged(claim):
     theorems = {(re.sub(r"^tacit\.theory\.[a-z]+\.", "", each["name"]), each["version"]) for each in claim["theorem"]}
     try:
         within_reach(function and value is not None, "it states no inputs that this checker has a rule for")
-        within_reach(theorems and theorems <= {(name, 1) for name in proofs.split()}, "its rule has other theorems")
+        within_reach(theorems and theorems <= {*zip(proofs.split(), repeat(1)), *SECOND}, "its rule has other theorems")
         inputs = read(claim["inputs"], "inputs", inputs_of(function))
         good = (claim["rule"] in SAMPLED) == bool(failure) and inputs.get("failure_probability", 0) <= (failure or 0)
         prove(good, "its failure probability does not cover its samples, or it has none")
@@ -552,8 +554,7 @@ def judged(claim):
     except (ArithmeticError, ValueError) as error:
         return "not checkable here", f"its numbers are out of reach ({type(error).__name__})", Fraction(0)
     rest += f", except with probability {short(failure, 'at most')}" if failure else ""
-    assumed = sum(each["checked_by"] != "tacit" for each in claim["assumptions"])
-    rest += f". Not checked: {unseen}; its {assumed} assumptions"
+    rest += f". Not checked: {unseen}; its {sum(x['checked_by'] != 'tacit' for x in claim['assumptions'])} assumptions"
     return "follows", f"{what} is {side} {short(value, side)}{rest}", failure or Fraction(0)
 
 
@@ -590,8 +591,7 @@ def main(arguments=None):
     found, _, failures = zip(*verdicts, strict=True)
     follow, fail, rest = map(found.count, ("follows", "does not follow", "not checkable here"))
     print(f"{follow} of {len(found)} claims follow, {fail} do not, {rest} cannot be checked here.")
-    chance = short(min(sum(failures), Fraction(1)), "at most")
-    print(f"Those that follow hold together, except with probability {chance}.")
+    print(f"Those that follow hold together, except with probability {short(min(sum(failures), 1), 'at most')}.")
     print("That they are about the files named in the certificate is its maker's word.")
     return 0 if follow and not fail and (follow == len(found) or "--all" not in given) else 1
 

@@ -5,18 +5,27 @@ a mutant that dies from a test that was lucky. It tries twice as many examples a
 
 Teachers are trained one after another in the process of the test, and in that of a command that it starts: starting
 processes takes longer than most of these trainings. Tests of the processes themselves ask for `all_cores`.
+
+Folders of tests lie in memory where there is enough of it: what is stored is stored as for ever, and a disk takes four
+milliseconds each of the many thousand times.
 """
 
 import gc
 import itertools
 import os
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
 
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
+
+_MEMORY = Path("/dev/shm")  # noqa: S108 — pytest makes a folder of its own there
+if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 settings.register_profile("tacit", max_examples=50, derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("tacit")

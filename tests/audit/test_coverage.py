@@ -146,6 +146,52 @@ def test_the_truth_of_the_benchmark_is_that_of_a_law(benchmark):
     assert exposed[-1] == pytest.approx(0.01)
 
 
+@pytest.fixture(scope="module")
+def codes(benchmark):
+    """benchmarks/codes.py, which tries 400 tables of each of its laws."""
+    found = importlib.import_module("codes")
+    assert found.truths is benchmark.truths
+    return found
+
+
+def test_certificates_of_codes_are_wrong_no_more_often_than_stated(codes):
+    """Three tables of each of twenty laws of vectors, all bounds, with either code."""
+    laws = codes.vector_laws()
+    assert len(laws) == 20
+    for code in ("kmeans:9", "tree:9"):
+        shares = {name: codes.missed_codes(law, code, tables=3, failure=DELTA) for name, law in laws.items()}
+        assert sum(shares.values()) * 3 <= too_many(60), (code, shares)
+
+
+def test_certificates_of_menus_are_wrong_no_more_often_than_stated(codes):
+    """A table of each of twenty laws of numbers; any option that is wrong counts."""
+    laws = codes.release_laws()
+    assert len(laws) == 20
+    shares = {name: codes.missed_menus(law, tables=1, failure=DELTA) for name, law in laws.items()}
+    assert sum(shares.values()) <= too_many(20), shares
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_the_truths_about_releases_are_those_of_two_points(codes, columns):
+    """0.2 and 0.8, each with a bias of one half: by hand."""
+    points = np.zeros((2, columns))
+    points[:, 0] = 0.2, 0.8
+    law = codes.Law(points, np.array([-0.5, 0.5]))
+    known = {"rounded to multiples of 0.1": 0.5, "rounded to multiples of 1": 0.5, "rounded to multiples of 2": 0.0}
+    if columns == 1:
+        known["as whether it is at least 0.5"] = 0.5
+    else:
+        known |= {"as the name of the largest alone": 0.0, "as the largest, rounded to 1": 0.5}
+    for what, truth in known.items():
+        assert law.of_release(what)[1] == pytest.approx(truth), what
+    for noise in (0.1, 0.3):
+        v, variation = law.of_release(f"with Gaussian noise of {noise}")
+        exact = 0.5 * (2 * stats.norm.cdf(0.3 / noise) - 1)
+        error = (1e-3, 3e-3, 0.02)[columns - 1]
+        assert exact - error < variation <= exact + 1e-9 + 1e-3 * (columns > 2)
+        assert variation**2 - 0.01 <= v <= variation
+
+
 def test_theorem_1_on_its_own_mixture():
     """E[S|T] = tanh(Ct) is a network of one neuron: its loss is no smaller than the global minimum which the theorem
     asks for, and makes the bound no smaller. With many neurons and a small C, Hoeffding's term is left."""

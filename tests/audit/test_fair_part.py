@@ -8,8 +8,8 @@ from scipy import stats
 
 from tacit import NoTheoremError, audit
 from tacit.audit import certify
-from tacit.audit.fair_part import fair_part, seed_of
-from tacit.theory.pairs import squared_pairwise
+from tacit.audit.fair_part import AGAIN, fair_part, seed_of
+from tacit.theory.pairs import PRICES, squared_pairwise
 
 
 def null(rows, outputs, seed):
@@ -22,7 +22,7 @@ def test_the_part_is_one_of_fair_coins():
     """Heads are binomial, and given heads the rows of a class are drawn without replacement: three exact tests."""
     positive, negative = np.array([30, 0, 12, 8]), np.array([1, 60, 20, 9])
     drawn = [fair_part(positive, negative, seed=seed) for seed in range(4000)]
-    parts = [part for part in drawn if part is not None]
+    parts = [(one, zero) for one, zero, again in drawn if not again]
     assert len(parts) >= stats.binom.isf(1 - 1e-6, 4000, 0.98)
     rows = {int(one.sum() + zero.sum()) for one, zero in parts}
     assert len(rows) == 1
@@ -43,13 +43,29 @@ def test_the_part_does_not_depend_on_the_order_of_outputs():
     positive, negative = np.array([30, 0, 12, 8]), np.array([1, 60, 20, 9])
     once = fair_part(positive, negative, seed=3)
     again = fair_part(positive[::-1], negative[::-1], seed=3)
-    assert all((one == other).all() for one, other in zip(once, again, strict=True))
+    assert all((one == other).all() for one, other in zip(once[:2], again[:2], strict=True))
 
 
 def test_a_class_without_enough_rows_gives_no_part():
     assert fair_part(np.array([1]), np.array([0]), seed=0) is None
-    few = [fair_part(np.array([400]), np.array([400]), seed=seed) for seed in range(2000)]
-    assert 0 < few.count(None) <= stats.binom.isf(1e-6, 2000, 0.01)  # the coins asked for more
+
+
+def test_coins_that_ask_for_too_much_are_tossed_again():
+    parts = [fair_part(np.array([400]), np.array([400]), seed=seed) for seed in range(2000)]
+    assert 0 < sum(again for *_, again in parts) <= stats.binom.isf(1e-6, 2000, 0.01)
+    assert len({int(one.sum() + zero.sum()) for one, zero, _ in parts}) == 1
+    assert max(max(one.sum(), zero.sum()) for one, zero, _ in parts) <= 400
+
+
+def test_tossing_again_costs_what_is_left_of_the_failure_probability():
+    """The first toss uses the limit's share of α, all others together what that leaves: by Hoeffding, and exactly."""
+    starts = [0.0, *(cap for cap, _ in PRICES)]
+    used = 1 / PRICES[0][1] + sum(0.43 * (cap - start) / h for start, (cap, h) in zip(starts, PRICES, strict=False))
+    most = 2 * np.exp(-3.38)
+    assert used * (1 + AGAIN * most / (1 - most)) <= 1
+    for least in [*range(8, 400), 10**4, 10**6]:
+        rows = 2 * least - int((13.52 * least) ** 0.5) - 1
+        assert 2 * stats.binom.sf(least, rows, 0.5) <= most
 
 
 def test_the_draw_is_the_one_that_its_page_describes():
@@ -64,16 +80,24 @@ def test_the_draw_is_the_one_that_its_page_describes():
         kept = picked if few == wanted else set(range(len(rows))) - picked
         return np.bincount([rows[place] for place in kept], minlength=len(counts)).tolist()
 
-    for seed, (one, zero) in enumerate([([300, 0, 1, 40], [1, 60, 200, 9]), ([7, 7], [30, 20]), ([9] * 9, [9] * 9)]):
+    tables = [([300, 0, 1, 40], [1, 60, 200, 9]), ([7, 7], [30, 20]), ([9] * 9, [9] * 9)]
+    drawn = [(seed, table) for seed, table in enumerate(tables)]
+    drawn += [(seed, tables[2]) for seed in range(3000) if fair_part(*map(np.array, tables[2]), seed=seed).again][:2]
+    assert len(drawn) == 5
+    for seed, (one, zero) in drawn:
         positive, negative = zip(*sorted(zip(one, zero, strict=True)), strict=True)
         least = min(sum(one), sum(zero))
         size, draw = 2 * least - int((13.52 * least) ** 0.5) - 1, random.Random(seed).random  # noqa: S311
-        coins = "".join(f"{int(draw() * 2**53):053b}" for _ in range(-(-size // 53)))
-        last = size % 53 or 53  # the coins of the last number are its first bits
-        heads = coins[: size - last].count("1") + coins[size - last : size].count("1")
+        tosses, heads = 0, sum(one) + 1
+        while not (heads <= sum(one) and size - heads <= sum(zero)):
+            coins = "".join(f"{int(draw() * 2**53):053b}" for _ in range(-(-size // 53)))
+            last = size % 53 or 53  # the coins of the last number are its first bits
+            heads = coins[: size - last].count("1") + coins[size - last : size].count("1")
+            tosses += 1
         found = fair_part(np.array(one), np.array(zero), seed=seed)
-        assert found[0].tolist() == rows_of(positive, heads, draw)
-        assert found[1].tolist() == rows_of(negative, size - heads, draw)
+        assert found.positive.tolist() == rows_of(positive, heads, draw)
+        assert found.negative.tolist() == rows_of(negative, size - heads, draw)
+        assert found.again == (tosses > 1)
 
 
 @pytest.mark.parametrize(("rows", "most"), [(10_000, 0.13), (100_000, 0.075), (1_000_000, 0.04)])
@@ -108,6 +132,20 @@ def test_pairs_are_certified_as_the_theorem_says():
     counts = [np.bincount(outputs[secrets == secret], minlength=40) for secret in (1, 0)]
     assert found.squared == squared_pairwise(*counts, failure_probability=0.05)
     assert "theory.pairs.squared_pairwise" in found.guarantee.theorem
+
+
+def test_where_coins_were_tossed_again_the_limit_fails_more_rarely():
+    """The first of some tables whose coins ask for too much: about one in a hundred is such."""
+    for seed in range(2000):
+        secrets, outputs = null(2000, 100, seed)
+        counts = [np.bincount(outputs[secrets == secret], minlength=100) for secret in (1, 0)]
+        part = fair_part(*counts, seed=seed_of(*counts))
+        if part.again:
+            break
+    assert part.again
+    found = certify(secrets, outputs, form="pairwise", loss="squared")
+    assert found.squared == squared_pairwise(part.positive, part.negative, failure_probability=0.05 * AGAIN)
+    assert found.squared < 1
 
 
 def test_a_leak_is_not_certified_away():

@@ -22,7 +22,7 @@ from tacit.audit import (
     certify_number,
 )
 from tacit.audit.guess_attacks import guess_attacks
-from tacit.audit.guess_counts import ClassCounts, NumberCounts
+from tacit.audit.guess_counts import ClassCounts, NumberCounts, drawing_order
 from tacit.audit.guesses import certify_class_counts, certify_number_counts
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -72,7 +72,7 @@ def test_what_a_certificate_for_classes_says():
     """1000 rows of four values, 400 of the most frequent one; the output keeps the value of 3 rows in 5, by hand."""
     secret = np.repeat(list("abcd"), [400, 300, 200, 100])
     output = np.where(np.arange(1000) % 5 < 3, secret, "a")
-    found = certify_classes(secret, output, failure_probability=0.05, seed=1)
+    found = certify_classes(secret, output, failure_probability=0.05)
     correct = 400 + 180 + 120 + 60
     assert found.plug_in == correct / 1000
     assert found.blind == 0.4
@@ -152,9 +152,34 @@ def test_the_order_of_rows_and_batches_do_not_matter():
         parts.add(secret[part], code[part])
         sums.add(age[part], score[part])
     words = {"name": "the output", "about": "the secret", "failure_probability": 0.05}
-    assert certify_class_counts(parts, seed=0, **words) == whole
+    assert certify_class_counts(parts, **words) == whole
     in_parts = certify_number_counts(sums, **words).explained
     assert in_parts == pytest.approx(certify_number(age, score, secret_range=(0, 110)).explained, rel=1e-12)
+
+
+def test_nobody_chooses_the_rows_whose_pairs_are_counted():
+    """They follow from the counts: the same for other names of outputs and secrets, others for other counts."""
+    rng = np.random.default_rng(5)
+    secret, output = rng.choice(4, 20_000, p=[0.28, 0.26, 0.24, 0.22]), rng.integers(0, 4_000, 20_000)
+    found = certify_classes(secret, output)
+    assert found.guarantee.references[0] == "theory.guessing.accuracy_from_collisions"
+    for _ in range(5):
+        names, outputs = rng.permutation(4), rng.permutation(4_000)
+        assert certify_classes(names[secret].astype(str), outputs[output].astype(str)).limit == found.limit
+    assert audit(secret, output, attacks=[], seed=7).certificate.limit == found.limit
+    seeds = set()
+    for _ in range(100):
+        counts = rng.integers(1, 30, 24)
+        cells, classes = np.repeat(np.arange(8), 3), np.tile(np.arange(3), 8)
+        order, seed = drawing_order(cells, classes, counts)
+        assert sorted(order) == list(range(24))
+        assert (np.diff(np.unique(classes[order], return_index=True)[1]) % 8 == 0).all()  # class by class
+        shuffled = rng.permutation(24)
+        again, same = drawing_order(cells[shuffled], classes[shuffled], counts[shuffled])
+        assert (counts[shuffled][again] == counts[order]).all()
+        assert same == seed
+        seeds.add(seed)
+    assert len(seeds) == 100
 
 
 def test_weights_are_rows():

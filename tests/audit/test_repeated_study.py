@@ -109,7 +109,7 @@ def test_several_columns_name_a_record(told, tmp_path):
     assert list(found.detail["numbers"][:2]) == ["p0, 0", "p0, 1"]
 
 
-def test_the_command_reports_refutes_and_keeps_a_ceiling(told, tmp_path):
+def test_the_command_reports_refutes_and_keeps_a_ceiling(told, tmp_path, here):
     written(tmp_path / "a.csv", rows_of(told))
     said = run("audit", "a.csv", *COMMAND, "--trained-with", "0.5", "1e-5", "--json", "a.json", cwd=tmp_path)
     assert said.returncode == 1, said.stderr
@@ -118,9 +118,9 @@ def test_the_command_reports_refutes_and_keeps_a_ceiling(told, tmp_path):
     first = text.index("Refuted: the training is not differentially private with ε = 0.5, δ = 1e-05")
     assert first < text.index("This is about an adversary who holds the record")
     assert "What the stated privacy allows, and what attacks reached" in said.stdout
-    said = run("audit", "a.csv", *COMMAND, "--require-advantage", "0.1", "-q", cwd=tmp_path)
+    said = here(tmp_path, "audit", "a.csv", *COMMAND, "--require-advantage", "0.1", "-q")
     assert said.returncode == 1
-    said = run("audit", "a.csv", *COMMAND, "--report", "a.html", "-q", cwd=tmp_path)
+    said = here(tmp_path, "audit", "a.csv", *COMMAND, "--report", "a.html", "-q")
     assert said.returncode == 0, said.stderr
     assert "How many members each attack finds" in (tmp_path / "a.html").read_text()
 
@@ -148,9 +148,9 @@ def test_what_is_not_refuted_is_not_confirmed(told, tmp_path):
         (["--secret", "word", *COMMAND[2:6], "--model", "member"], "must name 16 models or more"),
     ],
 )
-def test_options_that_do_not_go_together_are_one_line(told, tmp_path, options, said):
+def test_options_that_do_not_go_together_are_one_line(told, tmp_path, here, options, said):
     written(tmp_path / "a.csv", rows_of(told))
-    assert_one_line_error(run("audit", "a.csv", *options, cwd=tmp_path), said)
+    assert_one_line_error(here(tmp_path, "audit", "a.csv", *options), said)
 
 
 def test_tables_that_do_not_fit_are_refused(told, tmp_path):

@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import functools
 import json
 import subprocess
 import sys
@@ -17,6 +18,16 @@ FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)
 LINES = 600
 """Of the checker, blank ones and comments included."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _exponentials_once():
+    """The checker takes the same exponentials for every change of a certificate, 50 digits each: remembered, they are
+    the same numbers. The program that is run as people run it takes all of them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tacit_check, "exp", functools.lru_cache(2**16)(tacit_check.exp))
+        yield
 
 
 def verdict(statement):
@@ -196,6 +207,13 @@ def test_a_claim_beyond_all_floats_gets_a_verdict():
         found.append(verdict(statement))
     assert "refused" not in found
     assert found.count(FOLLOWS) > len(found) / 2
+
+
+def test_coins_are_tossed_again_in_one_of_the_cases():
+    inputs = claim_of(cases.statement("audit of many outputs, coins tossed again"))["inputs"]
+    assert tacit_check.fair_part([tuple(cell) for cell in inputs["cells"]], inputs["seed"])[1] == 1
+    inputs = claim_of(cases.statement("audit of many outputs"))["inputs"]
+    assert tacit_check.fair_part([tuple(cell) for cell in inputs["cells"]], inputs["seed"])[1] == 0
 
 
 def test_counts_that_no_fair_coin_gave_are_not_pairs():

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import tacit_check
 import torch
 from commands import assert_one_line_error
 from safetensors.torch import save_file
@@ -50,6 +51,22 @@ def files(tmp_path_factory):
     for name, rows in (("data", 30), ("public", 60)):
         np.savez(folder / f"{name}.npz", np.random.default_rng(rows).uniform(size=(rows, 1, 4, 4)))
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _claims_judged_once():
+    """Most tests are about one claim of 20 000 values; what the checker said of the very same claim, it says again."""
+    real, said = tacit_check.judged, {}
+
+    def judged(claim):
+        key = repr(claim)
+        if key not in said:
+            said[key] = real(claim)
+        return said[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tacit_check, "judged", judged)
+        yield
 
 
 @pytest.fixture(scope="module")

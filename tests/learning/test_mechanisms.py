@@ -14,6 +14,7 @@ from noises import ScriptedNoise, SeededNoise, exact_law, hockey_stick
 from tacit import BudgetSpentError, Guarantee, InputError, NoTheoremError
 from tacit.learning import ConfidentGNMax, Gate, GNMax, SparseVector, StableRelease
 from tacit.theory.accounting import gnmax_delta, sparse_vector_delta, stable_release_delta
+from tacit.theory.winners import winner_delta
 
 TRUNCATED = 2e-5  # what the enumerated noise leaves out, at most
 
@@ -96,6 +97,31 @@ def test_gnmax_on_two_queries_by_enumeration():
     mechanism = GNMax(epsilon=5.0, delta=0.1, queries=2)
     left, right = [(4, 4)] * 2, [(5, 3), (3, 5)]
     checked_law(mechanism, left, right, lambda epsilon: gnmax_delta(epsilon, sigma=mechanism.sigma, answers=2))
+
+
+def test_winners_of_two_classes_by_enumeration():
+    """Any margin of one answer, and margins that differ in two; the noise is less than counts need."""
+    one = GNMax(epsilon=1.5, delta=0.1, queries=1, classes=2)
+    seen = [
+        checked_law(one, [(5, low)], [(4, low + 1)], lambda epsilon: winner_delta(epsilon, sigma=one.sigma, answers=1))
+        for low in (2, 4, 7)
+    ]
+    assert max(seen) > 0.99 * winner_delta(0.0, sigma=one.sigma, answers=1)
+    two = GNMax(epsilon=4.0, delta=0.1, queries=2, classes=2)
+    for left, right in (([(4, 4)] * 2, [(5, 3), (3, 5)]), ([(5, 4), (3, 5)], [(4, 5), (2, 6)])):
+        checked_law(two, left, right, lambda epsilon: winner_delta(epsilon, sigma=two.sigma, answers=2))
+    assert two.sigma < GNMax(epsilon=4.0, delta=0.1, queries=2).sigma
+
+
+def test_winners_of_two_classes_are_of_two_classes():
+    mechanism = GNMax(epsilon=4.0, delta=0.1, queries=2, classes=2)
+    assert mechanism.guarantee.references == ("theory.winners.winner_delta",)
+    assert mechanism.guarantee.evidence is None
+    with pytest.raises(InputError, match="must be of 2 classes"):
+        mechanism.session().answer([3, 2, 0])
+    for wrong in ({"classes": 3}, {"classes": True}, {"classes": 2, "counts": True}):
+        with pytest.raises(InputError, match="must be 2, with winners alone released, or None"):
+            GNMax(epsilon=1.0, delta=1e-5, queries=2, **wrong)
 
 
 @pytest.mark.parametrize(("left", "right"), [((5, 5), (6, 4)), ((6, 3), (5, 4)), ((4, 4), (4, 5))])

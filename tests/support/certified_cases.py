@@ -67,6 +67,9 @@ MADE = {
     "audit that leaks nothing": lambda: certify(*_table(4000, 0.5, leak=0.0)).guarantee,
     "audit of many outputs": lambda: certify(*_table(3000, 0.5, leak=0.05, outputs=300)).guarantee,
     "audit of many outputs of unequal classes": lambda: certify(*_table(3000, 0.3, leak=0.0, outputs=200)).guarantee,
+    "audit of many outputs, coins tossed again": lambda: (
+        certify(*_table(3000, 0.5, leak=0.0, outputs=300, seed=50)).guarantee
+    ),
     "audit of many outputs, pairs": lambda: certify(
         *_table(3000, 0.5, leak=0.0, outputs=300), sampling="pairs"
     ).guarantee_of("bits"),

@@ -21,7 +21,7 @@ def write_digits(folder, *, known, tested):
             file = f"mnist/{kind}-{name}-ubyte.gz"
             raw = gzip.decompress((DATA / file).read_bytes())
             short = raw[:4] + count.to_bytes(4, "big") + raw[8 : header + count * size]
-            (folder / file).write_bytes(gzip.compress(short))
+            (folder / file).write_bytes(gzip.compress(short, 1))
     return folder
 
 

@@ -12,6 +12,8 @@ from tacit.theory.confidence import (
     binomial_upper,
     bounded_mean_lower,
     bounded_mean_upper,
+    gaussian_scale_lower,
+    gaussian_scale_upper,
     sampled_mean_lower,
     sampled_mean_upper,
 )
@@ -190,3 +192,59 @@ def test_the_smallest_failure_probabilities_leave_a_limit(failure):
         kl = 0.3 * mp.log(0.3 / mp.mpf(mean)) + 0.7 * mp.log(0.7 / (1 - mp.mpf(mean)))
         assert log <= n * kl <= log * (1 + mp.mpf(1e-6))
     assert 0.2 < sampled_mean_lower(np.full(n, 0.3), failure_probability=failure) < 0.3
+
+
+def scale_divergence(total, draws, tau, scale):
+    """ln of Chernoff's bound, in 30 digits, by sums over the lattice."""
+
+    def log_normaliser(s):
+        reach = int(20 * s) + 3
+        return mp.log(mp.fsum(mp.exp(-(mp.mpf(x) ** 2) / (2 * mp.mpf(s) ** 2)) for x in range(-reach, reach + 1)))
+
+    tau, scale = mp.mpf(tau), mp.mpf(scale)
+    exponent = total * (1 / (2 * scale**2) - 1 / (2 * tau**2))
+    return draws * (log_normaliser(scale) - log_normaliser(tau)) + exponent
+
+
+@pytest.mark.parametrize(("total", "draws"), [(0, 3), (1, 40), (9, 4), (2000, 500), (10**6, 900)])
+def test_limits_of_a_gaussian_scale_invert_the_chernoff_bound(total, draws):
+    alpha = 0.01
+    tau = max(np.sqrt(total / draws), 0.25)
+    high = gaussian_scale_upper(total, draws=draws, failure_probability=alpha)
+    log = -mp.log(alpha)
+    assert scale_divergence(total, draws, tau, high * (1 - SLACK)) < log <= scale_divergence(total, draws, tau, high)
+    low = gaussian_scale_lower(total, draws=draws, failure_probability=alpha)
+    if total == 0:
+        assert low == 0
+    else:
+        assert scale_divergence(total, draws, tau, low * (1 + SLACK)) < log <= scale_divergence(total, draws, tau, low)
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.6, 1.0, 2.5, 6.0])
+@pytest.mark.parametrize("draws", [1, 2, 5])
+def test_limits_of_a_gaussian_scale_miss_no_more_often_than_stated(scale, draws):
+    """By the exact law of the sum of squares, no simulation."""
+    x = np.arange(-int(9 * scale) - 2, int(9 * scale) + 3)
+    weights = np.exp(-(x**2) / (2 * scale**2))
+    one = np.bincount(x**2, weights=weights / weights.sum())
+    law = np.ones(1)
+    for _ in range(draws):
+        law = np.convolve(law, one)
+    alpha = 0.05
+    totals = np.flatnonzero(law > 1e-9)
+    limits = [
+        [limit(int(total), draws=draws, failure_probability=alpha) for total in totals]
+        for limit in (gaussian_scale_lower, gaussian_scale_upper)
+    ]
+    assert law[totals][np.array(limits[0]) > scale].sum() <= alpha
+    assert law[totals][np.array(limits[1]) < scale].sum() <= alpha
+
+
+def test_limits_of_a_gaussian_scale_are_about_as_tight_as_normal_ones():
+    """Of 40000 draws: 3.3 standard errors of 1/√(2n) each, and the slack of Chernoff's bound."""
+    total, draws = 40_000 * 25, 40_000
+    limits = [
+        limit(total, draws=draws, failure_probability=5e-4) / 5
+        for limit in (gaussian_scale_lower, gaussian_scale_upper)
+    ]
+    assert 1 - 4 / np.sqrt(2 * draws) < limits[0] < 1 < limits[1] < 1 + 4 / np.sqrt(2 * draws)

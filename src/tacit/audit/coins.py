@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 FALSE_ALARM = 1e-6
 """The chance that coins which are fair and independent are refused."""
@@ -18,6 +17,8 @@ def contradiction(inside: NDArray[np.bool_]) -> str:
     Seen are shares that are too far from a half, shares that are a half too often (where exactly half of the models, or
     of the records, were taken), and pairs of models or of records that agree too often or too rarely.
     """
+    from scipy import stats  # takes a second to import
+
     level = FALSE_ALARM / _TESTS
     for of, trained, others, table in (
         ("record", "was in the training data of", "models", inside.T),
@@ -42,6 +43,8 @@ def contradiction(inside: NDArray[np.bool_]) -> str:
 
 def _chance(count: int, tosses: int) -> float:
     """The chance that a fair coin is as far from its mean."""
+    from scipy import stats
+
     return min(1.0, 2 * float(stats.binom.sf(max(count, tosses - count) - 1, tosses, 0.5)))
 
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 import hashlib
 import math
 import random
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 _Counts = NDArray[np.int64]
+
+AGAIN = 1 / 200
+"""Of the failure probability: what a limit may use where the coins had to be tossed again."""
 
 _BITS = 53  # in each random number
 _AT_ONCE = 2**20
@@ -47,8 +51,18 @@ def seed_of(positive: _Counts, negative: _Counts) -> int:
     return int.from_bytes(hashlib.sha256(cells.tobytes()).digest()[:5], "big") >> 1
 
 
-def fair_part(positive: _Counts, negative: _Counts, *, seed: int) -> tuple[_Counts, _Counts] | None:
+class FairPart(NamedTuple):
+    """The counts of the rows drawn, by output, and whether the coins had to be tossed again."""
+
+    positive: _Counts
+    negative: _Counts
+    again: bool
+
+
+def fair_part(positive: _Counts, negative: _Counts, *, seed: int) -> FairPart | None:
     """Draw rows such that each came with either secret as by a fair coin, independently of the outputs.
+
+    Coins that ask a class for more rows than it has are tossed again, all of them.
 
     Parameters
     ----------
@@ -59,21 +73,22 @@ def fair_part(positive: _Counts, negative: _Counts, *, seed: int) -> tuple[_Coun
 
     Returns
     -------
-    The counts of the rows drawn, by output in ascending order of (positive, negative); None where a class has fewer
-    rows than the coins ask for.
+    The counts of the rows drawn, by output in ascending order of (positive, negative); None where a class has too few
+    rows to toss any coins.
     """
     ones, zeros = int(positive.sum()), int(negative.sum())
     least = min(ones, zeros)
-    # A class may exceed half of the rows by 2.6 standard deviations: that neither does has probability 0.99.
+    # A class may exceed half of the rows by 2.6 standard deviations: that either does has probability 0.01 or so, and
+    # at most 2·exp(−3.38) = 0.07.
     rows = 2 * least - math.isqrt(1352 * least // 100) - 1
     if rows < 1:
         return None
     numbers = _Numbers(seed)
-    heads = _coins(rows, numbers)
-    if heads > ones or rows - heads > zeros:
-        return None
+    heads, again = _coins(rows, numbers), False
+    while heads > ones or rows - heads > zeros:
+        heads, again = _coins(rows, numbers), True
     order = np.lexsort((negative, positive))  # whatever order rows came in
-    return _drawn(positive[order], heads, numbers), _drawn(negative[order], rows - heads, numbers)
+    return FairPart(_drawn(positive[order], heads, numbers), _drawn(negative[order], rows - heads, numbers), again)
 
 
 def _coins(count: int, numbers: _Numbers) -> int:

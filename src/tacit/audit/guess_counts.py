@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from typing import Any, Self
@@ -120,6 +121,48 @@ class ClassCounts:
         classes = np.array([ranks[label] for label in self.labels], dtype=np.int64)[found[:, 1]]
         order = np.lexsort((cells, classes))
         return cells[order], classes[order], found[order, 2]
+
+
+def drawing_order(cells: _Whole, classes: _Whole, counts: _Whole) -> tuple[_Whole, int]:
+    """In which order rows are drawn from these counts, and with which seed: by the counts alone.
+
+    Neither the order of the rows of a table nor the names of outputs matter, nor those of secrets, but for secrets
+    that have the same counts; so nobody can try several draws.
+
+    Returns
+    -------
+    The places of the counts in order, class by class, and 39 bits of their SHA-256.
+    """
+    sizes: _Whole = np.zeros(int(classes.max()) + 1, dtype=np.int64)
+    np.add.at(sizes, classes, counts)
+    ranks = _ranked(sizes, _summed(classes, _mixed(counts)))[classes]
+    places = _ranked(_summed(cells, _mixed(ranks * (int(counts.max()) + 1) + counts)))[cells]
+    order = np.lexsort((places, ranks))
+    held = np.column_stack([places, ranks, counts])[order].astype(">i8")
+    return order, int.from_bytes(hashlib.sha256(held.tobytes()).digest()[:5], "big") >> 1
+
+
+def _mixed(numbers: _Whole) -> NDArray[np.uint64]:
+    """Numbers of 64 bits, the same for the same number, whose sums are different for different sets (splitmix64)."""
+    found = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
+    mixed: NDArray[np.uint64] = found ^ (found >> np.uint64(31))
+    return mixed
+
+
+def _summed(places: _Whole, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The sum of the numbers of each place, but for multiples of 2⁶⁴."""
+    found: NDArray[np.uint64] = np.zeros(int(places.max()) + 1, dtype=np.uint64)
+    np.add.at(found, places, numbers)
+    return found
+
+
+def _ranked(*keys: NDArray[Any]) -> _Whole:
+    """The rank of each place, by the first key, then by the next."""
+    found: _Whole = np.empty(len(keys[0]), dtype=np.int64)
+    found[np.lexsort(keys[::-1])] = np.arange(len(found))
+    return found
 
 
 def _check_labels(labels: list[Any]) -> None:

@@ -16,7 +16,7 @@ from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.rounding import up
 from ..core.wording import safe_text
 from ..theory import guessing
-from .guess_counts import ClassCounts, NumberCounts
+from .guess_counts import ClassCounts, NumberCounts, drawing_order
 
 COUNTS, PAIRS = 0.7, 0.3
 """What the limits by counts and by pairs of rows use of the failure probability of a certificate for classes."""
@@ -278,7 +278,6 @@ def certify_classes(
     weights: object = None,
     name: str = "the output",
     about: str = "the secret",
-    seed: int = 0,
 ) -> ClassCertificate:
     """Certify how often anyone who sees an output names a secret of two, three or more values.
 
@@ -297,8 +296,6 @@ def certify_classes(
         Multiplicities of rows, whole numbers.
     name, about
         The output and the secret in words, for reports.
-    seed
-        Of the rows that are drawn from the classes to count pairs of them. Fix it beforehand.
 
     Raises
     ------
@@ -310,17 +307,14 @@ def certify_classes(
     Cherubin, Chatzikokolakis and Palamidessi 2019, *F-BLEAU*, estimate the same quantity; docs/proofs/guessing.md.
     """
     counts = ClassCounts().add(secret, output, weights=weights)
-    return certify_class_counts(counts, failure_probability=failure_probability, name=name, about=about, seed=seed)
+    return certify_class_counts(counts, failure_probability=failure_probability, name=name, about=about)
 
 
-def certify_class_counts(
-    counts: ClassCounts, *, failure_probability: float, name: str, about: str, seed: int
-) -> ClassCertificate:
+def certify_class_counts(counts: ClassCounts, *, failure_probability: float, name: str, about: str) -> ClassCertificate:
     """Certify counts that were gathered batch by batch; the rest is as in `certify_classes`."""
     failure = validate.probability(
         "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
     )
-    validate.whole("seed", seed, at_least=0, remedy="use 0")
     output = validate.text("name", name, remedy="name what the adversary sees")
     words = validate.text("about", about, remedy="name what is secret")
     cells, classes, found = counts.triples()
@@ -331,7 +325,7 @@ def certify_class_counts(
     np.maximum.at(best, cells, found)
     correct = int(best.sum())
     by_counts = guessing.accuracy_upper(correct, rows=rows, failure_probability=COUNTS * failure)
-    by_pairs = _by_pairs(cells, classes, found, sizes, failure_probability=PAIRS * failure, seed=seed)
+    by_pairs = _by_pairs(cells, classes, found, sizes, failure_probability=PAIRS * failure)
     blind = int(sizes.max()) / rows
     theorem = ["theory.guessing.accuracy_upper"]
     if by_pairs is not None:
@@ -378,23 +372,25 @@ def _told_apart(cells: Any, classes: Any, found: Any, sizes: Any, *, shown: floa
     )
 
 
-def _by_pairs(
-    cells: Any, classes: Any, found: Any, sizes: Any, *, failure_probability: float, seed: int
-) -> float | None:
+def _by_pairs(cells: Any, classes: Any, found: Any, sizes: Any, *, failure_probability: float) -> float | None:
     """The limit from pairs of rows of a random part in which secrets are independent draws; None if there is none."""
     rows = int(sizes.sum())
     reach = (np.sqrt(_SPARE**2 + 4 * sizes) - _SPARE) / 2
     part = int(rows * float((reach**2 / sizes).min()))
     if part < 2 or rows > _MOST_DRAWN:
         return None
+    order, seed = drawing_order(cells, classes, found)
+    cells, found = cells[order], found[order]
+    held = np.split(found, np.flatnonzero(np.diff(classes[order])) + 1)
+    sizes = np.array([one.sum() for one in held])
     rng = np.random.default_rng([seed, _OWN_STREAM])
     wanted = rng.multinomial(part, sizes / rows)
     if (wanted > sizes).any():
         return None
     drawn = np.concatenate(
         [
-            rng.multivariate_hypergeometric(found[classes == place], size, method="marginals")
-            for place, size in enumerate(wanted.tolist())
+            rng.multivariate_hypergeometric(one, size, method="marginals")
+            for one, size in zip(held, wanted.tolist(), strict=True)
         ]
     )
     of_cells = np.bincount(cells, weights=drawn)

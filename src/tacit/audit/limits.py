@@ -9,7 +9,7 @@ from ..core.errors import InputError, NoTheoremError
 from ..core.rounding import down, up
 from ..theory import certificates, leakage, pairs
 from .cells import STEPS
-from .fair_part import fair_part, seed_of
+from .fair_part import AGAIN, FairPart, fair_part, seed_of
 from .plug_in import ROUNDING, PlugIns
 from .tally import Tally
 
@@ -115,11 +115,13 @@ def confidence_limits(
 def _pairwise(tally: Tally, failure_probability: float, paired: bool) -> ByPairs:
     positive, negative = tally.counts()
     seed = seed_of(positive, negative)
-    part = (positive, negative) if paired else fair_part(positive, negative, seed=seed)
+    part = FairPart(positive, negative, False) if paired else fair_part(positive, negative, seed=seed)
     if part is None:
         return ByPairs(1.0, 0.0, seed)
-    rate = pairs.Pairs.of(*part).rate(failure_probability)
-    return ByPairs(pairs.squared_pairwise(*part, failure_probability=failure_probability, rate=rate), rate, seed)
+    *counts, again = part
+    failure = failure_probability * AGAIN if again else failure_probability
+    rate = pairs.Pairs.of(*counts).rate(failure)
+    return ByPairs(pairs.squared_pairwise(*counts, failure_probability=failure, rate=rate), rate, seed)
 
 
 def countable(tally: Tally, plug_ins: PlugIns, form: str, paired: bool) -> bool:

@@ -214,6 +214,7 @@ def audit(
         remedy = "use 'all', or [] for none"
         raise InputError("attacks", attacks, requirement="must be 'all' or a list of Attacks", remedy=remedy)
     validate.whole("attack_rows", attack_rows, at_least=0, remedy="use 0 for no attacks")
+    validate.whole("seed", seed, at_least=0, remedy="use 0")
     in_groups = 0
     if group is not None:
         secret, output, in_groups = drawn(secret, output, group, weights=weights, seed=seed)
@@ -248,9 +249,9 @@ def _certified(
             return certify(secret, output, **options)
         except SeveralValuesError:
             pass  # of several values
-    kept = ("failure_probability", "weights", "name", "seed")
+    kept = ("failure_probability", "weights", "name")
     for name, value in options.items():
-        if name not in kept and value is not None:
+        if name not in (*kept, "seed") and value is not None:
             raise InputError(
                 name,
                 value,
@@ -260,7 +261,6 @@ def _certified(
     given = {name: value for name, value in options.items() if name in kept}
     if secret_range is None:
         return certify_classes(secret, output, **given)
-    del given["seed"]
     return certify_number(secret, output, secret_range=secret_range, **given)
 
 

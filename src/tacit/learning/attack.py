@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +25,7 @@ from ..theory.confidence import binomial_lower, binomial_upper
 from .canary import canary_attack, canary_counts
 from .mechanisms import Mechanism, Noise, VoteQuota
 from .mechanisms.gate import Tabled
+from .noise_attack import noise_attack
 from .votes import checked_counts
 from .worst_case import worst_case_attack
 
@@ -189,8 +190,9 @@ def distinguishing_attack(
     """Attack a mechanism: the privacy loss that the best game shows, in the unit of the guarantee.
 
     Against tables of probabilities (`Gate`, `Confirm`) the worst adversary of their certificate is played as well
-    (`worst_case`), and the attack that shows more is returned. Against counts of voters with a quota (`VoteQuota`) a
-    canary is asked about until it retires (`canary`), with a tenth of the runs.
+    (`worst_case`), and against other mechanisms the exact likelihoods of all answers of a session are computed, with
+    noise as large as real answers show it (`noise_attack`). The attack that shows more is returned. Against counts of
+    voters with a quota (`VoteQuota`) a canary is asked about until it retires (`canary`), with a tenth of the runs.
 
     Parameters
     ----------
@@ -215,20 +217,23 @@ def distinguishing_attack(
     """
     runs = validate.whole("runs", runs, at_least=100, remedy="run at least a few thousand")
     alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
-    worst = None
-    if tried is None and isinstance(mechanism, Tabled):
-        alpha /= 2
-        worst = worst_case_attack(mechanism, runs=min(100, runs // 10), failure_probability=alpha, seed=seed)
     source = StoredNoise() if noise is None else noise
     if tried is None and isinstance(mechanism, VoteQuota) and mechanism.counts:
         return canary_attack(mechanism, runs=runs // 10, failure_probability=alpha, noise=source)
+    other, share = None, alpha
+    if tried is None:
+        share = alpha / 2
+        if isinstance(mechanism, Tabled):
+            other = worst_case_attack(mechanism, runs=min(100, runs // 10), failure_probability=share, seed=seed)
+        else:
+            other = noise_attack(mechanism, noise=source, runs=2 * runs, failure_probability=share)
     delta = mechanism.delta
     best: tuple[float, Game, bool, frozenset[Hashable]] | None = None
     for game in games(mechanism, length=length, seed=seed) if tried is None else tried:
         left = _outcomes(mechanism, game, game.left, runs // 10, source)
         right = _outcomes(mechanism, game, game.right, runs // 10, source)
         for swapped, (likely, unlikely) in enumerate(((left, right), (right, left))):
-            loss, event = _best_event(likely, unlikely, delta, alpha)
+            loss, event = _best_event(likely, unlikely, delta, share)
             if best is None or loss > best[0]:
                 best = loss, game, bool(swapped), event
     if best is None:
@@ -241,9 +246,11 @@ def distinguishing_attack(
     misses = sum(
         count for key, count in _outcomes(mechanism, game, unlikely_rows, runs, source).items() if key in event
     )
-    value, low, high = shown_loss(hits, misses, runs=runs, delta=delta, failure_probability=alpha)
-    if worst is not None and worst.low > low:
-        return worst
+    value, low, high = shown_loss(hits, misses, runs=runs, delta=delta, failure_probability=share)
+    if other is not None and other.low > low:
+        return replace(
+            other, failure_probability=alpha
+        )  # of either: the one that shows more is chosen by what it shows
     return Attack(
         quantity=mechanism.guarantee.quantity,
         value=value,

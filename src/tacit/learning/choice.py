@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..core import validate
+from ..core.errors import InputError
 from ..core.wording import counted
 from .mechanisms import Mechanism
 from .mechanisms.candidates import Wanted
@@ -126,8 +127,15 @@ def choice(
     )
 
 
-def callers_choice(mechanism: Mechanism, *, queries: int) -> Choice:
+def callers_choice(mechanism: Mechanism, *, queries: int, classes: int) -> Choice:
     """The mechanism that the caller has made, for this many queries, or as many as it was made for."""
+    if getattr(mechanism, "classes", None) not in (None, classes):
+        raise InputError(
+            "mechanism",
+            mechanism,
+            requirement=f"must be for the number of classes, which is {classes}",
+            remedy="leave classes out of it",
+        )
     planned = getattr(mechanism, "queries", None)
     return Choice(
         mechanism=mechanism,

@@ -516,7 +516,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> Choice:
         queries = self._wanted(points)
         if not isinstance(self.mechanism, str):
-            return callers_choice(self.mechanism, queries=points if queries is None else queries)
+            asked = points if queries is None else queries
+            return callers_choice(self.mechanism, queries=asked, classes=len(self.classes_))
         return choice(
             self.mechanism,
             epsilon=budget[0],

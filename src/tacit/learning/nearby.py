@@ -85,7 +85,7 @@ class Grid:
 class NearbyVoters:
     """Private records that vote on public ones near them.
 
-    A record votes on a query that is no farther from it than from the query's public neighbour of rank `rank`; a
+    A record votes on a query if it is as near to it as the `rank` public records nearest to it, other than itself; a
     person, by the nearest of their records. Each votes on at most `quota` queries, the first in the order asked.
 
     Parameters
@@ -243,9 +243,10 @@ def nearby_choice(
         expected_answers=asked,
         expected_right=math.nan,
         reason=f"{NEIGHBOURS}, queries = {asked}, rank = {rank}, quota = {quota}, for about {counted(voters, 'voter')} "
-        f"and {counted(points, 'record')} to ask about: a record votes on a query that is no farther than the query's "
-        f"public neighbour of rank {rank}, and on {quota} of them at most. It is not model-agnostic: it is a "
-        "nearest-neighbour vote in the stated public features. No private vote was used for this",
+        f"and {counted(points, 'record')} to ask about: a private record votes on a query if it is as near to it "
+        f"as the nearest {counted(rank, 'public record')}, and {counted(quota, 'time')} at most. It is not "
+        "model-agnostic: it is a nearest-neighbour vote in the stated public features. No private vote was used for "
+        "this",
     )
 
 

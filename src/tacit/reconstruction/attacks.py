@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import stats
+from scipy import special
 from torch import Tensor, nn
 
 from ..core import validate
@@ -616,7 +616,7 @@ def _rebuilding(
         least = sampled_mean_lower(shares, failure_probability=unsure / 2) * most
         greatest = sampled_mean_upper(shares, failure_probability=unsure / 2) * most
     else:
-        half = float(stats.t.ppf(1 - unsure / 2, count - 1) * errors.std(ddof=1) / math.sqrt(count))
+        half = float(special.stdtrit(count - 1, 1 - unsure / 2) * errors.std(ddof=1) / math.sqrt(count))
         least, greatest = max(0.0, mean - half), mean + half
     return Attack(
         quantity=trial.quantity,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from scipy import stats
+from scipy import special
 from torch import Tensor
 
 from ..core import validate
@@ -105,7 +105,7 @@ def posterior_attack(
     guess = total.reshape(tries, chains, *known.shape).mean(dim=1) / (steps - steps // 2)
     errors = as_array((guess - truth).square().flatten(1).mean(dim=1)) / variance
     mean = float(errors.mean())
-    width = float(stats.t.ppf(1 - unsure / 2, tries - 1) * errors.std(ddof=1) / math.sqrt(tries))
+    width = float(special.stdtrit(tries - 1, 1 - unsure / 2) * errors.std(ddof=1) / math.sqrt(tries))
     return Attack(
         quantity=quantity,
         value=mean,

@@ -59,6 +59,8 @@ _RC: Any = {
     "axes.facecolor": "none",
 }
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 _Given = ParamSpec("_Given")
 _KEPT = 64
 """Pictures of each kind that are remembered."""
@@ -188,6 +190,8 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = N
             axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if decades > 0.4 else range(1, 10)))
             axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_formatter("")
+        else:
+            _label_powers(axes.xaxis)
         if marked:
             axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
         for (name, found), colour in zip(positive.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
@@ -260,6 +264,7 @@ def roc(
             close.plot(*lowest_drawn, color=PROVEN)
             close.plot([least, 1], [least, 1], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
             close.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1.3), aspect="equal")
+            _label_powers(close.xaxis, close.yaxis)
             close.set_xlabel("false positive rate, logarithmic")
             close.set_ylabel("true positive rate, logarithmic")
         axes.set_aspect("equal")
@@ -312,6 +317,7 @@ def log_roc(found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
         axes.set_yscale("log")
         axes.set_xlim(left, 1.05)
         axes.set_ylim(left, 1.05)
+        _label_powers(axes.xaxis, axes.yaxis)
         axes.set_xlabel("false positive rate")
         axes.set_ylabel("true positive rate")
         figure.legend(loc="outside upper left", ncols=1)
@@ -360,6 +366,9 @@ def growth(
             axes.axhline(height, color=colour, linewidth=1.2, linestyle=(0, (5, 2)), label=name)
         for name, place in marked.items():
             axes.axvline(place, color=MUTED, linewidth=1, linestyle=(0, (1, 2)), label=name)
+        places = [place for place, _ in (*points, *least)]
+        if max(places) >= 100 * min(places):
+            _label_powers(axes.xaxis)
         axes.set_xlabel("rows")
         axes.set_ylabel("advantage")
         figure.legend(loc="outside upper left", ncols=1)
@@ -496,6 +505,13 @@ def _set_ticks(axes: Any, x: Sequence[float]) -> None:
     """Ticks where the values are, and nowhere else."""
     axes.set_xticks(list(x), [f"{value:g}" for value in x])
     axes.minorticks_off()
+
+
+def _label_powers(*scales: Any) -> None:
+    """Powers of ten on logarithmic scales of two decades or more: labels as text, which matplotlib would typeset."""
+    for scale in scales:
+        scale.set_major_formatter(lambda value, _: "10" + str(round(math.log10(value))).translate(_RAISED))
+        scale.minorticks_off()
 
 
 def _percent(share: float, _: object) -> str:

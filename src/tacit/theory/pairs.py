@@ -20,6 +20,9 @@ from ..core.rounding import LIBRARY, at_most, up
 PRICES = ((0.8, 1.454), (1.5, 4.0))
 """(c, h): with μ√(nv) up to c, choosing μ by the outputs costs ln h. (1 + 0.43·0.8)/1.454 + 0.43·0.7/4 ≤ 1."""
 
+CUTS = (1.5, 3.0, 6.0, 12.0)
+"""The c that are tried: frequencies up to √(V/(cW)) say how the sum is spread near its lower end."""
+
 LEAST_RATE, MOST_RATE = 1e-6, 4.0
 """Between which λ is looked for."""
 
@@ -60,7 +63,12 @@ def squared_pairwise(
     rows or more, or 0 if that is negative; N₁ outputs have one row. For λ > 0: Z_m = E exp(−λ(s² − m)/(m − 1)), where
     s is a sum of m fair signs, and μ is at most ½(1 − E[s² exp(−λ(s² − m)/(m − 1))]/(m Z_m)) for every size m = n_t ≥
     2. The limit is the least w for which some λ has −n ln(1 − w(1 − e^(−μ))) ≥ λQ + Σ ln Z_(n_t) + μN₁ + ln(h/α),
-    where h is 1.454 if μ√(nw) ≤ 0.8, and 4 if it is at most 1.5. P(limit < v) ≤ α.
+    where h is 1.454 if μ√(nw) ≤ 0.8, and 4 if it is at most 1.5; or for which it has this with μ − κ for μ and with
+    ln k added to the sum of the first three terms on the right, which counts as 0 if it is negative. There V_m and U_m
+    are the second and fourth central moments of (s² − m)/(m − 1) if s is weighted with exp(−λ(s² − m)/(m − 1)), V is
+    the sum of all V_(n_t), V₁ the largest, d² the least V_m/(cW_m), W_m = U_m/12 + V_m²/4, c one of 1.5, 3, 6 and 12,
+    k = (2π/d)/((1 − exp(−2πλ/d))√(2π(1 − 1/c)V)), which must be below 1, and κ = ln(1/k)V₁/(2V(1 − k²)).
+    P(limit < v) ≤ α.
 
     Assumptions. Rows are independent pairs, and every secret is a fair coin (caller).
 
@@ -130,37 +138,62 @@ class Pairs:
         limits = np.ones(len(rates))
         if not len(self.sizes):
             return limits
-        moments, slopes = np.zeros(len(rates)), np.full(len(rates), np.inf)
-        for size, count in zip(self.sizes.tolist(), self.counts.tolist(), strict=True):
-            of_size = _tilted(size, rates)
-            moments, slopes = moments + count * of_size[0], np.minimum(slopes, of_size[1])
-        able = slopes > 0
-        slopes = np.where(able, slopes, 1.0)
-        paid = rates * self.total + moments + slopes * self.singles
-        for cap, price in PRICES:
-            exponents = up((paid + math.log(price / failure_probability)) / self.rows, relative=_STEPS)
-            found = up(np.expm1(-exponents) / np.expm1(-slopes), relative=_STEPS)
-            within = able & (up(slopes * np.sqrt(self.rows * found), relative=_STEPS) <= cap)
-            limits = np.where(within, np.minimum(limits, found), limits)
+        of_sizes = [_tilted(size, rates) for size in self.sizes.tolist()]
+        moments, slopes, spreads, widths = (np.array(values) for values in zip(*of_sizes, strict=True))
+        moment, slope, width = self.counts @ moments, slopes.min(axis=0), widths.min(axis=0)
+        # By moments alone, and by how the sum is spread near its lower end as well.
+        ways = [(np.zeros(len(rates)), np.zeros(len(rates)))]
+        ways += [_spread(rates, self.counts @ spreads, spreads.max(axis=0), width, cut=cut) for cut in CUTS]
+        for log, bend in ways:
+            able = slope > bend
+            mu = np.where(able, slope - bend, 1.0)
+            paid = np.maximum(0.0, rates * self.total + moment + log + mu * self.singles)
+            for cap, price in PRICES:
+                exponents = up((paid + math.log(price / failure_probability)) / self.rows, relative=_STEPS)
+                found = up(np.expm1(-exponents) / np.expm1(-mu), relative=_STEPS)
+                within = able & (up(mu * np.sqrt(self.rows * found), relative=_STEPS) <= cap)
+                limits = np.where(within, np.minimum(limits, found), limits)
         return limits
 
 
-def _tilted(size: int, rates: _Floats) -> tuple[_Floats, _Floats]:
-    """For each λ, ln Z of an output with this many rows, rounded up, and the largest μ that it allows, rounded down."""
+def _spread(rates: _Floats, whole: _Floats, most: _Floats, width: _Floats, *, cut: float) -> tuple[_Floats, _Floats]:
+    """For each λ, ln k and κ, rounded up; 0 and 0 where k is not below 1. V₁, rounded down, is made larger again."""
+    reach = np.sqrt(width / cut)
+    log = np.log(2 * np.pi / (reach * -np.expm1(-2 * np.pi * rates / reach)))
+    log -= np.log(2 * np.pi * (1 - 1 / cut) * whole) / 2
+    log += 1e-12 * (64 + np.abs(log))
+    below = (log < -1e-6) & (rates <= MOST_RATE)  # beyond, V is too small to be computed well
+    log = np.where(below, log, -1.0)
+    bend = -log * most / (2 * whole * -np.expm1(2 * log)) * (1 + 1e-6)
+    return np.where(below, log, 0.0), np.where(below, bend, 0.0)
+
+
+def _tilted(size: int, rates: _Floats) -> tuple[_Floats, _Floats, _Floats, _Floats]:
+    """For each λ, of an output with so many rows: ln Z, rounded up; the largest μ, V and V/W, rounded down."""
     sums = np.arange(size % 2, min(size, int(_REACH * math.sqrt(size)) + 2) + 1, 2)
     more = (size + sums[:-1]) // 2  # positive signs
     chances = np.concatenate([[1.0], np.cumprod((size - more) / (more + 1))])  # up to a common factor
     chances[sums > 0] *= 2  # sums of either sign
     squares = sums.astype(np.float64) ** 2
+    values = (squares - size) / (size - 1)
     at_once = max(1, _AT_ONCE // len(sums))
-    moments, seconds = [], []
+    moments, seconds, spreads, widths = [], [], [], []
     for start in range(0, len(rates), at_once):
-        weights = np.exp(-np.outer(rates[start : start + at_once], (squares - size) / (size - 1))) * chances
+        weights = np.exp(-np.outer(rates[start : start + at_once], values)) * chances
         totals = weights.sum(axis=1)
         moments.append(totals / chances.sum())
         seconds.append(weights @ squares / totals / size)
+        gaps = (values - (weights @ values / totals)[:, None]) ** 2
+        second, fourth = ((weights * gaps**power).sum(axis=1) / totals for power in (1, 2))
+        spreads.append(second)
+        widths.append(second / (fourth / 12 + second**2 / 4))
     error = 8 * float(np.finfo(float).eps) * (len(sums) + 8) + 1e-12
-    return np.log(np.concatenate(moments)) + error, (1 - np.concatenate(seconds) * (1 + error)) / 2 - error
+    return (
+        np.log(np.concatenate(moments)) + error,
+        (1 - np.concatenate(seconds) * (1 + error)) / 2 - error,
+        np.concatenate(spreads) * (1 - 32 * error),
+        np.concatenate(widths) * (1 - 32 * error),
+    )
 
 
 def _signs(positive: object, negative: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -71,7 +71,7 @@ def guess_page(task: Task, timed: Timed) -> Report:
     }
     certificate: GuessCertificate
     if task.secret_range is None:
-        certificate = certify_class_counts(counts, seed=task.seed, **words)
+        certificate = certify_class_counts(counts, **words)
     else:
         certificate = certify_number_counts(counts, **words)
     if kept.in_groups is not None:

@@ -16,7 +16,7 @@ from ...core import validate
 from ...core.errors import InputError
 from ...core.guarantee import Guarantee
 from ...core.rounding import last_true
-from ...theory import accounting, learnability
+from ...theory import accounting, learnability, winners
 from ...theory.divergences import gaussian_delta
 from .candidates import Candidate, Wanted
 from .expectations import Floats, Votes
@@ -42,28 +42,45 @@ class GNMax:
         The number of queries after which the session stops.
     counts
         Release all noisy counts instead of the largest one's class, at the same cost.
+    classes
+        2 if there are two classes and winners alone are released: these lose less than noisy counts, and less noise is
+        enough. None for any number of classes, at the cost of the counts.
     """
 
     epsilon: float
     delta: float
     queries: int
     counts: bool = False
+    classes: int | None = None
 
     def __post_init__(self) -> None:
         check_budget(self)
         validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are answered")
         check_counts(self.counts)
+        if self.classes is not None and (self.classes != 2 or isinstance(self.classes, bool) or self.counts):
+            raise InputError(
+                "classes",
+                self.classes,
+                requirement="must be 2, with winners alone released, or None",
+                remedy="leave it out for any number of classes",
+            )
 
     @cached_property
     def sigma(self) -> float:
         """The standard deviation parameter of every count's noise."""
+        if self.classes is not None:
+            return winners.winner_sigma(self.epsilon, self.delta, answers=self.queries)
         return accounting.gnmax_sigma(self.epsilon, self.delta, answers=self.queries)
 
     @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
-        spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
         detail = {"queries": self.queries, "sigma": self.sigma, "counts": self.counts}
+        if self.classes is not None:
+            spent = winners.winner_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
+            theorem = ("winners of two noisy vote counts", "theory.winners.winner_delta")
+            return loss_guarantee(self, spent, theorem, {**detail, "classes": self.classes}, constants=None)
+        spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
         theorem = ("noisy vote counts", "theory.accounting.gnmax_delta")
         return loss_guarantee(self, spent, theorem, detail, constants=partial(_constants, self.sigma, self.queries))
 
@@ -84,6 +101,13 @@ class GNMax:
 
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
         """The class of the largest noisy count, of equals the first; or all noisy counts."""
+        if self.classes is not None and len(counts) != self.classes:
+            raise InputError(
+                "counts",
+                counts,
+                requirement=f"must be of {self.classes} classes, which the noise is for",
+                remedy="leave classes out of GNMax",
+            )
         return noisy(counts, self.sigma, session.noise, whole=self.counts)
 
     def finished(self, session: Session) -> bool:

@@ -41,7 +41,7 @@ class VoteQuota:
     quota
         The number of queries on which one voter, a record or a person, may vote.
     rank
-        A record votes on a query that is no farther from it than from the query's public neighbour of this rank.
+        A record votes on a query if it is as near to it as this many public records are, other than the query itself.
     changed
         The number of counts that one vote may change: 1 if records are protected, 2 if only labels are.
     counts

@@ -121,13 +121,14 @@ def _moved(images: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.f
 
 def small_convolutional(n_features: int, n_classes: int) -> Any:
     """For `NetworkClassifier`, with `shape=(1, side, side)`: three convolutions, each with batch normalisation."""
+    import torch
     from torch import nn
 
     def stage(before: int, after: int) -> list[Any]:
         return [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)]
 
     side = math.isqrt(n_features)
-    return nn.Sequential(
+    network: Any = nn.Sequential(
         *stage(1, 16),
         *stage(16, 32),
         *stage(32, 64),
@@ -135,6 +136,7 @@ def small_convolutional(n_features: int, n_classes: int) -> Any:
         nn.Dropout(0.3),
         nn.Linear(64 * (side // 8) ** 2, n_classes),
     )
+    return network.to(memory_format=torch.channels_last)  # takes a third less time on CPUs
 
 
 def distorted(images: Any, generator: Any) -> Any:

@@ -277,7 +277,7 @@ def _summary(
         "share of it."
     )
     if "teachers" not in proven:
-        said.append(f"{_NOT_AGNOSTIC} These are the encoded columns; where they say little about it, no budget helps.")
+        said.append("Near means near in the encoded columns: where these say little about the label, no budget helps.")
     if accuracy is not None:
         said.append(
             f"The student is right on {100 * accuracy['accuracy']:.1f} % of {accuracy['records']} test records "
