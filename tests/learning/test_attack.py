@@ -124,3 +124,9 @@ def test_games_of_two_votes_are_refused(right):
         Game(name="two votes", left=[(1, 1)], right=right)
     with pytest.raises(InputError, match="must hold at least one game"):
         distinguishing_attack(GNMax(epsilon=1.0, delta=1e-2, queries=4), tried=[])
+
+
+def test_two_classes_are_attacked_with_two():
+    mechanism = GNMax(epsilon=1.0, delta=1e-5, queries=4, classes=2)
+    attack = distinguishing_attack(mechanism, runs=2_000, noise=SeededNoise(0))
+    assert 0.8 < attack.low <= mechanism.epsilon

@@ -522,6 +522,8 @@ def test_a_mechanism_for_two_classes_needs_two():
     assert len(model.answered_) == 15
     with pytest.raises(InputError, match="must be for the number of classes, which is 3"):
         PrivateClassifier(classes=[0, 1, 2], **options).fit(points, y, ELSEWHERE[:60])
+    with pytest.raises(InputError, match="must be named, as this mechanism is for a fixed number of them"):
+        PrivateClassifier(**options).fit(points, y, ELSEWHERE[:60])  # whatever labels there are
 
 
 def test_a_mechanism_may_be_given():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
@@ -301,6 +302,46 @@ def test_people_and_a_mechanism_of_the_callers(digits):
     places = np.sort(model.answered_)
     found = model.teachers_.counts(features[1200:1500][places])
     assert found.sum() <= 600 * 2
+
+
+def test_constants_of_the_caller_tell_nothing_about_the_number_of_records(digits, tmp_path):
+    """Nobody paid for it, so what is published and the ledger's entry are those of one record less."""
+    features, labels = digits
+    given = VoteQuota(epsilon=3.0, delta=1e-5, quota=2, rank=8)
+    ledger, told = Ledger.open(tmp_path / "ledger.sqlite", epsilon=6.0, delta=2e-5), []
+    for records in (1088, 1089):  # whose roots, in whole numbers, differ as well
+        model = PrivateClassifier(mechanism=given, epsilon=3.0, classes=range(10), queries=30, random_state=0)
+        model.set_params(ledger=ledger).fit(features[:records], labels[:records], features[1200:1400])
+        told.append((model.published().guarantee_json, model.choice_))
+    assert told[0] == told[1]
+    first, second = (entry.detail["task"] for entry in ledger.entries())
+    assert first == second
+
+
+class Rounding(TransformerMixin, BaseEstimator):
+    """Features that depend on how many records there are, as the last bits of a product of matrices may."""
+
+    def fit(self, points, _=None):
+        self.n_features_in_ = points.shape[1]
+        return self
+
+    def transform(self, points):
+        return np.array(points) * (1 + 0.02 * (len(points) % 7))
+
+
+def test_a_transformer_sees_each_private_record_alone(digits):
+    """Or one record more would move all others, some of them across a radius."""
+    features, labels = digits
+    given = VoteQuota(epsilon=3.0, delta=1e-5, quota=2, rank=8)
+    found = []
+    for records in (999, 1000):
+        model = PrivateClassifier(
+            mechanism=given, epsilon=3.0, classes=range(10), queries=30, features=Rounding(), random_state=0
+        )
+        model.fit(features[:records], labels[:records], features[1200:1400])
+        found.append(model.teachers_.counts(Rounding().transform(features[1200:1400])[model.answered_]))
+    assert found[0].sum() > 20
+    assert np.abs(found[1] - found[0]).sum() <= 2
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,55 @@ def test_code_is_taken_for_what_it_does_and_not_for_what_it_says(broken):
     assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
+class LoudTests(SeededNoise):
+    """Draws fifty times the noise in tests of a threshold, which takes one number each."""
+
+    def gaussian(self, scale, *, size):
+        return super().gaussian(50 * scale if size == 1 else scale, size=size)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_refusals_are_no_answers(counts):
+    """More noise in tests tells less, and refuses half of the queries: neither may count as answers without noise."""
+    mechanism = ConfidentGNMax(epsilon=1.0, delta=DELTA, queries=30, answers=20, threshold=60, counts=counts)
+    attack = noise_attack.noise_attack(mechanism, noise=LoudTests(1), runs=10_000)
+    quiet = noise_attack.noise_attack(mechanism, noise=SeededNoise(1), runs=10_000)
+    assert attack.low <= 1.01 * quiet.low <= mechanism.epsilon
+    assert int(attack.method.split()[3]) <= mechanism.answers
+
+
+def test_refusals_alone_show_nothing():
+    class Silent(SeededNoise):
+        def gaussian(self, scale, *, size):
+            return [-(10**9)] * size if size == 1 else super().gaussian(scale, size=size)
+
+    for counts in (False, True):
+        mechanism = ConfidentGNMax(epsilon=1.0, delta=DELTA, queries=30, answers=20, threshold=60, counts=counts)
+        attack = noise_attack.noise_attack(mechanism, noise=Silent(1), runs=200)
+        assert (attack.low, attack.high) == (0, np.inf)
+
+
+@pytest.mark.parametrize("sigma", [0.4, 0.6, 1.0, 3.0])
+def test_sums_of_little_noise_are_added_up(sigma):
+    x = np.arange(-40, 41)
+    law = np.exp(-(x**2) / (2 * sigma**2))
+    law /= law.sum()
+    for draws in (2, 3, 6):
+        whole = np.ones(1)
+        for _ in range(draws):
+            whole = np.convolve(whole, law)
+        found = noise_attack._sum_law(sigma, draws)
+        beyond = (len(whole) - len(found)) // 2
+        inner = whole[beyond : beyond + len(found)]
+        assert found[inner > 1e-30] == pytest.approx(inner[inner > 1e-30], rel=1e-9)
+
+
+def test_few_answers_leave_no_upper_end():
+    """Where no scale is too small, neither is any loss too large."""
+    low, high = noisy_counts_loss([0, 0, 0], moved=2, delta=DELTA, failure_probability=0.01)
+    assert low < high == np.inf
+
+
 def test_what_nobody_knows_the_noise_of_is_not_attacked():
     class Other:
         delta = DELTA

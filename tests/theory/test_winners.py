@@ -111,6 +111,13 @@ def test_large_budgets_end_at_the_least_noise():
     assert winner_sigma(90.0, 1e-5, answers=1) == 0.5
 
 
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-13, 1e-12, 1e-9, 1e-4])
+def test_the_smallest_budgets_are_charged_as_none(epsilon):
+    """Nodes do not lie closer and closer together; the value falls by at most e^ε − 1."""
+    free = winner_delta(0.0, sigma=3.0, answers=3)
+    assert free - 2 * epsilon <= winner_delta(epsilon, sigma=3.0, answers=3) <= free
+
+
 def test_what_is_out_of_reach_is_refused():
     with pytest.raises(InputError, match="answers must be at most 2000"):
         winner_delta(1.0, sigma=100.0, answers=2001)

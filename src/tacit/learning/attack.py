@@ -165,14 +165,14 @@ def _moves(centre: tuple[int, int], length: int, first: int, last: int) -> Itera
 
 def _random(mechanism: Mechanism, length: int, seed: int) -> Game:
     rng = np.random.default_rng(seed)
-    top, second = mechanism.undecided
+    base = np.array([*mechanism.undecided, 0])[: getattr(mechanism, "classes", None)]
     left, right = [], []
     for _ in range(length):
-        row = rng.integers(0, 3, size=3) + np.array([top, second, 0])
+        row = rng.integers(0, 3, size=len(base)) + base
         moved = row.copy()
         giver = int(rng.choice(np.flatnonzero(row)))
         moved[giver] -= 1
-        moved[rng.integers(3)] += 1
+        moved[rng.integers(len(base))] += 1
         left.append(tuple(row.tolist()))
         right.append(tuple(moved.tolist()))
     return Game(name="random votes", left=left, right=right)
@@ -259,9 +259,8 @@ def distinguishing_attack(
     )
     value, low, high = shown_loss(hits, misses, runs=runs, delta=delta, failure_probability=share)
     if other is not None and other.low > low:
-        return replace(
-            other, failure_probability=alpha
-        )  # of either: the one that shows more is chosen by what it shows
+        # Of either: the one that shows more is chosen by what it shows.
+        return replace(other, failure_probability=alpha)
     return Attack(
         quantity=mechanism.guarantee.quantity,
         value=value,

@@ -323,7 +323,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 voters = int(private.sum()) if ids is None else len({whose[row] for row in np.flatnonzero(private)})
             teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
             warn_of_transformer(X, None if labels_only else public)
-            near = _Near(seen=seen, places=places, voters=voters) if self._nearby else None
+            near = None
+            if self._nearby:  # for constants that the caller chose nobody reads their number, so nothing may tell it
+                told = labels_only or shares.counting
+                near = _Near(seen=seen, places=places, voters=voters if told else None)
             rehearse(self._stand_in(release, shown, teachers, public, student, proposer, near, advance))
             epsilon, delta = shares.whole
             once = run.release if ledger is not None and place is not None else None
@@ -340,7 +343,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             taught &= numbers != UNNAMED
             if shares.counting:
                 voters = draws.count(costs[COUNT])
-                teachers = math.isqrt(voters)
+                teachers = 0 if self._nearby else math.isqrt(voters)
                 near = None if near is None else dataclasses.replace(near, voters=voters)
             first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
             chosen = None
@@ -361,9 +364,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             asked = None if chosen is None else places(chosen.queries)
             own = [whose[row] for row in np.flatnonzero(taught)]
             council = self._council(chosen, teachers, seen, key, trusted)
+            records = self._seen_alone(X[taught], like=seen)
             if isinstance(council, NearbyVoters):
                 council.fit(
-                    self._seen(X[taught]),
+                    records,
                     numbers[taught],
                     people=None if ids is None else own,
                     key=key,
@@ -371,7 +375,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 )
             else:
                 council.fit(
-                    self._seen(X[taught]),
+                    records,
                     numbers[taught],
                     ids=own,
                     engine=self.engine,
@@ -385,7 +389,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if chosen is None or asked is None:  # which neighbours never leave open
                 tested = parts(whose, key, b"tacit tester", teachers)[held_out]
                 self.error_ = self._error(
-                    self._seen(X[held_out]),
+                    self._seen_alone(X[held_out], like=seen),
                     numbers[held_out],
                     tested,
                     teachers,
@@ -465,8 +469,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             delattr(self, name)
 
     def _seen(self, points: NDArray[np.float64]) -> NDArray[Any]:
-        """Points as teachers see them."""
-        return points if self.features_ is None or not len(points) else np.asarray(self.features_.transform(points))
+        """Public points as teachers and voters see them."""
+        return points if self.features_ is None else np.asarray(self.features_.transform(points))
+
+    def _seen_alone(self, records: NDArray[np.float64], *, like: NDArray[Any]) -> NDArray[Any]:
+        """Private records as teachers and voters see them, each transformed on its own, at one place of the memory.
+
+        A product of matrices may add up in another order once it has a row more: in a batch, the last bits of a
+        record's features would depend on the others, and with them the votes of more than one teacher or voter.
+        """
+        if self.features_ is None:
+            return records
+        one, found = np.empty((1, records.shape[1])), np.empty((len(records), like.shape[1]), dtype=like.dtype)
+        for place, record in enumerate(records):
+            one[0] = record
+            found[place] = np.asarray(self.features_.transform(one))[0]
+        return found
 
     def _estimator(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
@@ -500,7 +518,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return Teachers(self._estimator(), teachers, key, classes=range(classes), trusted=trusted)
 
     def _teachers(self, private: int, everyone: int, *, counting: bool) -> int:
-        """The number of teachers, or what it would be if the number of records were no secret."""
+        """The number of teachers, or what it would be if the number of records were no secret; 0 if records vote."""
+        if self._nearby:
+            return 0
         if self.n_teachers == "auto":
             return max(1, math.isqrt(everyone if counting else private))
         remedy = "use 'auto' for about the root of the number of records"
@@ -552,7 +572,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> Choice:
         """The choice by expected votes, or by public records near one another."""
         shares = release.shares
-        if near is not None and isinstance(self.mechanism, str):
+        if near is not None and near.voters is not None and isinstance(self.mechanism, str):
             epsilon, delta = shares.left
             return nearby_choice(
                 near.seen,
@@ -763,11 +783,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class _Near:
-    """What a choice among neighbours needs: public features, the places of so many queries, and how many vote."""
+    """What a choice among neighbours needs: public features, the places of so many queries, and how many vote.
+
+    None for a number that is private and was not read with noise.
+    """
 
     seen: NDArray[Any]
     places: Callable[[int], NDArray[np.int64]]
-    voters: int
+    voters: int | None
 
 
 def _sums_mechanism(release: Release) -> NoisySums:
@@ -776,9 +799,11 @@ def _sums_mechanism(release: Release) -> NoisySums:
 
 
 def _size(near: _Near | None, chosen: Choice, teachers: int) -> dict[str, float]:
-    """How many may vote, for the guarantee's detail: teachers, or about so many on each query."""
+    """How many may vote, for the guarantee's detail: teachers, or about so many on each query, if that may be told."""
     if near is None or not isinstance(chosen.mechanism, VoteQuota):
         return {"teachers": teachers}
+    if near.voters is None:
+        return {}
     return {"expected_votes": expected_votes(chosen.mechanism, voters=near.voters, points=len(near.seen))}
 
 

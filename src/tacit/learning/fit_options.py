@@ -72,6 +72,13 @@ def check_options(options: Mapping[str, Any], *, proposer: Any, shares: Shares, 
                 requirement="must be named, as this mechanism leaves too little of the budget to find them",
                 remedy="list them, from public knowledge, or pass a larger epsilon and delta to the classifier",
             )
+        if shares.finding and getattr(mechanism, "classes", None) is not None:
+            raise InputError(  # whether their number fits would tell how many labels there are, before any noise
+                "classes",
+                options["classes"],
+                requirement="must be named, as this mechanism is for a fixed number of them",
+                remedy="list them, from public knowledge, or leave classes out of the mechanism",
+            )
         if shares.counting and mechanism.epsilon > epsilon:
             raise InputError(
                 "n_teachers",

@@ -24,7 +24,7 @@ from scipy import special
 from ..core import validate
 from ..core.guarantee import Adversary, Attack
 from ..theory.confidence import binomial_lower, binomial_upper, gaussian_scale_lower, gaussian_scale_upper
-from .mechanisms import Answer, ConfidentGNMax, GNMax, Mechanism, Noise, SparseVector, StableRelease
+from .mechanisms import Answer, ConfidentGNMax, GNMax, Mechanism, Noise, Session, SparseVector, StableRelease
 from .mechanisms.expectations import Floats
 
 _POINTS = 9
@@ -33,6 +33,8 @@ _REACH = 14.0
 """Discrete Gaussians are tabulated to this many standard deviations."""
 _OUTSIDE = 1e-40
 """More than a discrete Gaussian has there."""
+_SMOOTH = 4.0
+"""The scale from which sums and differences are discrete Gaussians but for exp(−16π²) of themselves."""
 _LAPLACE_REACH = 40.0
 _MARGINS = np.arange(-4.0, 4.25, 0.25)
 """Margins between two classes that are tried, in standard deviations of their difference."""
@@ -77,8 +79,11 @@ def noise_attack(
     model = _model(mechanism, noise)
     if model is None:
         return None
-    length = model.length()
-    low, high = _loss_between(model.scales(runs, alpha), lambda scale: model.laws(scale, length), delta=mechanism.delta)
+    length, scales = model.length(), model.scales(runs, alpha)
+    if length:
+        low, high = _loss_between(scales, lambda scale: model.laws(scale, length), delta=mechanism.delta)
+    else:  # a session that gave nothing but refusals, of which nothing is known here
+        low, high = 0.0, math.inf
     return Attack(
         quantity=mechanism.guarantee.quantity,
         value=low,
@@ -128,9 +133,9 @@ def _loss_between(
     lowest, highest = scales
     if highest == math.inf:
         return 0.0, math.inf
-    game = chosen(highest)
-    losses = [shown_by_laws(*game(scale), delta=delta) for scale in np.geomspace(lowest, highest, _POINTS)]
-    return min(losses), max(losses)
+    game, least = chosen(highest), max(lowest, _SMALLEST)
+    losses = [shown_by_laws(*game(scale), delta=delta) for scale in np.geomspace(least, highest, _POINTS)]
+    return min(losses), max(losses) if lowest > _SMALLEST else math.inf
 
 
 def shown_by_laws(likely: Floats, unlikely: Floats, *, delta: float) -> float:
@@ -190,12 +195,12 @@ class _Sessions:
                 session = self.mechanism.session(self.noise)
             yield session.answer(row)
 
-    def length(self, row: tuple[int, int], most: int) -> int:
-        """The number of queries until a session stops, up to `most`."""
+    def whole(self, row: tuple[int, int], most: int) -> Session:
+        """A session that has stopped, or has been asked `most` queries."""
         session = self.mechanism.session(self.noise)
         while not session.stopped and session.asked < most:
             session.answer(row)
-        return session.asked
+        return session
 
 
 class _NoisyWinners(_Model):
@@ -209,14 +214,18 @@ class _NoisyWinners(_Model):
             self._stated = mechanism.answers
 
     def length(self) -> int:
-        return self._sessions.length((self._level, self._level), 2 * self._stated)
+        return self._sessions.whole((self._level, self._level), 2 * self._stated).answered
 
     def scales(self, runs: int, alpha: float) -> Scales:
         margin = max(1, round(_INFORMATIVE * math.sqrt(2) * self.mechanism.sigma))
-        answers = self._sessions.answers((self._level + margin, self._level), runs)
-        flips = sum(answer == 1 for answer in answers)
+        asked = self._sessions.answers((self._level + margin, self._level), runs)
+        answers = [answer for answer in asked if answer is not None]  # tests have noise of their own
         return _scales_of_chance(
-            flips, runs, alpha, lambda sigma: 1 - _difference_below(sigma, margin), most=_FAR * margin
+            sum(answer == 1 for answer in answers),
+            len(answers),
+            alpha,
+            lambda sigma: 1 - _difference_below(sigma, margin),
+            most=_FAR * margin,
         )
 
     def laws(self, scale: float, length: int) -> Callable[[float], Laws]:
@@ -240,7 +249,7 @@ class _NoisyCounts(_NoisyWinners):
     def scales(self, runs: int, alpha: float) -> Scales:
         row = (self._level, self._level)
         released = [answer for answer in self._sessions.answers(row, runs) if isinstance(answer, tuple)]
-        return _scales_of_counts(np.array(released or [row]) - np.array(row), alpha)
+        return _scales_of_counts(np.array(released) - np.array(row), alpha) if released else (0.0, math.inf)
 
     def laws(self, scale: float, length: int) -> Callable[[float], Laws]:  # noqa: ARG002 — one game serves all
         return lambda sigma: _sum_laws(sigma, 2 * length)
@@ -253,7 +262,7 @@ class _StableReleases(_Model):
         self.mechanism, self._sessions = mechanism, _Sessions(mechanism, noise)
 
     def length(self) -> int:
-        return self._sessions.length(_row(self.mechanism.threshold), 2 * self.mechanism.queries)
+        return self._sessions.whole(_row(self.mechanism.threshold), 2 * self.mechanism.queries).asked
 
     def scales(self, runs: int, alpha: float) -> Scales:
         gap = min(self.mechanism.threshold, round(2 * self.mechanism.scale))
@@ -279,7 +288,7 @@ class _Epochs(_Model):
         self.mechanism, self._sessions = mechanism, _Sessions(mechanism, noise)
 
     def length(self) -> int:
-        return self._sessions.length(_row(0), 2 * self.mechanism.refusals)  # hardly anything passes there
+        return self._sessions.whole(_row(0), 2 * self.mechanism.refusals).refused  # hardly anything passes there
 
     def scales(self, runs: int, alpha: float) -> Scales:
         gap = min(self.mechanism.threshold, round(4 * self.mechanism.scale))
@@ -322,6 +331,8 @@ def _row(distance: int) -> tuple[int, int]:
 
 def _scales_of_chance(hits: int, runs: int, alpha: float, chance: Callable[[float], float], *, most: float) -> Scales:
     """The scales at which an event has the chances that were seen, which rise with it; no limit above `most`."""
+    if not runs:
+        return 0.0, math.inf
 
     def inverse(wanted: float) -> float:
         low = high = _SMALLEST
@@ -343,7 +354,7 @@ def _scales_of_counts(residuals: NDArray[np.int64], alpha: float) -> Scales:
     squares, draws = sum(int(value) ** 2 for value in residuals.ravel()), residuals.size
     lowest = gaussian_scale_lower(squares, draws=draws, failure_probability=alpha / 2)
     highest = gaussian_scale_upper(squares, draws=draws, failure_probability=alpha / 2)
-    return max(lowest, highest / 100), highest
+    return lowest, highest
 
 
 def _gaussian(sigma: float) -> tuple[int, Floats]:
@@ -355,25 +366,30 @@ def _gaussian(sigma: float) -> tuple[int, Floats]:
 
 def _difference_below(sigma: float, margin: int) -> float:
     """P(Y − X ≤ margin) of two discrete Gaussians: the first class, ahead by the margin, wins; equals go to it."""
-    if sigma < 4:
+    if sigma < _SMOOTH:
         reach, law = _gaussian(sigma)
         law, reach = np.convolve(law, law), 2 * reach
     else:
         reach, law = _gaussian(math.sqrt(2) * sigma)  # but for exp(−π²·16) of itself
-    return float(law[: max(0, reach + margin + 1)].sum())
+    return min(1.0, float(law[: max(0, reach + margin + 1)].sum()))
 
 
 def _sum_laws(sigma: float, moved: int) -> Laws:
-    """The sum of as many discrete Gaussians, and the same with each moved by 1; likelier, and less likely, than true.
+    """The sum of as many discrete Gaussians, and the same with each moved by 1; the latter likelier than true."""
+    law = _sum_law(sigma, moved)
+    return np.append(law, np.zeros(moved)), np.append(np.full(moved, _OUTSIDE), law)
 
-    By Lemma 6 of docs/proofs/accounting.md the sum has the law of one discrete Gaussian of √moved·σ within a factor,
-    which is 1 but for the smallest scales.
-    """
-    _, law = _gaussian(math.sqrt(moved) * sigma)
-    wave = sum(2 * math.exp(-((math.pi * sigma * order) ** 2)) for order in (1, 2, 3))
-    factor = ((1 - wave) / (1 + wave)) ** (moved - 1) if wave < 1 else 0.0
-    likely = np.append(law * factor, np.zeros(moved))
-    return likely, np.append(np.full(moved, _OUTSIDE), law / max(factor, _OUTSIDE))
+
+def _sum_law(sigma: float, draws: int) -> Floats:
+    """By Lemma 6 of docs/proofs/accounting.md that of one discrete Gaussian of √draws·σ; small scales are added up."""
+    if draws == 1 or sigma >= _SMOOTH:
+        return _gaussian(math.sqrt(draws) * sigma)[1]
+    half = _sum_law(sigma, draws // 2)
+    law = np.convolve(half, half)
+    if draws % 2:
+        law = np.convolve(law, _gaussian(sigma)[1])
+    reach, middle = math.ceil(_REACH * math.sqrt(draws) * sigma) + 1, len(law) // 2
+    return law[max(0, middle - reach) : middle + reach + 1]
 
 
 def _binomial(trials: int, chance: float) -> Floats:

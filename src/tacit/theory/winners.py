@@ -43,6 +43,9 @@ _NEAR, _FINE, _COARSE = 4.0, 0.1, 0.25
 _GRID = 0.107
 """Nodes lie this share of one answer's standard deviation apart, in ln y."""
 
+_LEAST_SHARE = 0.1
+"""Where ε is less than this share of their distance, nodes are not put closer for it."""
+
 _BEYOND = 6.0
 """Nodes end this many standard deviations of the whole loss beyond ε."""
 
@@ -107,9 +110,10 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int) -> float:
     corners, outside = _corners(sigma)
     whole = math.sqrt(2 * n) / sigma
     step = min(_GRID * whole / math.sqrt(n), 0.1)
-    # e^ε, or less, is a node; nodes are the powers of `ratio`.
-    start = math.ceil(epsilon / step)
-    ratio = down(math.exp(epsilon / start), relative=1e-12) if start else math.exp(step)
+    # e^ε, or less, is a node; nodes are the powers of `ratio`. An ε far below their distance is charged as 0.
+    start = math.ceil(epsilon / step) if epsilon >= _LEAST_SHARE * step else 0
+    step = epsilon / start if start else step
+    ratio = down(math.exp(step), relative=1e-12)
     nodes = start + math.ceil(_BEYOND * whole / step)
     value = float(_Game(ratio, nodes, corners).value(n)[start])
     return min(1.0, up(value + n * (2 * outside + 1e-300), relative=1e-15))

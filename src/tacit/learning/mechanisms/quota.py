@@ -15,11 +15,15 @@ from ...theory import accounting
 from .gnmax import check_counts, noisy
 from .session import Answer, Noise, Session, check_budget, loss_guarantee
 
-_ONE_QUOTA = Assumption(
-    text="each voter, a record or a person, casts one vote on a query or none, by its own records, the queries and "
-    "public things alone, and none once it has voted on as many queries as the quota says",
-    checked_by="caller",
-)
+
+def _one_quota(changed: int) -> Assumption:
+    differ = "which one of them has and the other has not" if changed == 1 else "in its records or labels"
+    return Assumption(
+        text="each voter, a record or a person, casts one vote on a query or none, by its own records, the queries and "
+        "public things alone, and none once it has voted on as many queries as the quota says; data that differ in "
+        f"what is protected differ in one voter, {differ}",
+        checked_by="caller",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,7 @@ class VoteQuota:
             "counts": self.counts,
         }
         theorem = ("noisy counts of voters with a quota", "theory.accounting.quota_delta")
-        return loss_guarantee(self, spent, theorem, detail, voting=_ONE_QUOTA)
+        return loss_guarantee(self, spent, theorem, detail, voting=_one_quota(self.changed))
 
     def session(self, noise: Noise | None = None) -> Session:
         """Begin one run."""
