@@ -52,7 +52,7 @@ from .release import Release
 from .shares import ANSWERS, CLASSES, COUNT, Shares
 from .students import Propagated, fitting
 from .teachers import Teachers
-from .transformed import check_width, warn_of_transformer
+from .transformed import check_width, each_alone, warn_of_transformer
 
 _HELD_OUT = 5
 """One record in this many is set aside for the error estimate."""
@@ -297,7 +297,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 raise InputError(
                     "the records",
                     f"n_samples = {len(X)}",
-                    requirement="must be enough to train teachers and to ask about some",
+                    requirement="must be enough to learn from and to ask about some",
                     remedy="pass more of them, or public records as X_public",
                 )
             costs = {cost.what: cost for cost in shares.costs(compared)}
@@ -364,7 +364,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             asked = None if chosen is None else places(chosen.queries)
             own = [whose[row] for row in np.flatnonzero(taught)]
             council = self._council(chosen, teachers, seen, key, trusted)
-            records = self._seen_alone(X[taught], like=seen)
+            records = each_alone(self.features_, X[taught], like=seen)
             if isinstance(council, NearbyVoters):
                 council.fit(
                     records,
@@ -389,7 +389,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if chosen is None or asked is None:  # which neighbours never leave open
                 tested = parts(whose, key, b"tacit tester", teachers)[held_out]
                 self.error_ = self._error(
-                    self._seen_alone(X[held_out], like=seen),
+                    each_alone(self.features_, X[held_out], like=seen),
                     numbers[held_out],
                     tested,
                     teachers,
@@ -471,20 +471,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _seen(self, points: NDArray[np.float64]) -> NDArray[Any]:
         """Public points as teachers and voters see them."""
         return points if self.features_ is None else np.asarray(self.features_.transform(points))
-
-    def _seen_alone(self, records: NDArray[np.float64], *, like: NDArray[Any]) -> NDArray[Any]:
-        """Private records as teachers and voters see them, each transformed on its own, at one place of the memory.
-
-        A product of matrices may add up in another order once it has a row more: in a batch, the last bits of a
-        record's features would depend on the others, and with them the votes of more than one teacher or voter.
-        """
-        if self.features_ is None:
-            return records
-        one, found = np.empty((1, records.shape[1])), np.empty((len(records), like.shape[1]), dtype=like.dtype)
-        for place, record in enumerate(records):
-            one[0] = record
-            found[place] = np.asarray(self.features_.transform(one))[0]
-        return found
 
     def _estimator(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
@@ -738,7 +724,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if noted is None:
             if notes.earlier:
                 notes.add({"resumed": 0})
-            sums = sums_by_class(unit_rows(self._seen(records)), numbers, people, classes=len(self.classes_))
+            rows = unit_rows(each_alone(self.features_, records, like=self._seen(public[:1])))
+            sums = sums_by_class(rows, numbers, people, classes=len(self.classes_))
             noted = mechanism.release(sums).tolist()
             notes.add({_NOTED: noted})
         self.guarantee_ = release.guarantee_of(mechanism, council={}, error=None, resumed=notes.resumed)

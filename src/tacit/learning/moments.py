@@ -30,6 +30,7 @@ from .mechanisms.registry import MOMENTS
 from .mechanisms.session import check_budget
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .shares import Shares
+from .transformed import each_alone
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
@@ -211,7 +212,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
         self.features_ = None if self.features is None else clone(self.features).fit(public)
         with private_files.enclosed():
-            rows = self._rows(X)
+            seen = public if self.features_ is None else np.asarray(self.features_.transform(public[:1]))
+            rows = unit_rows(each_alone(self.features_, X, like=seen))
         if finding:
             search = shares.search(labels_only=False)
             self.classes_ = search.classes(search.labels(y))
@@ -296,15 +298,16 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def _rows(self, X: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: N803
         """Features with a constant beside them, each row of length 1."""
-        return unit_rows(X if self.features_ is None else np.asarray(self.features_.transform(X), dtype=np.float64))
+        return unit_rows(X if self.features_ is None else np.asarray(self.features_.transform(X)))
 
 
-def unit_rows(features: NDArray[np.float64]) -> NDArray[np.float64]:
+def unit_rows(features: NDArray[Any]) -> NDArray[np.float64]:
     """Features with a constant beside them, each row of length 1.
 
     A row depends on its own record, to the last bit: squares are added up column by column, as a sum along rows may be
     taken in an order that depends on how many there are.
     """
+    features = features.astype(np.float64, copy=False)
     squares = np.zeros(len(features))
     with np.errstate(over="ignore", invalid="ignore"):
         for values in features.T:

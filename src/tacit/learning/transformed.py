@@ -1,4 +1,4 @@
-"""Find out that records were transformed before `fit` saw them: by a rule that private records decided, or X alone.
+"""Transform private records one by one, and find out that they were transformed before `fit` saw them.
 
 In a `Pipeline`, a transformer before the classifier is fitted to private records, which no guarantee covers, and it
 transforms `X` but not `X_public`. What is found depends on private records, and is told to their owner alone.
@@ -7,6 +7,7 @@ transforms `X` but not `X_public`. What is found depends on private records, and
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,3 +78,19 @@ def _apart(private: NDArray[np.float64], public: NDArray[np.float64]) -> int:
         )
     different = int((far | scaled | outside).sum())
     return different if 2 * different >= max(1, int(usable.sum())) else 0
+
+
+def each_alone(features: Any, records: NDArray[np.float64], *, like: NDArray[Any]) -> NDArray[Any]:
+    """Private records as a fitted transformer turns them into features, each on its own, at one place of the memory.
+
+    A product of matrices may add up in another order once it has a row more: in a batch, the last bits of a record's
+    features would depend on the others, and with them more than one teacher, voter or summand. `like` are features of
+    public records.
+    """
+    if features is None:
+        return records
+    one, found = np.empty((1, records.shape[1])), np.empty((len(records), like.shape[1]), dtype=like.dtype)
+    for place, record in enumerate(records):
+        one[0] = record
+        found[place] = np.asarray(features.transform(one))[0]
+    return found
