@@ -347,6 +347,18 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     *(
         (
             function,
+            {"squares": 30, "draws": 3, "failure_probability": 0.1},
+            {
+                "squares": not_count,
+                "draws": not_count | st.just(0),
+                "failure_probability": not_probability,
+            },
+        )
+        for function in (tacit.theory.confidence.gaussian_scale_lower, tacit.theory.confidence.gaussian_scale_upper)
+    ),
+    *(
+        (
+            function,
             {"mean": 0.5, "count": 3, "failure_probability": 0.1},
             {
                 "mean": not_number | negative | infinite | st.floats(min_value=1.001),
@@ -496,7 +508,6 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "failure_probability": 0.1,
             "name": "n",
             "about": "s",
-            "seed": 0,
         },
         {
             "secret": not_column | st.sampled_from([[1, 1, 1, 1], [0, 1]]),
@@ -505,7 +516,6 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "failure_probability": not_probability,
             "name": not_text,
             "about": not_text,
-            "seed": not_count,
         },
     ),
     (
