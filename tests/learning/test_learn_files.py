@@ -807,6 +807,18 @@ def test_moments_of_people_and_of_labels_alone(folder, here):
     assert not (folder / "mine" / "publish" / "labelled.csv").exists()
 
 
+def test_moments_of_numbers_alone(tmp_path, here):
+    """No value is unknown and no accuracy is measured, so that the owner's page has hardly anything to say."""
+    source = np.random.default_rng(0)
+    rows = [[round(float(x), 4), "high" if x > 0 else "low"] for x in source.normal(size=600)]
+    write_csv(tmp_path / "private.csv", rows, ["size", "kind"])
+    write_csv(tmp_path / "public.csv", [[round(float(x), 5)] for x in source.normal(size=100)], ["size"])
+    columns = ("private.csv", "--label", "kind", "--public", "public.csv", "--classes", "low,high")
+    done = here(tmp_path, "learn", *columns, *MOMENTS, "--out", "sums")
+    assert done.returncode == 0, done.stderr
+    assert "unknown values none" in Page((tmp_path / "sums" / "private" / "owner.html").read_text()).text
+
+
 def test_private_records_are_not_taken_for_public_ones(folder, here):
     (folder / "again.csv").write_bytes((folder / "private.csv").read_bytes())
     for public in ("private.csv", "again.csv"):

@@ -62,11 +62,11 @@ def write_page(
     plain: dict[str, float] | None,
 ) -> None:
     """Write how well those who vote agree, if anybody does, and what the accuracy would have been without privacy."""
-    rows, note, drawn = [], "", tuple[Figure, ...]()
+    rows, notes, drawn = [], list[str](), tuple[Figure, ...]()
     if lead is not None:
         whose = electorate(model)[1]
         rows = [("median lead", f"{100 * np.median(lead):.1f} %")]
-        note = f"Median lead: the lead of the winning class over the next, in true votes, as a share of {whose}."
+        notes = [f"Median lead: the lead of the winning class over the next, in true votes, as a share of {whose}."]
         drawn = (_leads_figure(task, model, lead),)
     for name, found in (("student", student), ("no privacy", plain)):
         if found is not None:
@@ -74,6 +74,10 @@ def write_page(
     rows += [(f"unknown {name}", f"{100 * share:.1f} %") for name, share in data.unknown.items() if share]
     rows = rows or [("unknown values", "none")]
     learns = "logistic regression" if lead is None else "the learner"
+    if plain is not None:
+        notes.append(f"Accuracy: that of the student, and that of {learns} on all private records without privacy.")
+    if any(data.unknown.values()) or not notes:
+        notes.append("Unknown: the share of private records whose value is missing, or does not occur in public ones.")
     shows = ["how well votes agree"] * (lead is not None) + ["what accuracy privacy has cost"] * (plain is not None)
     shows += ["how many private records have values that do not occur in public ones"] * (not shows)
     caution = (
@@ -94,11 +98,7 @@ def write_page(
                 title="For the owner",
                 columns=("what", "found"),
                 rows=tuple(rows),
-                note=note
-                + f" Accuracy: that of the student, and that of {learns} on all private records without privacy."
-                * (plain is not None)
-                + " Unknown: the share of private records whose value is missing, or does not occur in public records."
-                * any(data.unknown.values()),
+                note=" ".join(notes),
             ),
         ),
         figures=drawn,

@@ -128,7 +128,8 @@ def promise_verdict(
         level, why = WEAK, ": a determined reader may learn a lot."
     else:
         level, why = FINE if all_protected else WEAK, "."
-    reason = f"Up to δ, one {whom} changes the probability of any conclusion by a factor of {factor} at most{why}"
+    verb = "change" if whom.endswith("s") else "changes"
+    reason = f"Up to δ, one {whom} {verb} the probability of any conclusion by a factor of {factor} at most{why}"
     return Verdict(
         level=level,
         about=f"What it gives away about one {whom}",
