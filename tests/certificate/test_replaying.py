@@ -1,6 +1,7 @@
 """`tacit verify --replay` of bounds: the same run again gives the same claims, and any other run does not."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -197,6 +198,15 @@ def test_an_auditor_chooses_the_seed_and_sees_it(certificate, files, here):
     found = here(files, "verify", path, "--opening", f"{path}.opening", *REPLAY)
     assert "The same run gave OTHER CLAIMS:" in found.stdout
     assert "Its seed is 0:" in found.stdout
+
+
+def test_a_theorem_of_another_version_is_named(certificate, files, here):
+    path = certificate(*IDENTIFY)
+    changed(path, lambda predicate: predicate["claims"][0]["theorem"][0].update(version=2))
+    found = here(files, "verify", path, "--opening", f"{path}.opening", *REPLAY)
+    assert "The same run gave OTHER CLAIMS:" in found.stdout
+    said = " ".join(found.stdout.split())
+    assert re.search(r"It was made with 'version 2 of tacit\.theory\.\S+, and here is version 1': numbers may", said)
 
 
 @pytest.mark.parametrize(

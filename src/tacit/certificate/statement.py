@@ -22,8 +22,8 @@ from ..runtime.files import existing
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:tacit-privacy:certificate:v1"
-THEOREM_VERSIONS = {"theory.pairs.squared_pairwise": 2}  # the others are as they were first stated
-"""Of every theorem so far: a theorem whose inputs or meaning change gets the next number."""
+THEOREM_VERSIONS = {"theory.pairs.squared_pairwise": 2}
+"""Of theorems that are not as they were first stated: one whose inputs or meaning change gets the next number."""
 
 _CHECKED_BY = {"code": "tacit", "caller": "you"}
 _MARK = re.compile(r" \([0-9a-f]{8}\)")
@@ -147,6 +147,17 @@ def digest(path: Path, name: str = "subject") -> str:
 def commitment(salt: str, value: object) -> str:
     """SHA-256 of the salt, a line feed, and the value as JSON without spaces."""
     return hashlib.sha256(f"{salt}\n{json.dumps(value, separators=(',', ':'))}".encode()).hexdigest()
+
+
+def other_theorems(claims: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The theorems that claims state in another version than the one here."""
+    stated = {(str(one["name"]), int(one["version"])) for claim in claims for one in claim["theorem"]}
+    here = {name: THEOREM_VERSIONS.get(name.removeprefix("tacit."), 1) for name, _ in stated}
+    return tuple(
+        f"version {version} of {name:.80}, and here is version {here[name]}"
+        for name, version in sorted(stated)
+        if version != here[name]
+    )
 
 
 def _claim(place: int, guarantee: Guarantee, reveal: bool, opened: list[dict[str, Any]]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ..core.errors import InputError
 from ..core.guarantee import Guarantee
 from ..runtime.files import existing
 from .replaying import Replay, Rerun, same_claims
-from .statement import digest
+from .statement import digest, other_theorems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Verified:
     found
         What the run found, in its own words.
     other_versions
-        The packages that the numbers depend on and of which this machine has another version.
+        The packages and theorems that the numbers depend on, and of which this machine has another version.
     enveloped
         Whether the certificate stands in an envelope, whose signature nobody looked at.
     all_claims
@@ -122,7 +122,7 @@ class Verified:
                 lines += textwrap.wrap(f"- {found}", 80, subsequent_indent="  ")
             lines += textwrap.wrap(f"Its seed is {self.seed!a:.40}: whoever chose it may have tried others before.", 80)
         for version in self.other_versions if self.replayed is False else ():
-            lines += textwrap.wrap(f"It was made with {version!a}: last digits may differ by that alone.", 80)
+            lines += textwrap.wrap(f"It was made with {version!a}: numbers may differ by that alone.", 80)
         if self.enveloped:
             lines += textwrap.wrap("Its signature was not checked: tacit certificate show --public-key does that.", 80)
         follow, fail = self._count("follows"), self._count("does not follow")
@@ -188,8 +188,9 @@ def verify(
         files = {name: str(path) for name, path in replay.items()}
         run.check_files(files, opened)
         ran = run.check_subjects(files, statement["subject"])
-        found, others = list(rerun(run.command, files, run.options)), run.other_versions()
-        again, seed = same_claims(statement["predicate"]["claims"], found, opened), run.options["seed"]
+        claims = statement["predicate"]["claims"]
+        found, others = list(rerun(run.command, files, run.options)), (*run.other_versions(), *other_theorems(claims))
+        again, seed = same_claims(claims, found, opened), run.options["seed"]
     compared = [(name, "same" if sha256 in {*given, *ran} else "not compared") for sha256, name in named.items()]
     compared += [(name, "other") for sha256, name in given.items() if sha256 not in named]
     return Verified(
