@@ -22,6 +22,17 @@ _CELLS_AT_ONCE = 2**22
 _LOOKED_AT = 1000  # rows that say which columns of a CSV file hold text
 
 
+def column_names(path: Path, *, name: str) -> list[str]:
+    """The names of all columns of a file, or of the arrays of an npz file."""
+    kind = suffix(path, name=name)
+    if kind == ".npz":
+        return list(arrays(path, name))
+    if kind == ".csv":
+        return [plain_name(one) for one in header(path, name)]
+    with reading(path, name):
+        return list(loaded_arrow().parquet.read_schema(path).names)
+
+
 def expanded(path: Path, wanted: Sequence[str], *, name: str, without: Sequence[str | None]) -> tuple[str, ...]:
     """The names of columns, with those that match in place of each name with a `*`, except some.
 
@@ -29,14 +40,7 @@ def expanded(path: Path, wanted: Sequence[str], *, name: str, without: Sequence[
     """
     if not any("*" in one for one in wanted):
         return tuple(wanted)
-    kind = suffix(path, name=name)
-    if kind == ".npz":
-        held = list(arrays(path, name))
-    elif kind == ".csv":
-        held = [plain_name(one) for one in header(path, name)]
-    else:
-        with reading(path, name):
-            held = loaded_arrow().parquet.read_schema(path).names
+    held = column_names(path, name=name)
     found: list[str] = []
     for one in wanted:
         matching = [one]
