@@ -57,7 +57,7 @@ def test_the_draw_does_not_look_at_secrets_or_outputs():
     rows = one_per_group(groups)
     secrets, outputs = np.arange(400) % 2, np.arange(400) % 7
     found = audit(secrets, outputs, group=groups, seed=3, attacks=[])
-    assert found.certificate.cells == audit(secrets, outputs, group=groups, seed=4, attacks=[]).certificate.cells
+    assert found.high == audit(secrets, outputs, group=groups, seed=4, attacks=[]).high
     assert found.certificate.cells is not None
     assert found.certificate.variation == certify(secrets[rows], outputs[rows], seed=3).variation
 
