@@ -60,14 +60,13 @@ def test_one_person_moves_each_sum_by_the_reach_at_most():
         assert moved.max() <= GRID.reach
 
 
-def test_records_in_two_chunks_would_move_more():
-    """Without ids, the same records of a person are spread over teachers: the bound above is not vacuous."""
+def test_a_person_in_several_chunks_would_move_more():
+    """Without ids, new records of one person fall to several teachers: the bound above is not vacuous."""
     rng = np.random.default_rng(2)
-    records, values, queries = rng.normal(size=(60, 2)), np.full(60, -1.0), rng.normal(size=(15, 2))
-    more, high = np.concatenate([records, records + 1e-3]), np.concatenate([values, np.full(60, 3.0)])
-    moved = sums(more, high, more[60:]) - sums(records, values, more[60:])
-    assert moved.max() > GRID.reach or np.count_nonzero(moved) > 15
-    del queries
+    records, theirs = rng.normal(size=(60, 2)), rng.normal(size=(60, 2))
+    more, values = np.concatenate([records, theirs]), np.repeat([-1.0, 3.0], 60)
+    moved = sums(more, values, theirs) - sums(records, values[:60], theirs)
+    assert moved.max() > GRID.reach
 
 
 class Says(BaseEstimator):
@@ -76,11 +75,11 @@ class Says(BaseEstimator):
     def __init__(self, what=0.0):
         self.what = what
 
-    def fit(self, X, y):  # noqa: ARG002
+    def fit(self, _records, _values):
         return self
 
-    def predict(self, X):
-        return np.full(len(X), self.what)
+    def predict(self, records):
+        return np.full(len(records), self.what)
 
 
 @pytest.mark.parametrize(
@@ -120,10 +119,9 @@ def attacked(mechanism):
     return attack, Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
-@pytest.mark.parametrize("reach", [1, 1024])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize(("epsilon", "reach"), [(0.5, 1024), (1.0, 1), (4.0, 1024)])
 def test_the_canary_shows_most_of_what_is_claimed_and_no_more(epsilon, reach):
-    attack, contradicted = attacked(AnswerSums(epsilon=epsilon, delta=1e-5, sums=20, reach=reach))
+    attack, contradicted = attacked(AnswerSums(epsilon=epsilon, delta=1e-5, sums=5, reach=reach))
     assert 0.9 * epsilon <= attack.low <= epsilon
     assert not contradicted
     assert "canary" in attack.method
@@ -149,7 +147,7 @@ class HalfTheReach(AnswerSums):
 
 @pytest.mark.parametrize("broken", [QueriesForgotten, HalfTheReach])
 def test_what_breaks_the_claim_is_caught(broken):
-    assert attacked(broken(epsilon=1.0, delta=1e-5, sums=20, reach=1024))[1]
+    assert attacked(broken(epsilon=1.0, delta=1e-5, sums=5, reach=1024))[1]
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": 0.0}, {"delta": 1.0}, {"sums": 0}, {"reach": 0}])
@@ -242,21 +240,18 @@ def test_a_fit_that_goes_on_reads_its_sums_back(numbers, tmp_path):
         regressor(ledger=ledger).fit(*task, folder=tmp_path / "other")
 
 
-class Interrupted(Exception):
-    pass
-
-
 def test_a_fit_that_is_interrupted_before_the_note_pays_once(numbers, tmp_path, monkeypatch):
     records, values = numbers
     task = (records[:3000], values[:3000], records[3000:3400])
     ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=4, delta=1e-4)
 
     def interrupted(*_arguments, **_options):
-        raise Interrupted
+        raise RuntimeError
 
-    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+    with monkeypatch.context() as patch:
         patch.setattr(AnswerSums, "release", interrupted)
-        regressor(ledger=ledger).fit(*task, folder=tmp_path / "run")
+        with pytest.raises(RuntimeError):
+            regressor(ledger=ledger).fit(*task, folder=tmp_path / "run")
     assert float(ledger.spent.epsilon) == 4
     model = regressor(ledger=ledger).fit(*task, folder=tmp_path / "run")
     assert len(ledger.entries()) == 1
