@@ -34,7 +34,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tacit import Comparison, InputError, learn_files
 from tacit.learning.dry_run import trusted_types, try_estimator
 from tacit.learning.study.learners import proposer
-from tacit.learning.study.run import _spent
+from tacit.learning.study.places import _spent
 from tacit.ledger import Ledger
 from tacit.runtime import run_folder, tables
 

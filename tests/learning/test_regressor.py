@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def test_the_canary_shows_most_of_what_is_claimed_and_no_more(epsilon, reach):
 class QueriesForgotten(AnswerSums):
     """Takes all sums for one: noise for a single answer on each."""
 
-    @property
+    @cached_property
     def sigma(self):
         return AnswerSums(epsilon=self.epsilon, delta=self.delta, sums=1, reach=self.reach).sigma
 
@@ -140,7 +141,7 @@ class QueriesForgotten(AnswerSums):
 class HalfTheReach(AnswerSums):
     """Believes that a teacher that changes its mind moves from the middle."""
 
-    @property
+    @cached_property
     def sigma(self):
         return AnswerSums(epsilon=self.epsilon, delta=self.delta, sums=self.sums, reach=self.reach // 2).sigma
 

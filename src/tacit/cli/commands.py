@@ -454,8 +454,6 @@ def _with_page(result: Report, path: Path) -> Report:
     "tacit learn private.csv --label bought --public public.csv \\\n--epsilon 2 --delta 1e-5 --out bought",
     "tacit learn private.csv --label bought --labels-only --epsilon 1 \\\n--delta 1e-5 --out bought "
     "--learner sklearn.naive_bayes:GaussianNB",
-    "tacit learn private.csv --label price --label-range 0 500 \\\n--public public.csv --epsilon 1 --delta 1e-5 --out "
-    "price",
     renamed={"--proposer": "--labelled-public", "--expected": "--teacher-accuracy"},
 )
 def learn(
