@@ -35,7 +35,8 @@ class PrivateMultiLabelClassifier(ClassifierMixin, SummedFit):  # type: ignore[m
     delta
         About 1/n².
     n_teachers
-        The number of teachers, as for `PrivateRegressor`.
+        The number of teachers, as for `PrivateRegressor`; "auto" takes one for each 100 records, as classifiers need
+        more of them.
     student
         Any regressor of as many columns as there are labels, which learns the shares; unless given, ridge regression
         whose penalty is found by leaving out one answer at a time. A label is predicted where its share exceeds 1/2.
@@ -63,6 +64,8 @@ class PrivateMultiLabelClassifier(ClassifierMixin, SummedFit):  # type: ignore[m
     student_
         The fitted student.
     """
+
+    records_each = 100
 
     def __init__(
         self,

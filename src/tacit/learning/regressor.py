@@ -47,7 +47,7 @@ class PrivateRegressor(RegressorMixin, SummedFit):  # type: ignore[misc]
         About 1/n².
     n_teachers
         The number of teachers. The noise on a mean falls with it, so there should be many, as long as the records of
-        each can teach something. "auto" takes one for each 25 records, or people if there are ids. That number is
+        each can teach something. "auto" takes one for each 50 records, or people if there are ids. That number is
         private, so it is read with noise, for a hundredth of ε.
     student
         Any regressor; unless given, ridge regression whose penalty is found by leaving out one answer at a time. It
@@ -78,6 +78,8 @@ class PrivateRegressor(RegressorMixin, SummedFit):  # type: ignore[misc]
     student_
         The fitted student.
     """
+
+    records_each = 50
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,6 @@ TAUGHT = "taught"
 """The folder, in that of a fit, which remembers whose records taught."""
 LEAST_EPSILON = 1e-5
 """Below, sums of any number of teachers would be lost in the noise, which may no longer be whole numbers."""
-RECORDS_EACH = 25
-"""The records of each teacher, on average, unless their number is given: noise is divided by the number of teachers."""
 _NOTED = "sums"
 """The name of the note that holds released sums."""
 _OWNER = "PrivateClassifier"
@@ -50,6 +48,9 @@ class SummedFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
 
     Subclasses say what is learned.
     """
+
+    records_each: ClassVar[int]
+    """The records of each teacher, on average, if "auto" decides: noise is divided by the number of teachers."""
 
     estimator: Any
     epsilon: float
@@ -244,7 +245,7 @@ class SummedFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         checked_key(self.key)
 
     def _teachers(self, count: int) -> int:
-        return int(self.n_teachers) if self.n_teachers != "auto" else max(1, count // RECORDS_EACH)
+        return int(self.n_teachers) if self.n_teachers != "auto" else max(1, count // self.records_each)
 
     def _asked(self, public: NDArray[np.float64]) -> NDArray[np.int64]:
         """The places of the public records that are asked about: all, unless a number was given."""
