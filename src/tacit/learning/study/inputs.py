@@ -162,6 +162,9 @@ def _values(task: Task, table: tables.Table, option: str) -> NDArray[np.float64]
     """The columns to learn, taken out of the table."""
     found = []
     for label in task.labels:
+        if label not in table:  # before others are taken, and looked at
+            _taken(table, label, "label", of=option)
+    for label in task.labels:
         column = _taken(table, label, "label", of=option)
         if task.label_range is not None:
             read, what = numbers(column), "a number"
