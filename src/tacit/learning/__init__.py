@@ -4,6 +4,7 @@ from .attack import Game, distinguishing_attack, games
 from .classifier import PrivateClassifier
 from .columns import Columns
 from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
+from .encoders import ImageEncoder, TextEncoder
 from .held_out import ErrorEstimate, private_count, private_error
 from .mechanisms import (
     ConfidentGNMax,
@@ -38,6 +39,7 @@ __all__ = [
     "GNMax",
     "Game",
     "Gate",
+    "ImageEncoder",
     "KernelRidgeClassifier",
     "Mechanism",
     "MomentClassifier",
@@ -52,6 +54,7 @@ __all__ = [
     "SparseVector",
     "StableRelease",
     "Teachers",
+    "TextEncoder",
     "VoteQuota",
     "VoteRegression",
     "data_dependent_epsilon",

@@ -302,8 +302,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 check_width(X, X_public)
                 public = self._checked(X_public, reset=False)
                 if not allow_overlap:
-                    ours, theirs = (X, public) if self.columns_ is None else map(self.columns_.compared, given)
-                    require_other_rows("X_public", theirs, ours, called="X", remedy=REMEDY)
+                    rule = self.columns_
+                    ours, theirs = (X, public) if rule is None else map(rule.compared, given)
+                    whole = () if rule is None else tuple(rule.encoders or ())
+                    require_other_rows("X_public", theirs, ours, called="X", remedy=REMEDY, unlimited=whole)
             held_out = np.zeros(len(X), dtype=bool)
             if self.error_share:
                 held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)

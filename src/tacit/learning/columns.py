@@ -28,6 +28,8 @@ _MISSING = frozenset({"", "na", "n/a", "nan", "null"})
 
 _NEARLY_ALL = 0.95
 """The share of numbers from which on a column of text is probably meant to be one of numbers."""
+_FLAT = 1e-9
+"""Directions in which public rows differ by less than this share of the most are rounding alone."""
 _LARGEST_SQUARED = 1e100
 """Squares of larger numbers, and their sums, may leave float64."""
 
@@ -52,8 +54,11 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         The most categories of a column of text.
     encoders
         A `TextEncoder` or an `ImageEncoder` for each column of whole texts, or of paths of images. What it makes of a
-        record is centred by the public mean, and scaled so that its squared distance from there is 1 on average over
-        public records: as much as a column of numbers has. A missing text or image becomes the public mean.
+        record is centred by the public mean, projected onto the directions in which public records differ most, and
+        scaled so that its square is 1 on average over public records: as much as a column of numbers has. A missing
+        text or image becomes the public mean.
+    directions
+        How many directions are kept of an encoder's numbers, at most. Few of them need less budget, or fewer records.
 
     Attributes
     ----------
@@ -62,17 +67,19 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     categories_
         The categories of each column of text.
     encoded_
-        The mean and the scale of each column that has an encoder.
+        The mean and the directions of each column that has an encoder.
     names_
         The names of all columns.
     """
 
     encoders: Any = None  # of rules that earlier versions stored
-    encoded_: Mapping[str, tuple[NDArray[np.float64], float]] = MappingProxyType({})
+    directions: int = 32
+    encoded_: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = MappingProxyType({})
 
-    def __init__(self, most: int = 100, encoders: Any = None) -> None:
+    def __init__(self, most: int = 100, encoders: Any = None, directions: int = 32) -> None:
         self.most = most
         self.encoders = encoders
+        self.directions = directions
 
     def fit(self, table: Any, y: object = None, *, advance: Advance = _silent) -> Columns:  # noqa: ARG002 — scikit-learn's contract
         """Find the rule from public records; `advance` is called with a line about the progress of encoders."""
@@ -80,6 +87,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.categories_: dict[str, list[str]] = {}
         self.encoded_ = {}
         columns, nearly = as_table(table), []
+        directions = validate.whole("directions", self.directions, at_least=1, remedy="use 32")
         for name in self.encoders or {}:
             if name not in columns:
                 raise InputError(
@@ -90,7 +98,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 )
         for name, column in columns.items():
             if name in (self.encoders or {}):
-                self.encoded_[name] = _centre(self.encoders[name].encode(column, advance=advance))
+                self.encoded_[name] = _directions(self.encoders[name].encode(column, advance=advance), directions)
                 continue
             known = _known(column)
             said = [] if column.dtype.kind in "iuf" else texts(column)
@@ -141,14 +149,14 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def _parts(self, name: str) -> list[str]:
         """The names of what becomes of a column."""
         if name in self.encoded_:
-            return [f"{name}[{place}]" for place in range(len(self.encoded_[name][0]))]
+            return [f"{name}[{place}]" for place in range(len(self.encoded_[name][1]))]
         return [f"{name}={word}" for word in self.categories_[name]] if name in self.categories_ else [name]
 
     def unknown(self, table: Any) -> dict[str, float]:
         """For each column the share of records whose value is missing, no number, or none of the categories."""
         check_is_fitted(self)
         columns = _columns(table)
-        shares = {name: np.mean(np.isnan(numbers(_values(columns[name])))) for name in self.numeric_}
+        shares: dict[str, Any] = {name: np.mean(np.isnan(numbers(_values(columns[name])))) for name in self.numeric_}
         for name, words in self.categories_.items():
             shares[name] = np.mean([word not in words for word in texts(_values(columns[name]))])
         for name in self.encoded_:
@@ -175,9 +183,12 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def _part(self, name: str, column: NDArray[Any], advance: Advance) -> NDArray[np.float64]:
         if name in self.encoded_:
-            mean, scale = self.encoded_[name]
+            centre, directions = self.encoded_[name]
             rows = self.encoders[name].encode(column, advance=advance)
-            return np.where(np.isnan(rows), 0.0, (rows - mean) * scale)
+            found = np.zeros((len(rows), len(directions)))
+            for place in np.flatnonzero(~np.isnan(rows).any(axis=1)):
+                found[place] = directions @ (rows[place] - centre)  # one by one, as a batch may be summed up otherwise
+            return found
         if name in self.numeric_:
             median, mean, deviation = self.numeric_[name]
             with np.errstate(over="ignore", invalid="ignore"):  # of what is no finite number
@@ -191,14 +202,21 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return part
 
 
-def _centre(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """The mean of the rows that are there, and what makes their mean squared distance from it 1."""
-    known = np.sort(rows[~np.isnan(rows).any(axis=1)], axis=0)  # so that their order does not show in last digits
+def _directions(rows: NDArray[np.float64], most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean of the rows that are there, and the directions in which they differ most, each a row.
+
+    Directions are scaled together, so that the squares of a row's projections add up to 1 on average. Rows are put in
+    order first, so that the order they came in does not show in last digits.
+    """
+    known = rows[~np.isnan(rows).any(axis=1)]
+    known = known[np.lexsort(known.T)]
     if not len(known):
-        return np.zeros(rows.shape[1]), 1.0
+        return np.zeros(rows.shape[1]), np.zeros((1, rows.shape[1]))
     mean = known.mean(axis=0)
-    spread = float(np.sum(np.mean((known - mean) ** 2, axis=0)))
-    return mean, 1 / math.sqrt(spread) if spread > 0 else 1.0
+    _, lengths, directions = np.linalg.svd(known - mean, full_matrices=False)
+    kept = max(1, min(most, int(np.sum(lengths > _FLAT * lengths[0]))))
+    spread = math.sqrt(float(np.sum(lengths[:kept] ** 2)) / len(known))
+    return mean, directions[:kept] / (spread if spread > 0 else 1.0)
 
 
 def as_table(table: Any) -> Table:

@@ -67,16 +67,18 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
 
     def encode(self, column: NDArray[Any], *, advance: Callable[[str], None]) -> NDArray[np.float64]:
         """A row for each text, of nan where it is missing; `advance` is called with a line about the progress."""
-        network = self._network()
-        return _rows(texts(column), network, network("").shape[0], advance, what="texts")
+        with _one_thread():
+            network = self._network()
+            return _rows(texts(column), network, network("").shape[0], advance, what="texts")
 
-    def compared(self, column: NDArray[Any]) -> NDArray[Any]:
+    def compared(self, column: NDArray[Any], *, called: str = "a text") -> NDArray[Any]:  # noqa: ARG002
         """The texts as they are."""
         return column
 
     def published(self) -> TextEncoder:
         """This encoder without its place on this machine."""
-        return _without_place(self, "folder")
+        found: TextEncoder = _without_place(self, "folder")
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return _without_network(self)
@@ -85,21 +87,22 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
         if getattr(self, "_loaded", None) is None:
             with _quiet():
                 self._loaded = self._load()
-        return self._loaded  # type: ignore[no-any-return]
+        return self._loaded
 
     def _load(self) -> Callable[[str], NDArray[np.float64]]:
         try:
             import torch
             from transformers import AutoModel, AutoTokenizer
-            from transformers.utils import logging
+            from transformers.utils import logging as transformers_logging
         except ImportError as failure:
             raise _lacking("an encoder of texts", "torch and transformers", failure) from None
         folder = files.existing(self._place(), "the encoder of texts", kind="folder")
-        logging.disable_progress_bar()
+        said: Any = transformers_logging
+        said.disable_progress_bar()
         only: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         try:
             pooled, longest = _pooling(folder)
-            files.existing(folder / "config.json", "its configuration")
+            files.existing(folder / "config.json", "the configuration of the encoder of texts")
             tokenizer = AutoTokenizer.from_pretrained(str(folder), **only)
             model: Any = AutoModel.from_pretrained(
                 str(folder), use_safetensors=True, attn_implementation="eager", dtype=torch.float32, **only
@@ -169,21 +172,29 @@ class ImageEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
 
     def encode(self, column: NDArray[Any], *, advance: Callable[[str], None]) -> NDArray[np.float64]:
         """A row for each path, of nan where it is missing; `advance` is called with a line about the progress."""
-        network = self._network()
         paths = texts(column)
-        width = network(_blank()).shape[0]
-        return _rows(paths, lambda path: network(_image(path, paths)), width, advance, what="images")
+        with _one_thread():
+            network = self._network()
+            width = network(_pillow().new("RGB", (_SIDE, _SIDE))).shape[0]
+            return _rows(paths, lambda path: network(_image(path, paths)), width, advance, what="images")
 
-    def compared(self, column: NDArray[Any]) -> NDArray[Any]:
-        """A digest of each file: copies of an image are one image, wherever they lie."""
+    def compared(self, column: NDArray[Any], *, called: str = "an image") -> NDArray[Any]:
+        """A digest of the pixels of each file: copies of an image are one image, wherever and however they are stored.
+
+        `called` is what errors call it.
+        """
         paths = texts(column)
         found = np.empty(len(paths), dtype=object)
-        found[:] = [None if path is None else hashlib.sha256(_content(path, paths)).hexdigest() for path in paths]
+        for place, path in enumerate(paths):
+            if path is not None:
+                image = _image(path, paths, called)
+                found[place] = hashlib.sha256(f"{image.size}".encode() + image.tobytes()).hexdigest()
         return found
 
     def published(self) -> ImageEncoder:
         """This encoder without the place of its weights on this machine."""
-        return _without_place(self, "weights")
+        found: ImageEncoder = _without_place(self, "weights")
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return _without_network(self)
@@ -192,7 +203,7 @@ class ImageEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
         if getattr(self, "_loaded", None) is None:
             with _quiet():
                 self._loaded = self._load()
-        return self._loaded  # type: ignore[no-any-return]
+        return self._loaded
 
     def _load(self) -> Callable[[Any], NDArray[np.float64]]:
         _pillow()
@@ -293,15 +304,16 @@ def _timm(name: str) -> tuple[Any, Callable[[Any], Any], set[str]]:
     """A network of timm without its last layer, how images are prepared for it, and what that layer is called."""
     try:
         import timm
-        from timm.data import create_transform, resolve_model_data_config
+        import timm.data
     except (ImportError, RuntimeError) as failure:  # the latter of builds that do not fit together
         raise _lacking("timm:NAME", "timm", failure) from None
     if name not in timm.list_models():
         raise _unknown(f"timm:{name}", [f"timm:{one}" for one in timm.list_models()])
+    data: Any = timm.data
     network = timm.create_model(name, pretrained=False, num_classes=0)
     whole = timm.create_model(name, pretrained=False)
     head = set(whole.state_dict()) - set(network.state_dict())
-    return network.eval(), create_transform(**resolve_model_data_config(network), is_training=False), head
+    return network.eval(), data.create_transform(**data.resolve_model_data_config(network), is_training=False), head
 
 
 def _torchvision(name: str) -> tuple[Any, Callable[[Any], Any], set[str]]:
@@ -363,33 +375,25 @@ def _pillow() -> Any:
     return Image
 
 
-def _blank() -> Any:
-    return _pillow().new("RGB", (_SIDE, _SIDE))
-
-
-def _content(path: str, among: list[str | None]) -> bytes:
+def _image(path: str, among: list[str | None], called: str = "an image") -> Any:
+    """The picture of a file, in colour. Errors do not quote its place, which may be private."""
+    pillow, row = _pillow(), among.index(path) + 1
     try:
-        return files.plain(Path(path), "an image").read_bytes()
+        content = files.plain(Path(path), called).read_bytes()
     except (InputError, OSError, ValueError):
-        raise unreadable(among.index(path), "no such file") from None
-
-
-def _image(path: str, among: list[str | None]) -> Any:
-    """The picture of a file, in colour."""
-    content, pillow = _content(path, among), _pillow()
+        raise _unreadable(called, f"no such file, in record {row}") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             return pillow.open(io.BytesIO(content), formats=_FORMATS).convert("RGB")
     except Exception:  # Pillow raises what it likes, and its words may quote the file
-        raise unreadable(among.index(path), "a file that is no whole image") from None
+        raise _unreadable(called, f"a file that is no whole image, in record {row}") from None
 
 
-def unreadable(row: int, why: str) -> InputError:
-    """The error for the image of a row, counted from 0; its place may be private and is not quoted."""
+def _unreadable(called: str, why: str) -> InputError:
     return InputError(
-        "an image",
-        f"{why} in record {row + 1}",
+        called,
+        why,
         requirement=f"must be a readable {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file",
         remedy="correct its path or the file, or leave the cell empty",
     )
@@ -433,6 +437,22 @@ def _lacking(what: str, packages: str, failure: Exception) -> MissingExtraError:
 def _first_line(failure: Exception) -> str:
     lines = str(failure).strip().splitlines()
     return f"{type(failure).__name__}: {lines[0][:200]}" if lines else type(failure).__name__
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch, if it is there, compute in one thread: sums in several are taken in another order."""
+    try:
+        import torch
+    except ImportError:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ...core.errors import InputError
 from ...core.near import did_you_mean
 from ...runtime import files, tables
 from ..columns import Columns, numbers, texts
+from ..encoders import ImageEncoder, TextEncoder
 from ..overlap import require_other_rows
 from .options import OTHERS, Task
 
@@ -47,11 +48,15 @@ class Records:
     """The columns of the public table that were not used."""
 
 
-def read(task: Task) -> Records:
-    """Read all tables of the task. The rule depends on the public table, or on the private one with --labels-only."""
+def read(task: Task, advance: Callable[[str], None] = lambda _: None) -> Records:
+    """Read all tables of the task. The rule depends on the public table, or on the private one with --labels-only.
+
+    `advance` is called with a line about the progress of encoders.
+    """
     for name, path in (("private", task.private), *task.others):
         files.existing(path, name)  # before anything is said about packages that read it
-    private = tables.read(task.private, name="private")
+    rule = Columns(encoders=_encoders(task))
+    private = _read(task, task.private, "private")
     if task.public is None:
         _no_row_number(private, task)
     rows = _order(task, len(next(iter(private.values()))))
@@ -68,14 +73,11 @@ def read(task: Task) -> Records:
     public, unused = None, []
     others: list[tuple[str, tables.Table]] = []
     if task.public is not None:
-        public = tables.read(task.public, name="public")
+        public = _read(task, task.public, "public")
         unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
     known = None if task.labelled_public is None else _labelled(task, task.labelled_public, "labelled_public", labels)
     classes = _classes(task, labels, [] if known is None else known[1])
     among = sorted(set(labels)) if classes is None else classes  # for what only the owner is told
-    columns = Columns().fit(private if public is None else public)
-    if not len(columns.get_feature_names_out()):
-        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
     if public is not None:
         others.append(("public", public))
     test = None if task.test is None else _labelled(task, task.test, "test", among)
@@ -83,6 +85,10 @@ def read(task: Task) -> Records:
         others.append(("test", test[0]))
     if known is not None:
         others.append(("labelled_public", known[0]))
+    compared = {name: _compared(rule, table, name) for name, table in (("private", private), *others)}
+    columns = rule.fit(private if public is None else public, advance=advance)
+    if not len(columns.get_feature_names_out()):
+        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
     for option, table in others[public is not None :]:
         _same_columns(table, columns, option)
     proposer = None
@@ -94,13 +100,20 @@ def read(task: Task) -> Records:
         )
     if public is not None:
         _same_columns(private, columns, "private")
-    for option, table in others:
+    for option, _ in others:
         if not task.allow_overlap:
-            require_other_rows(option, table, private, called="`private`", remedy=OTHERS)
+            require_other_rows(
+                option,
+                compared[option],
+                compared["private"],
+                called="`private`",
+                remedy=OTHERS,
+                unlimited=(*task.text, *task.image),
+            )
     return Records(
         columns=columns,
         rows=rows,
-        records=columns.transform(private),
+        records=columns.transform(private, advance=advance),
         labels=np.array(labels) if classes is None else typed(labels, classes),
         classes=None if classes is None else typed(classes, classes),
         ids=None if ids is None else [str(owner) for owner in ids],
@@ -110,6 +123,40 @@ def read(task: Task) -> Records:
         unknown=columns.unknown(private),
         unused=tuple(unused),
     )
+
+
+def _encoders(task: Task) -> dict[str, TextEncoder | ImageEncoder] | None:
+    """The encoder of each column that has one."""
+    folder, weights = (None if path is None else str(path) for path in (task.text_encoder, task.image_weights))
+    found: dict[str, TextEncoder | ImageEncoder] = dict.fromkeys(task.text, TextEncoder(folder))
+    return found | dict.fromkeys(task.image, ImageEncoder(task.image_encoder, weights)) or None
+
+
+def _read(task: Task, path: Path, name: str) -> tables.Table:
+    """A table, with images by their whole paths; those that are relative begin at the folder of the table."""
+    found = tables.read(path, name=name)
+    for option, columns in (("text", task.text), ("image", task.image)):
+        for column in columns:
+            if column not in found:
+                raise InputError(
+                    option,
+                    column,
+                    requirement=f"must name one of the {len(found)} columns of `{name}`",
+                    remedy=did_you_mean(column, found, "check its name"),
+                )
+    for column in task.image:
+        places = np.empty(len(found[column]), dtype=object)
+        places[:] = [None if place is None else str(path.parent / place) for place in texts(found[column])]
+        found[column] = places
+    return found
+
+
+def _compared(columns: Columns, table: tables.Table, name: str) -> tables.Table:
+    """A table as equal rows are found in it; its images are looked at."""
+    found = dict(table)
+    for column, encoder in (columns.encoders or {}).items():
+        found[column] = encoder.compared(table[column], called=f"an image of `{name}`")
+    return found
 
 
 def _no_row_number(private: tables.Table, task: Task) -> None:
@@ -144,7 +191,7 @@ def _order(task: Task, count: int) -> NDArray[np.int64]:
 
 def _labelled(task: Task, path: Path, option: str, classes: Sequence[str]) -> tuple[tables.Table, list[str]]:
     """Other labelled records."""
-    found = tables.read(path, name=option)
+    found = _read(task, path, option)
     labels = _labels(_taken(found, task.label, "label", of=option), option, task.label)
     if not set(labels) & set(classes):
         raise InputError(
