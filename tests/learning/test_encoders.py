@@ -49,16 +49,24 @@ def test_a_text_is_encoded_by_itself_to_the_last_bit(minilm):
     assert whole.shape == (7, 384)
     assert np.isnan(whole[[1, 5]]).all()
     for place in (0, 2, 4, 6):
+        minilm._kept.clear()  # what is remembered would be equal in any case
         assert np.array_equal(minilm.encode(TEXTS[[place]], advance=nobody)[0], whole[place])
         assert np.linalg.norm(whole[place]) == pytest.approx(1)
     assert np.array_equal(TextEncoder().encode(TEXTS[::-1], advance=nobody)[::-1], whole, equal_nan=True)
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
+    minilm._kept.clear()
     try:
         assert np.array_equal(minilm.encode(TEXTS, advance=nobody), whole, equal_nan=True)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
+
+
+def test_what_an_encoder_remembers_is_not_stored(minilm):
+    minilm.encode(TEXTS, advance=nobody)
+    assert set(vars(minilm)) > {"_loaded", "_kept"}
+    assert set(minilm.__getstate__()) <= {"folder", "digest_", "_sklearn_version"}
 
 
 def test_minilm_is_that_of_its_authors(minilm):
@@ -105,6 +113,7 @@ def test_rows_are_centred_and_scaled_by_public_texts_and_gaps_become_their_mean(
     assert (rows[known, :3] ** 2).sum(axis=1).mean() == pytest.approx(1)
     assert not rows[[1, 5], :3].any()
     assert rule.get_feature_names_out().tolist() == ["review[0]", "review[1]", "review[2]", "n"]
+    minilm._kept.clear()
     for place in range(7):  # each by itself
         assert np.array_equal(rule.transform({"review": TEXTS[[place]], "n": [place]})[0], rows[place])
     other = Columns(encoders={"review": minilm}).fit({"review": TEXTS[::-1], "n": range(7)})
@@ -115,7 +124,7 @@ def test_rows_are_centred_and_scaled_by_public_texts_and_gaps_become_their_mean(
 
 
 def test_learning_from_texts_in_a_file_and_in_a_frame(tmp_path, minilm):
-    (private, labels), (public, _), (test, truth) = reviews(400, 0), reviews(150, 1), reviews(100, 2)
+    (private, labels), (public, _), (test, truth) = reviews(160, 0), reviews(80, 1), reviews(60, 2)
     private.assign(good=labels).to_csv(tmp_path / "private.csv", index=False)
     public.to_csv(tmp_path / "public.csv", index=False)
     test.assign(good=truth).to_csv(tmp_path / "test.csv", index=False)
@@ -127,14 +136,14 @@ def test_learning_from_texts_in_a_file_and_in_a_frame(tmp_path, minilm):
         test=tmp_path / "test.csv",
         classes="0,1",
         text=["review"],
-        epsilon=2,
+        epsilon=4,
         delta=1e-5,
         mechanism="moments",
         out=tmp_path / "out",
         advance=lines.append,
     )
-    assert report.detail["test"]["accuracy"] > 0.8
-    assert any("of 400 texts encoded" in line for line in lines)
+    assert report.detail["test"]["accuracy"] > 0.7
+    assert any("of 160 texts encoded" in line for line in lines)
     encoded = report.detail["columns"]["encoded"]["review"]
     assert (encoded["encoder"], encoded["numbers"]) == ("all-MiniLM-L6-v2", 32)
     assert any(
@@ -145,10 +154,10 @@ def test_learning_from_texts_in_a_file_and_in_a_frame(tmp_path, minilm):
     assert any("encoder of texts or images was made without" in one.text for one in comparison.guarantee.assumptions)
     student = skops.io.load(tmp_path / "out" / "publish" / "student.skops", trusted=report.detail["student"]["trusted"])
     model = PrivateClassifier(
-        epsilon=2, mechanism="moments", classes=[0, 1], columns=Columns(encoders={"review": minilm})
+        epsilon=4, mechanism="moments", classes=[0, 1], columns=Columns(encoders={"review": minilm})
     ).fit(private, labels, public)
     assert np.array_equal(model.columns_.transform(test), student["columns"].transform(test))
-    assert np.mean(model.predict(test) == truth) > 0.8
+    assert np.mean(model.predict(test) == truth) > 0.7
     assert any("encoder of texts or images was made without" in one.text for one in model.guarantee_.assumptions)
 
 

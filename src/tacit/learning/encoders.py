@@ -36,6 +36,8 @@ _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 _SIDE = 32
 GRADIENTS = "gradients"
 """The encoder of images that needs no network."""
+_REMEMBERED = 2**28
+"""Bytes of rows that an encoder of texts remembers."""
 _LINES = 20
 """How many lines of progress there are for one column."""
 
@@ -69,7 +71,7 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
         """A row for each text, of nan where it is missing; `advance` is called with a line about the progress."""
         with _one_thread():
             network = self._network()
-            return _rows(texts(column), network, network("").shape[0], advance, what="texts")
+            return _rows(self, texts(column), network, network("").shape[0], advance, what="texts")
 
     def compared(self, column: NDArray[Any], *, called: str = "a text") -> NDArray[Any]:  # noqa: ARG002
         """The texts as they are."""
@@ -176,7 +178,7 @@ class ImageEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
         with _one_thread():
             network = self._network()
             width = network(_pillow().new("RGB", (_SIDE, _SIDE))).shape[0]
-            return _rows(paths, lambda path: network(_image(path, paths)), width, advance, what="images")
+            return _rows(self, paths, lambda path: network(_image(path, paths)), width, advance, what="images")
 
     def compared(self, column: NDArray[Any], *, called: str = "an image") -> NDArray[Any]:
         """A digest of the pixels of each file: copies of an image are one image, wherever and however they are stored.
@@ -248,6 +250,7 @@ class ImageEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
 
 
 def _rows(
+    encoder: Any,
     values: list[str | None],
     encoded: Callable[[str], NDArray[np.float64]],
     width: int,
@@ -255,14 +258,22 @@ def _rows(
     *,
     what: str,
 ) -> NDArray[np.float64]:
-    """One row for each value, each encoded by itself; equal values once."""
-    known: dict[str, NDArray[np.float64]] = {}
+    """One row for each value, each encoded by itself.
+
+    Texts that were encoded before are remembered, some 256 MiB of them: a rule reads public ones twice. What is
+    remembered is what would be computed again. A path is remembered within one call, as its file may change.
+    """
+    kept: dict[str, NDArray[np.float64]] = {}
+    if what == "texts":
+        kept = encoder.__dict__.setdefault("_kept", kept)
     found, step = np.full((len(values), width), np.nan), max(1, -(-len(values) // _LINES))
     for place, value in enumerate(values):
         if value is not None:
-            if value not in known:
-                known[value] = encoded(value)
-            found[place] = known[value]
+            row = kept.get(value)
+            row = encoded(value) if row is None else row
+            if len(kept) * width * 8 < _REMEMBERED:
+                kept[value] = row
+            found[place] = row
         if (place + 1) % step == 0 and place + 1 < len(values):
             advance(f"{place + 1} of {len(values)} {what} encoded")
     return found
@@ -417,7 +428,8 @@ def _check_digest(encoder: Any, kept: list[Path]) -> None:
 
 def _without_network(encoder: Any) -> dict[str, Any]:
     state = dict(BaseEstimator.__getstate__(encoder))
-    state.pop("_loaded", None)
+    for name in ("_loaded", "_kept"):  # what is remembered may be private
+        state.pop(name, None)
     return state
 
 
