@@ -12,9 +12,18 @@ from safetensors.torch import save_file
 
 from tacit.core.errors import InputError
 from tacit.learning import Columns, ImageEncoder, PrivateClassifier, TextEncoder, learn_files
+from tacit.learning.study.serving import load
 
 TEXTS = np.array(
-    ["a dull film", None, "a wonderful film , funny and wise", "a dull film", "of " * 400 + "film", "", "Ünïcode 🎬"],
+    [
+        "a dull film",
+        None,
+        "a wonderful film , funny and wise",
+        "a dull film",
+        "of " * 400 + "film",
+        "",
+        "Ünïcode 🎬 \ud800",
+    ],
     dtype=object,
 )
 GOOD = ["wonderful", "funny", "wise", "moving", "a delight", "brilliant", "charming", "superb"]
@@ -197,6 +206,13 @@ def test_learning_from_images_beside_a_table(tmp_path, pictures, monkeypatch):
     student = skops.io.load(tmp_path / "out" / "publish" / "student.skops", trusted=report.detail["student"]["trusted"])
     monkeypatch.chdir(tmp_path)  # in Python, paths begin where one is
     assert np.mean(student.predict(pictures["test"][["photo"]]) == pictures["test"]["lies"]) > 0.9
+
+
+def test_a_run_with_encoders_is_not_served(tmp_path, pictures):
+    assert "photo" in pictures["public"]
+    learned(tmp_path, mechanism="gnmax", teachers=3, queries="10", epsilon=8)
+    with pytest.raises(InputError, match="must be of a run that encodes no texts or images"):
+        load(tmp_path / "out")
 
 
 @pytest.mark.parametrize(

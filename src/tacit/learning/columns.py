@@ -185,9 +185,10 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         if name in self.encoded_:
             centre, directions = self.encoded_[name]
             rows = self.encoders[name].encode(column, advance=advance)
-            found = np.zeros((len(rows), len(directions)))
+            found, one = np.zeros((len(rows), len(directions))), np.empty(len(centre))
             for place in np.flatnonzero(~np.isnan(rows).any(axis=1)):
-                found[place] = directions @ (rows[place] - centre)  # one by one, as a batch may be summed up otherwise
+                np.subtract(rows[place], centre, out=one)
+                found[place] = directions @ one  # one by one, as a batch may be summed up in another order
             return found
         if name in self.numeric_:
             median, mean, deviation = self.numeric_[name]

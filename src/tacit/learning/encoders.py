@@ -32,6 +32,8 @@ _MINILM = "all-MiniLM-L6-v2"
 _LONGEST = 512
 """Tokens, for a folder that does not say how many its network takes."""
 _POOLED = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first"}
+_DECIDING = (".json", ".model", ".safetensors", ".txt")
+"""The files of a folder that decide what becomes of a text."""
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 _SIDE = 32
 GRADIENTS = "gradients"
@@ -107,7 +109,7 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
             files.existing(folder / "config.json", "the configuration of the encoder of texts")
             tokenizer = AutoTokenizer.from_pretrained(str(folder), **only)
             model: Any = AutoModel.from_pretrained(
-                str(folder), use_safetensors=True, attn_implementation="eager", dtype=torch.float32, **only
+                str(folder), use_safetensors=True, attn_implementation="eager", **only
             )
         except InputError:
             raise
@@ -118,15 +120,14 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
                 requirement="must be a folder with a transformer, its tokenizer and .safetensors weights",
                 remedy="write it with save_pretrained of transformers or sentence-transformers",
             ) from None
-        model.eval()
+        model.float().eval()
         longest = min(longest, int(tokenizer.model_max_length))
-        kept = sorted(
-            {*folder.glob("*.json"), *folder.glob("*.safetensors"), *folder.glob("*.txt"), *folder.glob("*.model")}
-        )
-        _check_digest(self, [path for path in kept if path.is_file()])
+        kept = sorted(path for path in folder.rglob("*") if path.suffix in _DECIDING and path.is_file())
+        _check_digest(self, kept)
 
         def encoded(text: str) -> NDArray[np.float64]:
-            tokens = tokenizer(text, truncation=True, max_length=longest, return_tensors="pt")
+            written = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate is no text
+            tokens = tokenizer(written, truncation=True, max_length=longest, return_tensors="pt")
             with torch.inference_mode():
                 outputs = model(**tokens).last_hidden_state[0]
             row = outputs.mean(dim=0) if pooled == "mean" else outputs[0]
