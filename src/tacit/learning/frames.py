@@ -5,9 +5,11 @@ What is decided here depends on the public table alone, or on features that coun
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 
 from ..core import validate
@@ -27,7 +29,9 @@ def rule_for(columns: Columns | None, private: Any, public: Any, *, takes_gaps: 
         raise InputError(
             "columns", type(columns).__name__, requirement="must be a Columns", remedy="pass tacit.learning.Columns()"
         )
-    ours, theirs = (None if table is None else validate.table("X", table) for table in (private, public))
+    ours, theirs = (
+        None if table is None or issparse(table) else validate.table("X", table) for table in (private, public)
+    )
     if public is not None and (ours is None) != (theirs is None):
         odd = type(private if ours is None else public).__name__
         raise InputError("X and X_public", odd, requirement="must both be tables, or both arrays", remedy=_REMEDY)
@@ -39,7 +43,7 @@ def rule_for(columns: Columns | None, private: Any, public: Any, *, takes_gaps: 
         return None
     names = [*ours, *(theirs or ())]
     shown = private if public is None else public
-    if columns is None and not isinstance(private, dict) and _plain(as_table(shown), takes_gaps=takes_gaps):
+    if columns is None and not isinstance(private, Mapping) and _plain(as_table(shown), takes_gaps=takes_gaps):
         if public is not None and not _plain(as_table(private), takes_gaps=takes_gaps):
             raise InputError(
                 "X",
