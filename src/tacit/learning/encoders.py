@@ -113,6 +113,11 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
             )
         except InputError:
             raise
+        except ImportError as failure:  # of what transformers needs for this model, a torchvision for another torch say
+            raise MissingExtraError(
+                f"this encoder of texts must have what transformers needs for it, got {_first_line(failure)}; "
+                "see that torch, torchvision and transformers can all be imported, or remove torchvision"
+            ) from None
         except Exception as failure:  # transformers raises anything for a folder that it cannot read
             raise InputError(
                 "the encoder of texts",
