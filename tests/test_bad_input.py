@@ -722,6 +722,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "quota_sigma": {"epsilon": 1.0, "delta": 1e-5, "quota": 3, "changed": 2},
             "lattice_delta": {"epsilon": 1.0, "sigma": 5.0, "sensitivity": 2.0},
             "lattice_sigma": {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2.0},
+            "sums_sensitivity": {"length": 5.0, "changed": 2},
         }.items()
     ),
     *(

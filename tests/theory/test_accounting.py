@@ -38,6 +38,7 @@ from tacit.theory.accounting import (
     stable_release_scale,
     stable_release_threshold,
     stable_teachers,
+    sums_sensitivity,
     unstable_release,
 )
 from tacit.theory.divergences import gaussian_delta
@@ -584,3 +585,13 @@ def test_lattice_sigma_is_the_least(epsilon, delta, sensitivity):
     sigma = lattice_sigma(epsilon, delta, sensitivity=sensitivity)
     assert lattice_delta(epsilon, sigma=sigma, sensitivity=sensitivity) <= delta
     assert lattice_delta(epsilon, sigma=0.9999 * sigma, sensitivity=sensitivity) > delta
+
+
+def test_sums_of_whole_rows_move_as_far_and_no_farther():
+    """All pairs of rows of whole numbers no longer than 5, as one person's two records of half the length or alone."""
+    rows = [(a, b) for a in range(-5, 6) for b in range(-5, 6) if a * a + b * b <= 25]
+    added = max(math.hypot(*row) for row in rows)
+    together = max(math.hypot(a / 2 + c / 2, b / 2 + d / 2) for a, b in rows for c, d in rows)
+    relabelled = max(math.hypot(*row, *row) for row in rows)
+    assert sums_sensitivity(5, changed=1) == added == together
+    assert relabelled <= sums_sensitivity(5, changed=2) <= relabelled * (1 + 1e-12)

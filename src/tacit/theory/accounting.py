@@ -996,6 +996,41 @@ def lattice_sigma(epsilon: float, delta: float, *, sensitivity: float) -> float:
     )
 
 
+@at_most
+def sums_sensitivity(length: float, *, changed: int) -> float:
+    r"""How far one record, or all records of one person, move sums of rows by class, in Euclidean norm.
+
+    Parameters
+    ----------
+    length
+        The largest length Λ of a record's row; those of a person who has m records are divided by m.
+    changed
+        The number c of sums that a record changes: 1 if it is added or removed, 2 if its label changes.
+
+    Returns
+    -------
+    float
+        An upper bound on the change of all sums together.
+
+    Notes
+    -----
+    Statement. √c·Λ.
+
+    Assumptions. A row depends on its own record and on public things, is no longer than Λ, and no longer than Λ/m where
+    the record is one of m of a person, whatever their labels are (caller); length > 0, changed a whole number of at
+    least 1 (checked).
+
+    Direction. Exact, rounded up; reached by one record, and by a person whose records are alike.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    length = validate.number("length", length, above=0, at_most=2.0**40, remedy="give the length of the longest row")
+    changed = validate.whole("changed", changed, at_least=1, remedy="use 1, or 2 if only labels are protected")
+    return length if changed == 1 else up(length * math.sqrt(changed), relative=LIBRARY)
+
+
 def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Upper bounds on the chances of the privacy losses of `count` discrete Gaussians, each shifted by one.
 
