@@ -102,6 +102,7 @@ ACCOUNTING = {
     "sigma": not_positive | st.just(2.0**41),
     "test_sigma": not_positive,
     "sensitivity": not_positive,
+    "length": not_positive,
     "changed": not_positive,
     "ratio": not_positive | st.just(1e3),
     "agreement": not_number | st.floats(max_value=0.5) | st.floats(min_value=1, exclude_min=True),
@@ -537,11 +538,10 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.one_per_group,
-        {"groups": [0, 0, 1, 1], "seed": 0},
+        {"groups": [0, 0, 1, 1]},
         {
             "groups": not_column.filter(lambda value: not (isinstance(value, list) and not value)),
             "weights": not_column.filter(lambda value: value is not None),
-            "seed": not_count,
         },
     ),
     (
