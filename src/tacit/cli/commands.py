@@ -459,7 +459,13 @@ def _with_page(result: Report, path: Path) -> Report:
 def learn(
     private: Annotated[Path, typer.Argument(metavar="PRIVATE", help="Private records: .csv, .parquet or .npz.")],
     label: Annotated[
-        str, typer.Option("--label", metavar="COLUMN", help="The column to learn.", rich_help_panel=INPUTS)
+        list[str],
+        typer.Option(
+            "--label",
+            metavar="COLUMN",
+            help="The column to learn; repeat it for several yes-or-no columns.",
+            rich_help_panel=INPUTS,
+        ),
     ],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss ε allowed.", rich_help_panel=BUDGET)],
     delta: Annotated[
@@ -467,6 +473,15 @@ def learn(
         typer.Option("--delta", help="The δ that belongs to it, about 1/records².", rich_help_panel=BUDGET),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
+    label_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--label-range",
+            metavar="LOW HIGH",
+            help="Learn numbers, of which this is the range that they can have at all.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
     public: Annotated[
         Path | None,
         typer.Option(
@@ -526,15 +541,15 @@ def learn(
         ),
     ] = False,
     learner: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--learner",
             metavar="MODULE:CLASS",
             help="The class of the teachers, from an installed package.",
-            show_default="logistic regression",
+            show_default="logistic regression; ridge regression for numbers",
             rich_help_panel=LEARN,
         ),
-    ] = "sklearn.linear_model:LogisticRegression",
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -650,7 +665,7 @@ def learn(
     certificate: CertificatePath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a classifier that may be published from private records, with (ε, δ)-differential privacy."""
+    """Learn a classifier or regressor that may be published from private records, with (ε, δ)-differential privacy."""
     kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
     read = (private, public, test, labelled_public, *kept)
     suffix = (private if public is None else public).suffix.lower()
@@ -664,7 +679,8 @@ def learn(
         with named, progress(quiet=quiet) as advance:
             result = learn_files(
                 private,
-                label=label,
+                label=label[0] if len(label) == 1 else label,
+                label_range=label_range,
                 epsilon=epsilon,
                 delta=delta,
                 out=out,

@@ -11,6 +11,7 @@ from ..core.evidence import Evidence
 from ..core.guarantee import Guarantee
 from ..core.wording import text_above
 from ..theory.accounting import laplace_scale, replacement_delta
+from .answer_sums import AnswerSums
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing
 from .held_out import UNITS, ErrorEstimate
 from .interrupted import UNSEEN
@@ -53,7 +54,7 @@ class Release:
 
     def guarantee_of(
         self,
-        mechanism: Mechanism | NoisySums,
+        mechanism: Mechanism | NoisySums | AnswerSums,
         *,
         council: Mapping[str, float],
         error: ErrorEstimate | None,

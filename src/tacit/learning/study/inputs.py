@@ -57,14 +57,7 @@ def read(task: Task) -> Records:
     rows = _order(task, len(next(iter(private.values()))))
     private = {name: column[rows] for name, column in private.items()}
     labels = _labels(_taken(private, task.label, "label"), "private", task.label)
-    ids = None if task.ids is None else texts(_taken(private, task.ids, "ids"))
-    if ids is not None and None in ids:
-        raise InputError(
-            f"column {task.ids!r} of `private`",
-            "a record without a name",
-            requirement="must name the person of every record",
-            remedy="fill it in",
-        )
+    ids = None if task.ids is None else _owners(task.ids, private)
     public, unused = None, []
     others: list[tuple[str, tables.Table]] = []
     if task.public is not None:
@@ -103,13 +96,109 @@ def read(task: Task) -> Records:
         records=columns.transform(private),
         labels=np.array(labels) if classes is None else typed(labels, classes),
         classes=None if classes is None else typed(classes, classes),
-        ids=None if ids is None else [str(owner) for owner in ids],
+        ids=ids,
         public=None if public is None else columns.transform(public),
         test=test,
         proposer=proposer,
         unknown=columns.unknown(private),
         unused=tuple(unused),
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Numbers:
+    """The records of a run that learns numbers, or several labels."""
+
+    columns: Columns
+    records: NDArray[np.float64]
+    values: NDArray[np.float64]
+    """What is learned: a column of numbers, or one of 0 and 1 for each label."""
+    ids: list[str] | None
+    public: NDArray[np.float64]
+    test: tuple[tables.Table, NDArray[np.float64]] | None
+    unknown: dict[str, float]
+    """The share of private records in each column for which the public rule has no value. Private."""
+    unused: tuple[str, ...]
+    """The columns of the public table that were not used."""
+
+
+def read_numbers(task: Task, public_path: Path) -> Numbers:
+    """Read all tables of a task that learns numbers or several labels. The rule depends on the public table alone."""
+    for name, path in (("private", task.private), *task.others):
+        files.existing(path, name)  # before anything is said about packages that read it
+    private = tables.read(task.private, name="private")
+    values = _values(task, private, "private")
+    ids = None if task.ids is None else _owners(task.ids, private)
+    public = tables.read(public_path, name="public")
+    taken = (*task.labels, *([] if task.ids is None else [task.ids]))
+    unused = tuple(name for name in taken if public.pop(name, None) is not None)
+    columns = Columns().fit(public)
+    if not len(columns.get_feature_names_out()):
+        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
+    _same_columns(private, columns, "private")
+    others, test = [("public", public)], None
+    if task.test is not None:
+        table = tables.read(task.test, name="test")
+        test = table, _values(task, table, "test")
+        table.pop(task.ids or "", None)
+        _same_columns(table, columns, "test")
+        others.append(("test", table))
+    for option, table in others:
+        if not task.allow_overlap:
+            require_other_rows(option, table, private, called="`private`", remedy=OTHERS)
+    return Numbers(
+        columns=columns,
+        records=columns.transform(private),
+        values=values,
+        ids=ids,
+        public=columns.transform(public),
+        test=test,
+        unknown=columns.unknown(private),
+        unused=unused,
+    )
+
+
+def _values(task: Task, table: tables.Table, option: str) -> NDArray[np.float64]:
+    """The columns to learn, taken out of the table."""
+    found = []
+    for label in task.labels:
+        if label not in table:  # before others are taken, and looked at
+            _taken(table, label, "label", of=option)
+    for label in task.labels:
+        column = _taken(table, label, "label", of=option)
+        if task.label_range is not None:
+            read, what = numbers(column), "a number"
+        else:
+            read, what = np.array([_YES_NO.get(text, np.nan) for text in _lowered(column)]), "yes or no, 1 or 0"
+        if not np.isfinite(read).all():
+            raise InputError(
+                f"column {label!r} of `{option}`",
+                "a record without one",  # but not which, as it is private
+                requirement=f"must hold {what} for every record",
+                remedy="leave such records out, or write it in that way",
+            )
+        found.append(read)
+    return np.column_stack(found)
+
+
+_YES_NO = {"yes": 1.0, "true": 1.0, "1": 1.0, "no": 0.0, "false": 0.0, "0": 0.0}
+
+
+def _lowered(column: NDArray[Any]) -> list[str]:
+    return [(text or "").lower() for text in texts(column)]
+
+
+def _owners(name: str, private: tables.Table) -> list[str]:
+    """Whose each record is."""
+    found = texts(_taken(private, name, "ids"))
+    if None in found:
+        raise InputError(
+            f"column {name!r} of `private`",
+            "a record without a name",
+            requirement="must name the person of every record",
+            remedy="fill it in",
+        )
+    return [str(owner) for owner in found]
 
 
 def _no_row_number(private: tables.Table, task: Task) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from ...core import validate
 from ...core.errors import InputError
 from ..mechanisms.registry import KINDS, MOMENTS, NAMES, WITHOUT_TEACHERS
+from ..summed_fit import finite_range
 
 OTHERS = (
     "set some aside, or leave it out; `allow_overlap` takes them as they are, and private records among them are then "
@@ -20,6 +21,8 @@ OTHERS = (
 
 LEARNER, TEACHER_ACCURACY = "sklearn.linear_model:LogisticRegression", 0.8
 """What teachers are, and how many of them are expected to be right, unless somebody says otherwise."""
+REGRESSOR = "sklearn.linear_model:Ridge"
+"""What teachers are if they answer with numbers."""
 _USUAL = {
     "learner": LEARNER,
     "settings": (),
@@ -34,7 +37,8 @@ class Task:
     """The options of `learn_files`, with files as paths."""
 
     private: Path
-    label: str
+    labels: tuple[str, ...]
+    label_range: tuple[float, float] | None
     out: Path
     epsilon: float
     delta: float
@@ -66,6 +70,16 @@ class Task:
     resume: bool
 
     @property
+    def label(self) -> str:
+        """The column to learn, or the first of several."""
+        return self.labels[0]
+
+    @property
+    def summed(self) -> bool:
+        """Whether teachers answer with numbers, or to several labels, and sums of their answers are released."""
+        return self.label_range is not None or len(self.labels) > 1
+
+    @property
     def others(self) -> list[tuple[str, Path]]:
         """The files beside PRIVATE that were named, by their options."""
         named = (("public", self.public), ("test", self.test), ("labelled_public", self.labelled_public))
@@ -86,6 +100,7 @@ def checked(task: Task) -> Task:
                 requirement=f"must cover this run, whose {name} is {cost:g}",
                 remedy="leave it out, or give the sum of all that is to be paid from the ledger",
             )
+    _check_labels(task)
     validate.choice("mechanism", task.mechanism, NAMES, remedy="use auto")
     validate.device("device", task.device)
     for name, lone, other, given in (
@@ -160,3 +175,43 @@ def checked(task: Task) -> Task:
             "out", str(task.out), requirement="must be new without `resume`", remedy="add `resume` to continue there"
         )
     return dataclasses.replace(task, epsilon=epsilon, delta=delta)
+
+
+def _check_labels(task: Task) -> None:
+    """Refuse columns without a meaning, and what does not go with numbers or several labels."""
+    if not task.labels or len(set(task.labels)) < len(task.labels) or task.ids in task.labels:
+        raise InputError(
+            "label",
+            ", ".join(task.labels) or None,
+            requirement="must name one column or several different ones, none of which is that of `ids`",
+            remedy="name each column once",
+        )
+    if not task.summed:
+        return
+    if task.label_range is not None:
+        finite_range("label_range", task.label_range)
+        if len(task.labels) > 1:
+            raise InputError(
+                "label_range",
+                task.label_range,
+                requirement="must come with one `label`: several columns are yes or no each",
+                remedy="learn each column of numbers by a run of its own",
+            )
+    usual = {
+        "labels_only": False,
+        "mechanism": "auto",
+        "refusals": None,
+        "classes": None,
+        "labelled_public": None,
+        "teacher_accuracy": TEACHER_ACCURACY,
+    }
+    for name, unset in usual.items():
+        value = getattr(task, name)
+        if value != unset:
+            raise InputError(
+                name,
+                str(value) if isinstance(value, Path) else value,
+                requirement="must be left out where numbers or several labels are learned: the sums of teachers' "
+                "answers to all public records are released, with noise",
+                remedy="leave it out, or learn one column of classes",
+            )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.guarantee import Comparison, Guarantee
+from ...core.guarantee import Assumption, Comparison, Guarantee
 from ...core.wording import counted, safe_text, text_above
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.wording import percent, percent_down, percent_up
@@ -37,6 +37,17 @@ WEAK_DELTA, BROKEN_DELTA = 1e-3, 0.1
 """Above the first δ, a promise is called weak; from the second on, it is none."""
 
 
+CHOSEN_BLINDLY = Assumption(
+    text="public records and the options of this run were chosen without looking at private ones (had you looked at "
+    "private/owner.html and run again, that would not be covered)",
+    checked_by="caller",
+)
+TEST_KNOWN = Assumption(
+    text="the accuracy on the test records may be known: it was computed from them without noise, and they are no "
+    "private records of this run",
+    checked_by="caller",
+)
+
 _NOT_AGNOSTIC = "This is not model-agnostic: it is a nearest-neighbour vote in the stated public features."
 _LINEAR = "This is not model-agnostic: the classifier is linear in the stated public features."
 
@@ -53,7 +64,7 @@ def publish(
         summary=_summary(task, data, model, accuracy, labelled),
         comparisons=(Comparison(guarantee=model.guarantee_),),
         verdicts=_verdicts(task, model, accuracy),
-        opening=(_promise_figure(task),),
+        opening=(promise_figure(task),),
         changes=_changes(task, model, accuracy),
         tables=() if _summed(model) else (_answers_table(model),),
         figures=() if _summed(model) else _leads_figures(task, model),
@@ -138,7 +149,7 @@ def promise_verdict(
     )
 
 
-def _protected(task: Task) -> str:
+def protected(task: Task) -> str:
     """What the promise is about, in words that follow "one"."""
     whom = "label" if task.public is None else "record"
     return whom if task.ids is None else f"person's {whom}s"
@@ -151,7 +162,7 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
         remarks.append(f"{shown}; their labels alone are protected.")
     if task.allow_overlap:
         remarks.append("Private records that are also in public files are not protected.")
-    whom, remark = _protected(task), " ".join(remarks)
+    whom, remark = protected(task), " ".join(remarks)
     cards = [promise_verdict(model.guarantee_, whom=whom, remark=remark, all_protected=not task.allow_overlap)]
     if accuracy is not None:
         low, high, one_class = (accuracy[name] for name in ("low", "high", "one_class"))
@@ -229,9 +240,9 @@ def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | 
     return tuple(found)
 
 
-def _promise_figure(task: Task) -> Figure:
+def promise_figure(task: Task) -> Figure:
     """What any test can reach that tells data with a record from data without it, or with another label."""
-    epsilon, delta, whom = min(task.epsilon, _LARGEST_EXPONENT), task.delta, _protected(task)
+    epsilon, delta, whom = min(task.epsilon, _LARGEST_EXPONENT), task.delta, protected(task)
     are = "is" if task.ids is None else "are"
     tested = f"which of two the {whom} {are}" if task.public is None else f"whether one {whom} {are} in the data"
     apart = " Records that are also in public files are not protected." if task.allow_overlap else ""

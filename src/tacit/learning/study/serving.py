@@ -16,6 +16,7 @@ from ..moments import SUMMED
 from ..nearby import VOTERS
 from ..release import Release
 from ..shares import Shares
+from ..summed_fit import TAUGHT
 from ..teachers import Teachers
 from .inputs import Records
 from .options import Task
@@ -100,6 +101,14 @@ def load(folder: Path | str) -> Served:
             requirement="must hold teachers, and this run has none: private records voted themselves, or were summed "
             "up",
             remedy="publish its student, or learn again with a mechanism that asks teachers",
+        )
+    if (place / TAUGHT).is_dir():
+        raise InputError(
+            "folder",
+            str(folder),
+            requirement="must hold teachers of classes: those of a run that learned numbers or several labels are not "
+            "kept",
+            remedy="publish its student",
         )
     if not (place / _FILE).exists():
         raise InputError(
