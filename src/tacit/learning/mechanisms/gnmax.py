@@ -249,7 +249,15 @@ class GNMaxKind(Kind):
         )
         return Constants(noise=sigma, distance=distance, delta_spent=spent)
 
-    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+    def stated(
+        self,
+        *,
+        budget: tuple[float, float],
+        queries: int,
+        noise: float,
+        threshold: int | None,
+        refusals: int | None,
+    ) -> dict[str, Any]:
         """As of the mechanism itself, which answers all queries."""
         return _constants(noise, queries)
 
@@ -292,7 +300,15 @@ class ConfidentKind(GNMaxKind):
         threshold = max(0, teachers - outvoted - slack)
         return Constants(noise=sigma, threshold=threshold, distance=distance, delta_spent=spent)
 
-    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+    def stated(
+        self,
+        *,
+        budget: tuple[float, float],
+        queries: int,
+        noise: float,
+        threshold: int | None,
+        refusals: int | None,
+    ) -> dict[str, Any]:
         """As of the mechanism itself, which tests and may answer all queries."""
         return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise)
 
