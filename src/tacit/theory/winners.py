@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from decimal import Context, Decimal, localcontext
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from scipy import special
 from ..core import validate
 from ..core.errors import InputError, NoTheoremError
 from ..core.rounding import at_most, down, up
-from .accounting import gnmax_sigma
+from .accounting import gnmax_delta, gnmax_sigma
 
 _SIGMA = "give the standard deviation of the noise, e.g. 40"
 _ANSWERS = "say how many queries are answered"
@@ -152,7 +153,8 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
     nodes = start + math.ceil(_BEYOND * whole / step)
     value = float(_Game(ratio, nodes, corners, trios).value(n)[start])
     unlikely = 2 * outside + 1e-300 + missed * (1 + math.exp(epsilon))
-    return min(1.0, up(value + n * unlikely, relative=1e-14))
+    charged = min(1.0, up(value + n * unlikely, relative=1e-14))
+    return charged if classes == 2 else min(charged, gnmax_delta(epsilon, sigma=sigma, answers=n))
 
 
 @at_most
@@ -282,6 +284,7 @@ def _chances_below(sigma: float) -> _Floats:
     return found
 
 
+@lru_cache(maxsize=4)
 def _with_others(sigma: float) -> tuple[list[tuple[float, float]], float, _Floats, float]:
     """Corners, the chance beyond them, trios that stand with them for all answers, and the chance of one too far off.
 
@@ -352,19 +355,27 @@ def _split(here: _Floats, there: _Floats) -> _Floats:
     )
 
 
-def _gained(split: _Floats, gap: _Floats, error: float) -> _Floats:
-    """Σ(P − yQ)⁺ at y = 1 − gap if y ≥ 1, Σ(yQ − P)⁺ otherwise, with the error added to each term."""
-    change, there, scale = split
-    terms = np.where(gap <= 0, 1.0, -1.0) * (change + gap * there) + error * (scale + np.abs(gap) * there)
+def _gained(split: _Floats, ratios: tuple[_Floats, _Floats], side: int) -> _Floats:
+    """Σ(P − yQ)⁺ at a ratio y = 1 − gap ≥ 1, Σ(yQ − P)⁺ below 1: from above (1) or below (−1), wherever y really is."""
+    (change, there, scale), (gap, unsure) = split, ratios
+    error = _SUM_ERROR * (scale + np.abs(gap) * there) + unsure * there
+    terms = np.where(gap <= 0, 1.0, -1.0) * (change + gap * there) + side * error
     found: _Floats = np.maximum(terms, 0.0).sum(axis=0)
     return found
 
 
+def _ratios(split: _Floats) -> tuple[_Floats, _Floats]:
+    """1 − P/Q of each outcome, and by how much it may err."""
+    change, there, scale = split
+    gap = -change / there
+    return gap, _SUM_ERROR * (scale / there + np.abs(gap))
+
+
 def _enclosed(one: _Floats, other: _Floats) -> NDArray[np.bool_]:
     """Where the first experiment is worth no more than the second, whatever comes after."""
-    gaps = -other[0] / other[1]
-    good = [_gained(one, gap, _SUM_ERROR) <= _gained(other, gap, -_SUM_ERROR) for gap in gaps]
-    found: NDArray[np.bool_] = np.logical_and.reduce(good)
+    found = np.ones(one.shape[2:], dtype=bool)
+    for ratios in zip(*_ratios(other), strict=True):
+        found &= _gained(one, ratios, 1) <= _gained(other, ratios, -1)
     return found
 
 
@@ -384,9 +395,10 @@ def _not_below(trios: _Floats, corners: _Floats) -> NDArray[np.intp]:
     here, there = np.concatenate([high, low]), np.concatenate([low, high])
     number, scale = len(here), high + low
     pairs = np.stack([[here - there, there - here], [there, 1 - there], np.tile(scale, (2, 2))])
-    gaps = np.concatenate(-pairs[0] / pairs[1])
-    worth = _gained(pairs[..., None], gaps, -_SUM_ERROR)
-    needed, left = _gained(trios[..., None], gaps, _SUM_ERROR), np.arange(trios.shape[2])
+    gap, unsure = _ratios(pairs)
+    ratios = np.concatenate(gap), np.concatenate(unsure)
+    worth, needed = _gained(pairs[..., None], ratios, -1), _gained(trios[..., None], ratios, 1)
+    left = np.arange(trios.shape[2])
     for first in range(number):
         for second in range(first, number):
             kinks = [first, number + first, second, number + second]
