@@ -537,11 +537,10 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.one_per_group,
-        {"groups": [0, 0, 1, 1], "seed": 0},
+        {"groups": [0, 0, 1, 1]},
         {
             "groups": not_column.filter(lambda value: not (isinstance(value, list) and not value)),
             "weights": not_column.filter(lambda value: value is not None),
-            "seed": not_count,
         },
     ),
     (
