@@ -142,7 +142,7 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
     if validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") == 2:
         (corners, outside), trios, missed = _corners(sigma), np.empty((2, 3, 0)), 0.0
     else:
-        validate.number("sigma", sigma, at_least=_MANY[0], at_most=_MANY[1], remedy="use gnmax_delta, or two classes")
+        validate.number("sigma", sigma, at_least=_MANY[0], at_most=_MANY[1], remedy="charge for counts (gnmax_delta)")
         corners, outside, trios, missed = _with_others(sigma)
     whole = math.sqrt(2 * n) / sigma
     step = min(_GRID * whole / math.sqrt(n), 0.1)
