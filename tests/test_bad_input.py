@@ -103,12 +103,13 @@ ACCOUNTING = {
     "test_sigma": not_positive,
     "sensitivity": not_positive,
     "changed": not_positive,
+    "reach": not_count | st.sampled_from([0, 2**21]),
     "ratio": not_positive | st.just(1e3),
     "agreement": not_number | st.floats(max_value=0.5) | st.floats(min_value=1, exclude_min=True),
     "distance": not_count,
     "threshold": not_count,
     "tests": not_count,
-    **dict.fromkeys(("steps", "refusals", "queries", "answers", "quota"), not_count | st.just(0)),
+    **dict.fromkeys(("steps", "refusals", "queries", "answers", "quota", "sums"), not_count | st.just(0)),
 }
 not_error = not_number | infinite | negative | st.floats(min_value=1, exclude_min=True)
 LEARNABILITY = {
@@ -719,6 +720,8 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "gnmax_sigma": {"epsilon": 1.0, "delta": 1e-5, "answers": 2, "tests": 3, "ratio": 2.0},
             "quota_delta": {"epsilon": 1.0, "sigma": 5.0, "quota": 3, "changed": 2},
             "quota_sigma": {"epsilon": 1.0, "delta": 1e-5, "quota": 3, "changed": 2},
+            "clipped_sums_delta": {"epsilon": 1.0, "sigma": 5.0, "sums": 3, "reach": 2},
+            "clipped_sums_sigma": {"epsilon": 1.0, "delta": 1e-5, "sums": 3, "reach": 2},
             "lattice_delta": {"epsilon": 1.0, "sigma": 5.0, "sensitivity": 2.0},
             "lattice_sigma": {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2.0},
         }.items()

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from tacit import InputError, NoTheoremError
 from tacit.theory.accounting import (
     basic_composition,
+    clipped_sums_delta,
+    clipped_sums_sigma,
     composition_delta,
     gnmax_delta,
     gnmax_sigma,
@@ -540,6 +542,48 @@ def test_quota_sigma_is_the_least(epsilon, delta, quota, changed):
     assert quota_delta(epsilon, sigma=sigma, quota=quota, changed=changed) <= delta
     assert quota_delta(epsilon, sigma=0.999 * sigma, quota=quota, changed=changed) > delta
     assert sigma < 3 or gaussian_delta(epsilon, distance=np.sqrt(quota * changed) / (0.998 * sigma)) > delta
+
+
+# --- clipped sums --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sigma", "sums", "reach"), [(1.5, 1, 2), (3.0, 3, 2), (7.0, 4, 5), (40.0, 3, 16)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 2.0])
+def test_clipped_sums_delta_is_the_convolution(sigma, sums, reach, epsilon):
+    s, p = gaussian_sum(sigma, sums)
+    loss = (sums * reach**2 + 2 * reach * s) / (2 * sigma**2)
+    truth = float(np.sum(p * np.maximum(0, -np.expm1(np.minimum(epsilon - loss, 0)))))
+    slack = 1 + 1e-7 + 5 * sums * np.exp(-((np.pi * sigma) ** 2))
+    found = clipped_sums_delta(epsilon, sigma=sigma, sums=sums, reach=reach)
+    assert truth * (1 - 1e-10) <= found <= truth * slack + 1e-30
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5])
+@pytest.mark.parametrize("first", range(-3, 4))
+@pytest.mark.parametrize("second", range(-3, 4))
+def test_no_smaller_shift_beats_the_reach(first, second, epsilon):
+    """All shifts of two sums by at most 3, by enumeration: none shows more than the bound, and 3 twice reaches it."""
+    sigma, x = 2.5, np.arange(-45, 46)
+    law = np.exp(-(x**2) / (2 * sigma**2))
+    law /= law.sum()
+    losses = np.add.outer(*((s * s + 2 * s * x) / (2 * sigma**2) for s in (first, second)))
+    exact = float(np.sum(np.outer(law, law) * np.maximum(0, -np.expm1(np.minimum(epsilon - losses, 0)))))
+    bound = clipped_sums_delta(epsilon, sigma=sigma, sums=2, reach=3)
+    assert exact <= bound
+    assert abs(first) + abs(second) < 6 or exact > 0.999 * bound
+
+
+def test_clipped_sums_of_reach_one_are_a_quota():
+    assert clipped_sums_delta(0.7, sigma=9.0, sums=12) == quota_delta(0.7, sigma=9.0, quota=4, changed=3)
+
+
+@given(st.floats(0.05, 4), st.floats(1e-9, 1e-2), st.integers(1, 10**5), st.sampled_from([1, 7, 1024]))
+@settings(max_examples=15)
+def test_clipped_sums_sigma_is_the_least(epsilon, delta, sums, reach):
+    sigma = clipped_sums_sigma(epsilon, delta, sums=sums, reach=reach)
+    assert clipped_sums_delta(epsilon, sigma=sigma, sums=sums, reach=reach) <= delta
+    assert clipped_sums_delta(epsilon, sigma=0.999 * sigma, sums=sums, reach=reach) > delta
+    assert sigma < 3 or gaussian_delta(epsilon, distance=reach * np.sqrt(sums) / (0.998 * sigma)) > delta
 
 
 def naive_lattice_delta(epsilon, sigma, sensitivity):

@@ -28,6 +28,10 @@ _REFUSALS = "say after how many refusals it stops"
 _QUERIES = "say how many queries are asked"
 _ANSWERS = "say how many queries are answered"
 _QUOTA = "say on how many queries a record may vote"
+_SUMS = "say how many sums are released"
+_REACH = "say by how much one record moves a sum at most, in whole numbers"
+_MOST_REACH = 2**20
+"""Beyond this a grid is finer than any noise, and products of its steps leave what floats hold exactly."""
 _SENSITIVITY = "give the largest change by one record, in Euclidean norm"
 
 _MOST_STEPS = 10**8
@@ -909,6 +913,85 @@ def quota_sigma(epsilon: float, delta: float, *, quota: int, changed: int = 1) -
 
 
 @at_most
+def clipped_sums_delta(epsilon: float, *, sigma: float, sums: int, reach: int = 1) -> float:
+    r"""δ(ε) of sums of clipped whole numbers with discrete Gaussian noise, such as sums of teachers' answers.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    sigma
+        The standard deviation σ of the noise on each sum.
+    sums
+        The number n of sums.
+    reach
+        How far one record moves a sum at most, r: the largest answer of a teacher, if the smallest is 0.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) ≤ R·E(1 − exp(ε − L))⁺, L = (nr² + 2rV)/(2σ²), V a discrete Gaussian of variance nσ²; R − 1 is
+    about 2n·exp(−π²σ²), and 0 for a single sum.
+
+    Assumptions. One record moves each of n sums of whole numbers by at most r; fresh discrete Gaussian noise of σ on
+    every sum; what is asked depends on private records through earlier answers alone, and n is fixed beforehand
+    (caller); sums ≥ 1, reach ≥ 1 (checked).
+
+    Direction. An upper bound, rounded up, at most 1; reached, but for R, by a teacher whose every answer moves from 0
+    to r.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    return _shifted_delta(_epsilon(epsilon), _sigma(sigma), _steps("sums", sums), _reach(reach))
+
+
+@at_most
+def clipped_sums_sigma(epsilon: float, delta: float, *, sums: int, reach: int = 1) -> float:
+    r"""The least standard deviation of the noise on sums of clipped whole numbers for a budget.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    sums
+        The number n of sums.
+    reach
+        How far one record moves a sum at most.
+
+    Returns
+    -------
+    float
+        The standard deviation σ, rounded up.
+
+    Notes
+    -----
+    Statement. inf{σ : δ(ε) ≤ delta}, δ(ε) of `clipped_sums_delta`.
+
+    Assumptions. Those of `clipped_sums_delta`; epsilon > 0, delta in (0, 1) (checked).
+
+    Direction. Rounded up: the σ returned was itself checked with `clipped_sums_delta`.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    epsilon, delta, n, r = _positive_epsilon(epsilon), _delta(delta), _steps("sums", sums), _reach(reach)
+    return last_true(
+        lambda sigma: clipped_sums_delta(epsilon, sigma=sigma, sums=n, reach=r) <= delta,
+        holds=max(_enough_noise(epsilon, delta, n * r**2), 3.0),
+        fails=0.1,
+    )
+
+
+@at_most
 def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
     r"""δ(ε) of one release of any number of whole numbers, such as sums with discrete Gaussian noise.
 
@@ -996,8 +1079,8 @@ def lattice_sigma(epsilon: float, delta: float, *, sensitivity: float) -> float:
     )
 
 
-def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Upper bounds on the chances of the privacy losses of `count` discrete Gaussians, each shifted by one.
+def _sum_of_noise(sigma: float, count: int, reach: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Upper bounds on the chances of the privacy losses of `count` discrete Gaussians, each shifted by `reach`.
 
     Returns the chances, the losses in rising order, and the logarithm of R: all chances have to be multiplied by it.
     """
@@ -1013,7 +1096,7 @@ def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArra
     if step == 1:
         normaliser = max(normaliser * (1 - 1e-12), float(np.sum(weights)) * (1 - 1e-9))
     masses = weights / normaliser * (1 + 1e-9)
-    losses = up((count + 2 * top) / (2 * sigma**2), relative=LIBRARY)
+    losses = up((count * reach**2 + 2 * reach * top) / (2 * sigma**2), relative=LIBRARY)
     spread = 2 * math.exp(-((math.pi * sigma) ** 2)) / -math.expm1(-3 * (math.pi * sigma) ** 2)
     if count == 1:
         return masses, losses, 0.0
@@ -1021,9 +1104,9 @@ def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArra
     return masses, losses, log_ratio
 
 
-def _shifted_delta(epsilon: float, sigma: float, count: int) -> float:
-    """δ(ε) of `count` discrete Gaussians, each shifted by one."""
-    masses, losses, log_ratio = _sum_of_noise(sigma, count)
+def _shifted_delta(epsilon: float, sigma: float, count: int, reach: int = 1) -> float:
+    """δ(ε) of `count` discrete Gaussians, each shifted by `reach`."""
+    masses, losses, log_ratio = _sum_of_noise(sigma, count, reach)
     over = losses > epsilon
     excess = float(np.sum(masses[over] * -np.expm1(epsilon - losses[over])))
     return _scaled_delta(excess, log_ratio, tails=1)
@@ -1109,8 +1192,15 @@ def _moved_votes(quota: object, changed: object) -> int:
     return _steps("quota", quota) * validate.whole("changed", changed, at_least=1, remedy=remedy)
 
 
+def _reach(value: object) -> int:
+    reach = validate.whole("reach", value, at_least=1, remedy=_REACH)
+    if reach > _MOST_REACH:
+        raise InputError("reach", reach, requirement=f"must be at most {_MOST_REACH}", remedy="use a coarser grid")
+    return reach
+
+
 def _steps(name: str, value: object) -> int:
-    remedies = {"refusals": _REFUSALS, "queries": _QUERIES, "answers": _ANSWERS, "quota": _QUOTA}
+    remedies = {"refusals": _REFUSALS, "queries": _QUERIES, "answers": _ANSWERS, "quota": _QUOTA, "sums": _SUMS}
     steps = validate.whole(name, value, at_least=1, remedy=remedies.get(name, "say how many steps there are"))
     if steps > _MOST_STEPS:
         raise InputError(name, steps, requirement=f"must be at most {_MOST_STEPS:g}", remedy="plan a smaller release")
