@@ -32,7 +32,7 @@ class HalfNoise(SeededNoise):
 def honest(epsilon):
     """Mechanisms with the share of ε that is to be shown.
 
-    Winners alone lose less than what is charged for them, the loss of all counts, unless there are two classes.
+    Winners alone lose less than what is charged for them, the loss of all counts, unless classes are stated.
     """
     budget = {"epsilon": epsilon, "delta": DELTA}
     yield GNMax(**budget, queries=4, counts=True), 0.95
@@ -40,6 +40,8 @@ def honest(epsilon):
     yield GNMax(**budget, queries=4), 0.82
     yield GNMax(**budget, queries=200), 0.74
     yield GNMax(**budget, queries=20, classes=2), 0.88
+    if epsilon == 1:
+        yield GNMax(**budget, queries=20, classes=10), 0.85
     yield ConfidentGNMax(**budget, queries=30, answers=20, threshold=60, counts=True), 0.9
     yield ConfidentGNMax(**budget, queries=30, answers=20, threshold=60), 0.72
     yield StableRelease(**budget, queries=1), 0.9
