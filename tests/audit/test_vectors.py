@@ -59,6 +59,17 @@ def test_the_code_does_not_depend_on_the_rows_that_it_certifies():
     assert set(own.tolist()) != set(own_rows(ROWS, 1).tolist())
 
 
+def test_a_codebook_can_hold_a_record_and_that_is_said():
+    place = own_rows(ROWS, 0)[np.random.default_rng([0, 0xF17]).permutation(ROWS // 4)[0]]
+    odd = LOUD.copy()
+    odd[place] = [91.0, -82.0, 73.0, 64.0, -55.0, 46.0]
+    found = audit_vectors(SECRET, odd, code="kmeans", release_code=True, attack_rows=0)
+    assert np.isclose(found.code.centres * found.code.scales, odd[place]).all(axis=1).any()
+    assert "a point of k-means can be one of these records" in found.of_codebook
+    assert found.of_codebook in " ".join(str(found).split())
+    assert not audit_vectors(SECRET, LOUD, code="kmeans", attack_rows=0).of_codebook
+
+
 def test_auto_takes_what_shows_most():
     shown = {code: audit_vectors(SECRET, LOUD, code=code, attack_rows=0).code.shown for code in ("kmeans", "tree")}
     assert audit_vectors(SECRET, LOUD, attack_rows=0).code.shown >= max(shown.values()) > 0.3
@@ -226,7 +237,7 @@ def test_the_command_writes_the_code_that_is_released(folder, here):
     assert detail["readings"]["advantage"] == certify(SECRET[rest], code(LOUD[rest]), name=name).advantage
     assert detail["code"]["released"]
     words = " ".join(finished.stdout.split())
-    assert "may tell something about the rows that fixed it" in words
+    assert "Publish it only if these rows may be public" in words
     assert here(folder, *common, "--code", "kmeans:4", "--require-advantage", "0.9").returncode == 1
 
 
