@@ -130,9 +130,7 @@ def test_a_codebook_that_was_changed_is_refused_before_it_codes(tmp_path, book, 
         load_code(tmp_path / "book.json")
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{}", '{"format": "tacit codebook 1", "kind": "tree"}', "[1]", "[" * 200_000]
-)
+@pytest.mark.parametrize("content", ["", "{}", '{"format": "tacit codebook 1", "kind": "tree"}', "[1]", "[" * 200_000])
 def test_another_file_is_no_code(tmp_path, content):
     (tmp_path / "book.json").write_text(content)
     with pytest.raises(InputError, match="must be a codebook"):

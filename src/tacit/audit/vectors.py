@@ -135,7 +135,9 @@ class VectorAudit(Carded):
         """What a released code may tell of the rows that fixed it; empty where no code is released."""
         if not self.release_code:
             return ""
-        held = "a point of k-means can be one of these records" if isinstance(self.code, Means) else "numbers of theirs"
+        held = "its thresholds lie between numbers of theirs"
+        if isinstance(self.code, Means):
+            held = "a point of k-means can be one of these records"
         held += ", and its terms can be names in their texts" * (self.code.terms is not None)
         return (
             "The certificate also holds where the adversary knows the codebook, but it is not about the "
