@@ -18,12 +18,12 @@ OTHERS = (
 )
 """The remedy for private records in a file that is not private."""
 
-LEARNER, TEACHER_ACCURACY = "sklearn.linear_model:LogisticRegression", 0.8
-"""What teachers are, and how many of them are expected to be right, unless somebody says otherwise."""
+LEARNER = "sklearn.linear_model:LogisticRegression"
+"""What teachers are, unless somebody says otherwise."""
 _USUAL = {
     "learner": LEARNER,
     "settings": (),
-    "teacher_accuracy": TEACHER_ACCURACY,
+    "teacher_accuracy": None,
     "device": "auto",
     "engine": "local",
 }
@@ -49,7 +49,7 @@ class Task:
     mechanism: str
     queries: str | None
     refusals: int | None
-    teacher_accuracy: float
+    teacher_accuracy: float | None
     classes: str | None
     ids: str | None
     labelled_public: Path | None
@@ -96,7 +96,10 @@ def checked(task: Task) -> Task:
             raise InputError(
                 name, lone, requirement=f"must come with `{other}`", remedy=f"add `{other}`, or leave it out"
             )
-    validate.number("teacher_accuracy", task.teacher_accuracy, above=0.5, at_most=1, remedy="give a share such as 0.8")
+    if task.teacher_accuracy is not None:
+        validate.number(
+            "teacher_accuracy", task.teacher_accuracy, above=0.5, at_most=1, remedy="give a share such as 0.8"
+        )
     for name, value in (("teachers", task.teachers), ("refusals", task.refusals)):
         if value is not None:
             validate.whole(name, value, at_least=1, remedy="leave it out to have it chosen")

@@ -380,7 +380,7 @@ def expected_leads(task: Task, model: PrivateClassifier) -> dict[str, NDArray[np
     """The leads by which a mechanism was chosen, if they were expected of teachers."""
     if "teachers" not in model.guarantee_.detail:
         return {}
-    return {"expected beforehand": np.array(margins(task.teacher_accuracy))}
+    return {"expected beforehand": np.concatenate([np.array(case) for case in margins(task.teacher_accuracy)])}
 
 
 def _summing(task: Task) -> str:

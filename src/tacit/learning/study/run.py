@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
-import math
 import os
 import re
 import shutil
@@ -25,13 +24,14 @@ from ...report import Report
 from ...report.timing import Timed
 from ...runtime import private_files, run_folder, workers
 from ...runtime.files import write_whole
+from ..choice import margins, number_of_teachers
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..interrupted import run
 from ..mechanisms.registry import MOMENTS, NEIGHBOURS, WITHOUT_TEACHERS
 from . import earlier_ledgers, inputs, learners, owner_report, serving
 from .accuracy import accuracy
-from .options import LEARNER, TEACHER_ACCURACY, Task, checked
+from .options import LEARNER, Task, checked
 from .publication import publish
 
 _CHOSEN_BLINDLY = Assumption(
@@ -77,7 +77,7 @@ def learn_files(
     labelled_public: Path | str | None = None,
     queries: str | None = None,
     refusals: int | None = None,
-    teacher_accuracy: float = TEACHER_ACCURACY,
+    teacher_accuracy: float | None = None,
     classes: str | None = None,
     ids: str | None = None,
     ledger: str | None = None,
@@ -131,7 +131,7 @@ def learn_files(
     refusals
         The number of refusals after which the mechanism stops; chosen unless given.
     teacher_accuracy
-        The share of teachers expected to be right, by which "auto" chooses.
+        The share of teachers expected to be right, by which constants are chosen; from 0.6 to 1 unless given.
     classes
         All labels that may occur, separated by commas; found with noise unless given.
     ids
@@ -407,8 +407,18 @@ def _seconds(task: Task, data: inputs.Records, learner: Any, *, classes: int, co
     records, width = len(data.records), data.records.shape[1]
     if task.mechanism in WITHOUT_TEACHERS:
         return _SECONDS + records * _SECONDS_PER_RECORD
-    teachers = task.teachers or max(1, math.isqrt(records))
     queries = records // 2 if data.public is None else len(data.public)
+    teachers = task.teachers or number_of_teachers(
+        task.mechanism,
+        epsilon=task.epsilon,
+        delta=task.delta,
+        records=records if data.public is not None else records // 2,
+        points=queries,
+        queries=None if task.queries in (None, "all") else min(queries, int(str(task.queries))),
+        lead=margins(task.teacher_accuracy),
+        refusals=task.refusals,
+        classes=classes,
+    )
     one = seconds_of_a_teacher(learner, rows=records // teachers, width=width, classes=classes, queries=queries)
     return _SECONDS + records * _SECONDS_PER_RECORD + teachers * (one / cores + _SECONDS_PER_TEACHER)
 
