@@ -39,9 +39,11 @@ Margins = tuple[tuple[float, ...], ...]
 
 ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 """The shares of right teachers that are thought possible, if nobody states one."""
-_FINE = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
+_FINE = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
 _SETTLED = (0.4, 0.7, 1.0)
 """What an estimate tells from one another: shares of right teachers, and leads as shares of those with many records."""
+_FEWER = 7
+"""One in so many leads of the model is enough where there are many cases."""
 _TENTH, _VOTES, _USEFUL = 10, 40, 15
 """An estimate of the agreement costs ε/10, or less if its noise is then 1/40 of the teachers; none if that is > 1/15."""
 
@@ -82,7 +84,7 @@ def margins(teacher_accuracy: object) -> Margins:
         public or made-up votes, a row for each query; or None for `ACCURACIES`, each of which may be the case.
     """
     if teacher_accuracy is None:
-        return tuple(_modelled(share) for share in ACCURACIES)
+        return tuple(_modelled(share, every=_FEWER) for share in ACCURACIES)
     if np.ndim(teacher_accuracy) == 2:  # type: ignore[arg-type]  # whatever it is, it is checked next
         counts = checked_counts(teacher_accuracy)  # type: ignore[arg-type]
         return (tuple((leads(counts) / np.maximum(1, counts.sum(axis=1))).tolist()),)
@@ -98,12 +100,14 @@ def margins(teacher_accuracy: object) -> Margins:
 
 def possible_margins() -> Margins:
     """The leads of all cases that an estimate of the agreement may speak for: also of teachers with few records."""
-    cases = [_modelled(share) for share in _FINE]
+    cases = [_modelled(share, every=_FEWER) for share in _FINE]
     return tuple(tuple(settled * share for share in case) for settled in _SETTLED for case in cases)
 
 
-def _modelled(share: float) -> tuple[float, ...]:
-    return tuple(np.abs(1 - 2 * wrong_shares(1 - share)).tolist())
+def _modelled(share: float, *, every: int = 1) -> tuple[float, ...]:
+    """Equally likely leads by the model, or one of `every` so many."""
+    found = tuple(np.abs(1 - 2 * wrong_shares(1 - share)).tolist())
+    return found[every // 2 :: every] or found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,8 +210,8 @@ def number_of_teachers(
             counts=False,
             votes=_votes(lead, council, classes, proposer_error),
         )
-        found = _options(name, wanted, proposals=proposer_error is not None, faithful=council.faithful)
-        scores[council.teachers] = _most(found)
+        found = _options(name, wanted, proposals=proposer_error is not None)
+        scores[council.teachers] = [council.faithful * score for score in _most(found)]
     most = [max(each) for each in zip(*scores.values(), strict=True)]
 
     def merit(teachers: int) -> tuple[float, float]:
@@ -240,7 +244,7 @@ def _votes(lead: Margins, council: Council, classes: int, proposer_error: float 
     )
 
 
-def _options(name: str, wanted: Wanted, *, proposals: bool, faithful: float = 1.0) -> list[_Option]:
+def _options(name: str, wanted: Wanted, *, proposals: bool) -> list[_Option]:
     """All candidates of a name, or of all kinds that "auto" compares."""
     kinds: list[Kind]
     if name == "auto":
@@ -252,7 +256,7 @@ def _options(name: str, wanted: Wanted, *, proposals: bool, faithful: float = 1.
     else:
         kinds = [KINDS[validate.choice("mechanism", name, tuple(KINDS), remedy="use 'auto'")]]
     return [
-        _Option(kind=kind.name, candidate=candidate, worth=candidate.worth(faithful))
+        _Option(kind=kind.name, candidate=candidate, worth=candidate.worth)
         for kind in kinds
         for candidate in kind.candidates(wanted)
     ]

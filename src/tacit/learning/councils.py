@@ -2,7 +2,7 @@
 
 The numbers here are a model, like that of `expectations`, and no proof. Of teachers with s records each, the winning
 class leads by s/(s + 3c) of what it would lead by with many records, c the number of classes; and what most of them say
-is not what one that learned from all records would say on a share 1/(2√s) of the queries. Linear classifiers of MNIST,
+is not what one that learned from all records would say on a share 0.7/√s of the queries. Linear classifiers of MNIST,
 Fashion-MNIST, Adult and digits were about like that, with 15 to 1000 records each (`benchmarks/choice.py`).
 """
 
@@ -21,6 +21,8 @@ _NUMBERS = (10, 15, 20, 30, 50, 70)
 """Numbers of teachers to try, and ten times them, a hundred times …: a noisy number of records hardly changes which."""
 _RECORDS = 3.0
 """With so many records for each class, the winner leads by half of what it would with many."""
+_UNLIKE = 0.7
+"""What most of them say is not what one that learned from all records would say on such a share, divided by √s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,5 +58,5 @@ def councils(records: int, classes: int) -> list[Council]:
 
 def _council(teachers: int, size: int, classes: int) -> Council:
     return Council(
-        teachers=teachers, settled=size / (size + _RECORDS * classes), faithful=1 - 1 / (2 * math.sqrt(size))
+        teachers=teachers, settled=size / (size + _RECORDS * classes), faithful=1 - _UNLIKE / math.sqrt(max(1, size))
     )

@@ -52,12 +52,10 @@ class Candidate:
     known: float = 0.0
     """The score of a proposed answer before it is confirmed, which is subtracted."""
 
-    def worth(self, faithful: float = 1.0) -> tuple[float, ...]:
-        """The score in each case: right answers minus four times the wrong ones, 0 if below 1.
-
-        A winner is right with the probability `faithful`.
-        """
-        found = (5 * faithful * right - (4 + self.known) * answered for answered, right in self.expected)
+    @property
+    def worth(self) -> tuple[float, ...]:
+        """The score in each case: right answers minus four times the wrong ones, 0 if below 1."""
+        found = (5 * right - (4 + self.known) * answered for answered, right in self.expected)
         return tuple(score if score >= 1 else 0.0 for score in found)
 
     @property

@@ -27,6 +27,8 @@ from .setting import Constants, Run, Setting
 
 TEST_RATIO = 3.0
 """The ratio of the noise in a test to that in an answer, σ₁ / σ₂."""
+_MOST_TESTED = 100.0
+"""The largest ε for which Confident-GNMax is considered."""
 _CONFIDENT = 0.6
 """The share of teachers that have to agree, unless a plan proves something with another threshold."""
 
@@ -280,6 +282,10 @@ class ConfidentKind(GNMaxKind):
 
     name = "confident-gnmax"
     promise = ("theory.learnability.gnmax_distance", "theory.learnability.gnmax_test_margin")
+
+    def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
+        """Where the noise of its tests is found; for a larger ε there is no use for tests."""
+        return super().available(epsilon, delta, proposals=proposals) and epsilon <= _MOST_TESTED
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
         """With the highest threshold that lets through every query on which no more are wrong than is tolerated."""
