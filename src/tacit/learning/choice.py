@@ -40,8 +40,8 @@ Margins = tuple[tuple[float, ...], ...]
 ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 """The shares of right teachers that are thought possible, if nobody states one."""
 _FINE = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
-_SETTLED = (0.4, 0.7, 1.0)
-"""What an estimate tells from one another: shares of right teachers, and leads as shares of those with many records."""
+_SETTLED = (0.25, 0.5, 0.75, 1.0)
+"""The cases among which a mechanism is chosen: shares of right teachers, and leads as shares of those with many records."""
 _FEWER = 7
 """One in so many leads of the model is enough where there are many cases."""
 _TENTH, _VOTES, _USEFUL = 10, 40, 15
@@ -98,8 +98,13 @@ def margins(teacher_accuracy: object) -> Margins:
     return (_modelled(share),)
 
 
-def possible_margins() -> Margins:
-    """The leads of all cases that an estimate of the agreement may speak for: also of teachers with few records."""
+def possible_margins(teacher_accuracy: object) -> Margins:
+    """The leads of all cases among which a mechanism is chosen for some teachers, who may have few records each.
+
+    If something is stated, it is about these teachers.
+    """
+    if teacher_accuracy is not None:
+        return margins(teacher_accuracy)
     cases = [_modelled(share, every=_FEWER) for share in _FINE]
     return tuple(tuple(settled * share for share in case) for settled in _SETTLED for case in cases)
 
@@ -155,7 +160,9 @@ def choice(
         # Nothing is worth its budget: this leaves answers, however doubtful, to learn from.
         found = [option for option in found if option.kind == GNMaxKind.name]
     weights = _weights(wanted.votes, estimate)
-    best_of = {kind: max(group, key=lambda item: _merit(item, most, weights)) for kind, group in _by_kind(found).items()}
+    best_of = {
+        kind: max(group, key=lambda item: _merit(item, most, weights)) for kind, group in _by_kind(found).items()
+    }
     chosen = max(best_of, key=lambda kind: _merit(best_of[kind], most, weights))
     best = best_of[chosen].candidate
     constants = {"refusals": best.refusals, "answers": best.answers}

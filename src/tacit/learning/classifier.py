@@ -32,7 +32,16 @@ from ..theory.accounting import laplace_scale
 from . import interrupted, repeated_fits
 from .asking import answers, labels_and_counts
 from .assumptions import neighbours
-from .choice import Choice, Margins, callers_choice, choice, estimate_cost, margins, number_of_teachers, possible_margins
+from .choice import (
+    Choice,
+    Margins,
+    callers_choice,
+    choice,
+    estimate_cost,
+    margins,
+    number_of_teachers,
+    possible_margins,
+)
 from .drawn import Draws
 from .dry_run import fit_student, made_up_answers
 from .fit_options import check_options
@@ -41,7 +50,7 @@ from .labels import UNNAMED, column, distinct, named, numbered, typed
 from .mechanisms import Mechanism, VoteQuota
 from .mechanisms.gate import Tabled
 from .mechanisms.registry import KINDS, MOMENTS, NEIGHBOURS
-from .moments import LEAST_EPSILON, SUMMED, MomentClassifier, NoisySums, sums_by_class, unit_rows
+from .moments import LEAST_EPSILON, SUMMED, MomentClassifier, NoisySums, suits, sums_by_class, unit_rows
 from .nearby import VOTERS, NearbyVoters, expected_votes, nearby_choice
 from .overlap import REMEDY, require_other_rows
 from .owners import order, owners, parts, remember
@@ -332,7 +341,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if self._nearby:  # for constants that the caller chose nobody reads their number, so nothing may tell it
                 told = labels_only or shares.counting
                 near = _Near(seen=seen, places=places, voters=voters if told else None)
-            rehearse(self._stand_in(release, shown, teachers, public, student, proposer, near, advance))
+            may_sum = self._undemanding and proposer is None
+            if may_sum or self._sums:  # whichever of both is done in the end
+                rehearse(self._stand_in(release, shown, 0, public, student, None, None, advance))
+            if not self._sums:
+                rehearse(self._stand_in(release, shown, teachers, public, student, proposer, near, advance))
             epsilon, delta = shares.whole
             once = run.release if ledger is not None and place is not None else None
             repeated_fits.count(X, epsilon=epsilon, delta=delta, release=once, limited=ledger is not None)
@@ -341,14 +354,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if classes is None:
                 self.classes_ = draws.classes(y, shares.search(labels_only=labels_only), costs[CLASSES])
             numbers = numbered(y, self.classes_)
-            if self._sums:
+            if shares.counting:
+                voters = draws.count(costs[COUNT])
+                near = None if near is None else dataclasses.replace(near, voters=voters)
+            if self._sums or (
+                may_sum and suits(seen, _sums_mechanism(release), voters=voters, classes=len(self.classes_))
+            ):
                 own = None if people is None else [whose[row] for row in np.flatnonzero(private)]
                 self._release_sums(X[private], numbers[private], own, public, release, run, place, ledger)
                 return self
             taught &= numbers != UNNAMED
-            if shares.counting:
-                voters = draws.count(costs[COUNT])
-                near = None if near is None else dataclasses.replace(near, voters=voters)
             teachers = self._teachers(voters, len(public), shares, len(self.classes_), proposer is not None)
             first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
             chosen, agreement_cost = None, 0.0
@@ -503,6 +518,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return isinstance(self.mechanism, str) and self.mechanism == MOMENTS
 
     @property
+    def _undemanding(self) -> bool:
+        """Whether all is left to "auto": teachers would be logistic regression, and nothing was said about them."""
+        unset = {"n_teachers": "auto", "student": None, "queries": None, "refusals": None, "teacher_accuracy": None}
+        unset |= {"engine": "local", "error_share": 0.0, "mechanism": "auto"}
+        if any(
+            type(getattr(self, name)) is not type(usual) or getattr(self, name) != usual
+            for name, usual in unset.items()
+        ):
+            return False
+        return self.estimator is None or _plain(self.estimator)
+
+    @property
     def _nearby(self) -> bool:
         """Whether records vote, and there are no teachers."""
         return isinstance(self.mechanism, VoteQuota) or (
@@ -600,7 +627,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 changed=2 if release.labels_only else 1,
             )
         wrong = None if proposer is None else proposer.error
-        lead = margins(self.teacher_accuracy)
+        lead = possible_margins(self.teacher_accuracy)
         return self._choice(points, teachers, student, lead, budget=shares.left, proposer_error=wrong)
 
     def _informed_choice(
@@ -638,7 +665,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             points,
             teachers,
             student,
-            possible_margins(),
+            possible_margins(None),
             budget=(down(epsilon - found.epsilon), delta),
             proposer_error=None if proposer is None else proposer.error,
             estimate=found,
@@ -742,7 +769,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         for name in ("n_features_in_", "feature_names_in_", "public_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
-        if self._sums:
+        if not teachers and near is None:
             mechanism = _sums_mechanism(release)
             width = unit_rows(self._seen(public[:1])).shape[1]
             made.features_ = self.features_
@@ -857,6 +884,14 @@ class _Near:
     seen: NDArray[Any]
     places: Callable[[int], NDArray[np.int64]]
     voters: int | None
+
+
+def _plain(estimator: Any) -> bool:
+    """Whether it is logistic regression as it comes, however long it may iterate."""
+    if type(estimator) is not LogisticRegression:
+        return False
+    usual = LogisticRegression(max_iter=estimator.max_iter)
+    return bool(estimator.get_params() == usual.get_params())
 
 
 def _sums_mechanism(release: Release) -> NoisySums:

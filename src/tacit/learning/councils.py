@@ -15,7 +15,7 @@ import numpy as np
 
 from .mechanisms.expectations import Floats
 
-LEAST = 15
+LEAST = 10
 """The fewest records of a teacher."""
 _NUMBERS = (10, 15, 20, 30, 50, 70)
 """Numbers of teachers to try, and ten times them, a hundred times …: a noisy number of records hardly changes which."""

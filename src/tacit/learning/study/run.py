@@ -29,10 +29,11 @@ from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..interrupted import run
 from ..mechanisms.registry import MOMENTS, NEIGHBOURS, WITHOUT_TEACHERS
+from ..teachers import Teachers
 from . import earlier_ledgers, inputs, learners, owner_report, serving
 from .accuracy import accuracy
 from .options import LEARNER, Task, checked
-from .publication import publish
+from .publication import publish, summed
 
 _CHOSEN_BLINDLY = Assumption(
     text="public records and the options of this run were chosen without looking at private ones (had you looked at "
@@ -293,9 +294,9 @@ def _written(
     report, measured = _published(task, data, classifier, folder / "publish")
     advance("writing the owner's page")
     with private_files.enclosed(folder / "private"):
-        if task.mechanism not in WITHOUT_TEACHERS:
+        if isinstance(getattr(classifier, "teachers_", None), Teachers):
             serving.keep(task, data, classifier, folder / "private")
-        lead = None if task.mechanism == MOMENTS else owner_report.true_leads(task, data, classifier)
+        lead = None if summed(classifier) else owner_report.true_leads(task, data, classifier)
         plain = owner_report.unprotected_accuracy(task, data)
         owner_report.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
@@ -335,7 +336,7 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
                 sum(path.stat().st_size for path in written),
                 probed=trial,
             )
-            lead = None if task.mechanism == MOMENTS else np.zeros(len(stand_in.answered_))
+            lead = None if summed(stand_in) else np.zeros(len(stand_in.answered_))
             owner_report.write_page(task, data, stand_in, trial, lead=lead, student=measured, plain=None)
         finally:
             shutil.rmtree(trial, ignore_errors=True)
