@@ -2,8 +2,8 @@
 
 Nothing here sees a private vote. Candidates are compared by a score: the expected number of answers that name the
 class with the most votes, minus four for every expected answer that names another class. For confirmations, the score
-of the proposals alone is subtracted, as they were known before. A class that wins the vote and is wrong counts against no
-mechanism. If no score is positive, the share of answers that name the class with the most votes decides.
+of the proposals alone is subtracted, as they were known before. A class that wins the vote and is wrong counts against
+no mechanism. If no score is positive, the share of answers that name the class with the most votes decides.
 
 Where nobody says how far teachers agree, several cases are thought possible. In each a candidate keeps a share of the
 best score that any candidate has there, and the one that keeps most on average is taken. Cases are equally likely,
@@ -41,11 +41,11 @@ ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 """The shares of right teachers that are thought possible, if nobody states one."""
 _FINE = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
 _SETTLED = (0.25, 0.5, 0.75, 1.0)
-"""The cases among which a mechanism is chosen: shares of right teachers, and leads as shares of those with many records."""
+"""The cases among which a mechanism is chosen: shares of right teachers, and their leads as shares of the usual."""
 _FEWER = 7
 """One in so many leads of the model is enough where there are many cases."""
 _TENTH, _VOTES, _USEFUL = 10, 40, 15
-"""An estimate of the agreement costs ε/10, or less if its noise is then 1/40 of the teachers; none if that is > 1/15."""
+"""An estimate of the agreement costs ε/10, or less if its noise is 1/40 of the teachers; it may not be above 1/15."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,8 +188,28 @@ def choice(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Prospect:
+    """What some teachers can be asked for, with the best candidate of each case.
+
+    Attributes
+    ----------
+    teachers
+        How many there are.
+    scores
+        The best score in each case.
+    right
+        The expected number of answers, with the best score, that name the class which one that learned from all records
+        would name.
+    """
+
+    teachers: int
+    scores: tuple[float, ...]
+    right: tuple[float, ...]
+
+
 @lru_cache(maxsize=256)
-def number_of_teachers(
+def prospects(
     name: str,
     *,
     epsilon: float,
@@ -201,12 +221,12 @@ def number_of_teachers(
     refusals: int | None = None,
     classes: int = 2,
     proposer_error: float | None = None,
-) -> int:
-    """The number of teachers for so many records that keeps the largest share of the best score in any case.
+) -> tuple[Prospect, ...]:
+    """What each number of teachers is good for, the largest first.
 
     `lead` is that of teachers with many records; of those with fewer, `Council` says what they lead by.
     """
-    scores = {}
+    made = []
     for council in councils(records, classes):
         wanted = Wanted(
             epsilon=epsilon,
@@ -218,14 +238,25 @@ def number_of_teachers(
             votes=_votes(lead, council, classes, proposer_error),
         )
         found = _options(name, wanted, proposals=proposer_error is not None)
-        scores[council.teachers] = [council.faithful * score for score in _most(found)]
-    most = [max(each) for each in zip(*scores.values(), strict=True)]
+        best = [max(found, key=lambda option: option.worth[case]) for case in range(len(lead))]
+        scores = tuple(council.faithful * option.worth[case] for case, option in enumerate(best))
+        right = tuple(council.faithful * option.candidate.expected[case][1] for case, option in enumerate(best))
+        made.append(Prospect(teachers=council.teachers, scores=scores, right=right))
+    return tuple(made)
 
-    def merit(teachers: int) -> tuple[float, float]:
-        kept = [score / best for score, best in zip(scores[teachers], most, strict=True) if best]
+
+def number_of_teachers(found: Sequence[Prospect]) -> int:
+    """The number of teachers whose least share of the best score in any case is largest.
+
+    Of equals it is the first, so the largest: where nothing is worth its budget, these lose least.
+    """
+    most = [max(scores) for scores in zip(*(prospect.scores for prospect in found), strict=True)]
+
+    def merit(prospect: Prospect) -> tuple[float, float]:
+        kept = [score / best for score, best in zip(prospect.scores, most, strict=True) if best]
         return min(kept, default=0.0), sum(kept)
 
-    return max(scores, key=merit)  # of equals the most: where nothing is worth its budget, they lose least
+    return max(found, key=merit).teachers
 
 
 def estimate_cost(unpaid: Choice, *, epsilon: float, teachers: int) -> float:

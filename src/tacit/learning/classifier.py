@@ -41,6 +41,7 @@ from .choice import (
     margins,
     number_of_teachers,
     possible_margins,
+    prospects,
 )
 from .drawn import Draws
 from .dry_run import fit_student, made_up_answers
@@ -554,7 +555,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return validate.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
         made = None if isinstance(self.mechanism, str) else self.mechanism
         epsilon, delta = shares.left if made is None else (made.epsilon, made.delta)
-        return number_of_teachers(
+        found = prospects(
             "auto" if made is not None or KINDS.get(str(self.mechanism)) is None else str(self.mechanism),
             epsilon=epsilon,
             delta=delta,
@@ -566,6 +567,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             classes=classes,
             proposer_error=_EXPECTED_ERROR if proposes else None,
         )
+        return number_of_teachers(found)
 
     def _wanted(self, points: int) -> int | None:
         """The number of public records to ask about; None leaves it to the choice."""

@@ -50,7 +50,7 @@ class Council:
 
 
 def councils(records: int, classes: int) -> list[Council]:
-    """The councils to compare for a number of records, the largest first; one of the root of that number if it is small."""
+    """The councils to compare for a number of records, the largest first; for few records one of the root of them."""
     numbers = sorted((first * 10**power for power in range(8) for first in _NUMBERS), reverse=True)
     found = [number for number in numbers if number * LEAST <= records] or [max(1, math.isqrt(records))]
     return [_council(number, max(1, records // number), classes) for number in found]

@@ -24,7 +24,7 @@ from ...report import Report
 from ...report.timing import Timed
 from ...runtime import private_files, run_folder, workers
 from ...runtime.files import write_whole
-from ..choice import margins, number_of_teachers
+from ..choice import margins, number_of_teachers, prospects
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..interrupted import run
@@ -409,17 +409,21 @@ def _seconds(task: Task, data: inputs.Records, learner: Any, *, classes: int, co
     if task.mechanism in WITHOUT_TEACHERS:
         return _SECONDS + records * _SECONDS_PER_RECORD
     queries = records // 2 if data.public is None else len(data.public)
-    teachers = task.teachers or number_of_teachers(
-        task.mechanism,
-        epsilon=task.epsilon,
-        delta=task.delta,
-        records=records if data.public is not None else records // 2,
-        points=queries,
-        queries=None if task.queries in (None, "all") else min(queries, int(str(task.queries))),
-        lead=margins(task.teacher_accuracy),
-        refusals=task.refusals,
-        classes=classes,
-    )
+    teachers = task.teachers
+    if teachers is None:
+        found = prospects(
+            task.mechanism,
+            epsilon=task.epsilon,
+            delta=task.delta,
+            records=records if data.public is not None else records // 2,
+            points=queries,
+            queries={None: None, "all": queries}.get(task.queries, queries),
+            lead=margins(task.teacher_accuracy),
+            refusals=task.refusals,
+            classes=classes,
+            proposer_error=None if task.labelled_public is None else 0.2,
+        )
+        teachers = number_of_teachers(found)
     one = seconds_of_a_teacher(learner, rows=records // teachers, width=width, classes=classes, queries=queries)
     return _SECONDS + records * _SECONDS_PER_RECORD + teachers * (one / cores + _SECONDS_PER_TEACHER)
 
