@@ -40,7 +40,7 @@ Margins = tuple[tuple[float, ...], ...]
 ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 """The shares of right teachers that are thought possible, if nobody states one."""
 _FINE = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
-_SETTLED = (0.25, 0.5, 0.75, 1.0)
+_SETTLED = (0.5, 1.0)
 """The cases among which a mechanism is chosen: shares of right teachers, and their leads as shares of the usual."""
 _FEWER = 7
 """One in so many leads of the model is enough where there are many cases."""

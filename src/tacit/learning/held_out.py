@@ -19,8 +19,6 @@ from .votes import checked_counts
 
 UNITS = 100
 """Parts of an error that are counted."""
-_INEXACT = 0.02
-"""Models of votes miss the mean of votes to flip by about this share of the teachers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +81,9 @@ class AgreementEstimate:
         return {"epsilon_agreement": self.epsilon, "agreement": self.value}
 
     def likelihood(self, distance: float) -> float:
-        """How well a mean number of votes agrees with the estimate, up to a factor; models of votes are not exact."""
+        """How likely the estimate is if the mean was this number of votes, up to a factor; never quite 0."""
         away = abs(self.value - min(max(distance, 0.0), self.teachers / 2))
-        return math.exp(-away / (self.scale + _INEXACT * self.teachers)) + sys.float_info.min
+        return math.exp(-away / self.scale) + sys.float_info.min
 
 
 def private_agreement(counts: ArrayLike, *, epsilon: float, noise: Noise | None = None) -> AgreementEstimate:

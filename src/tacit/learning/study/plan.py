@@ -64,7 +64,7 @@ def report(
         public_model_error=public_model_error,
     )
     first, *others = _figures(made)
-    others += _intended_figures(made)
+    by_teachers, *more = _intended_figures(made)
     usual = _usual(made)
     if made.best is None and others and usual is not None and usual.share >= _WORTH_TRYING:
         # What is expected says more than what a promise would need.
@@ -76,9 +76,9 @@ def report(
         summary=_summary(made),
         comparisons=(Comparison(guarantee=_guarantee(made)),),
         verdicts=(_verdict(made), promise_verdict(_guarantee(made))),
-        opening=(first,),
+        opening=(first, by_teachers),
         changes=_changes(made),
-        figures=tuple(others),
+        figures=(*others, *more),
         tables=(_table(made),),
         detail={"plan": decoded(made.to_dict())},
     )
@@ -396,8 +396,8 @@ def _intended(made: Plan) -> str:
     return (
         f"By default, tacit learn takes {counted(meant.teachers, 'teacher')} with about "
         f"{counted(meant.records_per_teacher, 'record')} each{paid}, and names the class that one learner of all "
-        f"records would name on {expected}. That is expected by a model of votes, not promised; where two classes are told apart by a linear classifier, it may need no "
-        "teachers (moments)."
+        f"records would name on {expected}. That is expected by a model of votes, not promised. "
+        "Where a linear classifier is to tell two classes apart, it may take moments, without teachers."
     )
 
 
@@ -406,7 +406,7 @@ def _intended_figures(made: Plan) -> list[Figure]:
     meant = made.intended()
     epsilons = sorted({*EPSILONS, made.epsilon})
     at = {epsilon: made.intended(epsilon=epsilon) for epsilon in epsilons}
-    councils = meant.prospects[::-1]
+    councils = [prospect for prospect in meant.prospects[::-1] if str(prospect.teachers).strip("0") in ("1", "3")]
 
     def lines(rights: Sequence[Sequence[float]]) -> dict[str, tuple[list[float], str]]:
         return {
@@ -415,7 +415,7 @@ def _intended_figures(made: Plan) -> list[Figure]:
         }
 
     caption = (
-        "By a model of votes, with the mechanism that is best in each case. A line is for the share of queries on which "
+        "By a model of votes, with the mechanism that is best in each case. A line is for a share of queries on which "
         "teachers with many records are right; those with fewer are right on less. This is no promise."
     )
     spread = " to ".join(percent(right / made.queries) for right in (min(meant.right), max(meant.right)))
