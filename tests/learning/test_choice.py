@@ -31,7 +31,7 @@ WANTED = {"epsilon": 1.0, "delta": 1e-5, "points": 5000, "queries": None, "class
 class _Still:
     """No noise."""
 
-    def laplace(self, scale):
+    def laplace(self, _):
         return 0
 
 

@@ -6,9 +6,9 @@ of the proposals alone is subtracted, as they were known before. A class that wi
 no mechanism. If no score is positive, the share of answers that name the class with the most votes decides.
 
 Where nobody says how far teachers agree, several cases are thought possible. In each a candidate keeps a share of the
-best score that any candidate has there, and the one that keeps most on average is taken. Cases are equally likely,
-unless an estimate of the agreement was paid for. The number of teachers is chosen before, so that the least share of
-the best score that it keeps in any case is large: what mechanism it takes to keep it may then depend on the case.
+best score that any candidate has there, and the one that keeps most on average is taken. Cases are about equally
+likely, unless an estimate of the agreement was paid for. The number of teachers is chosen before, so that the least
+share of the best score that it keeps in any case is large: which mechanism keeps it may then depend on the case.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 _FINE = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
 _SETTLED = (0.5, 1.0)
 """The cases among which a mechanism is chosen: shares of right teachers, and their leads as shares of the usual."""
+_UNANIMOUS = 3.0
+"""That teachers always agree, as they do where classes are far apart, counts as much as so many other cases."""
 _FEWER = 7
 """One in so many leads of the model is enough where there are many cases."""
 _TENTH, _VOTES, _USEFUL = 10, 40, 15
@@ -311,10 +313,12 @@ def _most(options: Sequence[_Option]) -> list[float]:
 
 
 def _weights(votes: Sequence[Votes], estimate: AgreementEstimate | None) -> list[float]:
-    """How much each case counts."""
-    if estimate is None:
-        return [1 / len(votes)] * len(votes)
-    found = [estimate.likelihood(float(case.distance.mean())) for case in votes]
+    """How much each case counts: all alike before an estimate, but that teachers always agree counts more."""
+    found = [_UNANIMOUS if case.lead.min() >= case.teachers else 1.0 for case in votes]
+    if estimate is not None:
+        found = [
+            before * estimate.likelihood(float(case.distance.mean())) for before, case in zip(found, votes, strict=True)
+        ]
     return [chance / sum(found) for chance in found]
 
 

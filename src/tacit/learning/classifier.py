@@ -521,7 +521,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     @property
     def _undemanding(self) -> bool:
         """Whether all is left to "auto": teachers would be logistic regression, and nothing was said about them."""
-        unset = {"n_teachers": "auto", "student": None, "queries": None, "refusals": None, "teacher_accuracy": None}
+        unset: dict[str, object] = {"n_teachers": "auto", "student": None, "queries": None, "refusals": None, "teacher_accuracy": None}
         unset |= {"engine": "local", "error_share": 0.0, "mechanism": "auto"}
         if any(
             type(getattr(self, name)) is not type(usual) or getattr(self, name) != usual

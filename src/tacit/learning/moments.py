@@ -326,7 +326,8 @@ def _system(rows: NDArray[np.float64], ridge: float) -> tuple[NDArray[np.float64
     """The second moments of public rows, and the same with a ridge."""
     covariance = rows.T @ rows / len(rows)
     penalty = ridge * np.trace(covariance) / len(covariance)
-    return covariance, covariance + penalty * np.eye(len(covariance))
+    system: NDArray[np.float64] = covariance + penalty * np.eye(len(covariance))
+    return covariance, system
 
 
 def unit_rows(features: NDArray[Any]) -> NDArray[np.float64]:
