@@ -107,7 +107,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         records vote on public ones near them, each a few times, so that the number of queries costs nothing. It is
         not model-agnostic: it is a nearest-neighbour vote in `features`, and "auto" does not consider it. "moments"
         asks nobody: sums of `features` by class are released once with noise, and the student is the linear classifier
-        that follows from them (`MomentClassifier`). It is not model-agnostic either.
+        that follows from them (`MomentClassifier`). It is not model-agnostic either; "auto" takes it for two classes if
+        all about teachers is left to it, and public features and the number of records suit (`moments.suits`).
     student
         Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
         end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
@@ -521,7 +522,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     @property
     def _undemanding(self) -> bool:
         """Whether all is left to "auto": teachers would be logistic regression, and nothing was said about them."""
-        unset: dict[str, object] = {"n_teachers": "auto", "student": None, "queries": None, "refusals": None, "teacher_accuracy": None}
+        unset: dict[str, object] = {
+            "n_teachers": "auto",
+            "student": None,
+            "queries": None,
+            "refusals": None,
+            "teacher_accuracy": None,
+        }
         unset |= {"engine": "local", "error_share": 0.0, "mechanism": "auto"}
         if any(
             type(getattr(self, name)) is not type(usual) or getattr(self, name) != usual
