@@ -46,8 +46,8 @@ _UNANIMOUS = 3.0
 """That teachers always agree, as they do where classes are far apart, counts as much as so many other cases."""
 _FEWER = 7
 """One in so many leads of the model is enough where there are many cases."""
-_TENTH, _VOTES, _USEFUL = 10, 40, 15
-"""An estimate of the agreement costs ε/10, or less if its noise is 1/40 of the teachers; it may not be above 1/15."""
+_TENTH, _VOTES, _USEFUL = 10, 60, 15
+"""An estimate of the agreement costs ε/10, or less if its noise is 1/60 of the teachers; it may not be above 1/15."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +170,7 @@ def choice(
     constants = {"refusals": best.refusals, "answers": best.answers}
     shown = ", ".join(f"{key} = {value}" for key, value in constants.items() if value)
     scores = {kind: _mean(option.worth, weights) for kind, option in best_of.items()}
-    cases = "" if len(lead) == 1 else f" on average over {counted(len(lead), 'case')} of how far teachers agree"
+    cases = "" if len(lead) == 1 else f", means over {counted(len(lead), 'case')} of how far teachers agree"
     return Choice(
         mechanism=best.made(),
         queries=best.queries,
@@ -184,8 +184,8 @@ def choice(
         + (
             "No private vote was used for this"
             if estimate is None
-            else f"Of private votes, it was used that {estimate.value:.4g} on average have to change for another "
-            "class to win, a number with noise that was paid for"
+            else f"Of private votes, only the mean number that have to change for another class to win was used, "
+            f"{estimate.value}, a number with noise that was paid for"
         ),
     )
 
