@@ -18,7 +18,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import settings
 
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
@@ -30,11 +29,23 @@ if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 << 30:
 settings.register_profile("tacit", max_examples=50, derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("tacit")
 
-# torchvision's wheel is a CUDA build: beside a CPU build of torch it imports only once its operators are declared.
-if torch.version.cuda is None:
-    _operators = torch.library.Library("torchvision", "DEF")
-    for _name in ("nms", "qnms"):
-        _operators.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+_declared = []
+"""Operators, which are there as long as this."""
+
+
+def pytest_configure(config):
+    """torchvision's wheel is a CUDA build: beside a CPU build of torch it imports only once its operators are declared.
+
+    Not in the process that hands out tests to others, which would load torch for nothing while they wait for it.
+    """
+    if config.getoption("dist", "no") != "no":
+        return
+    import torch
+
+    if torch.version.cuda is None:
+        _declared.append(torch.library.Library("torchvision", "DEF"))
+        for name in ("nms", "qnms"):
+            _declared[0].define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
 def pytest_collection_finish():

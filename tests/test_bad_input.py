@@ -102,13 +102,15 @@ ACCOUNTING = {
     "sigma": not_positive | st.just(2.0**41),
     "test_sigma": not_positive,
     "sensitivity": not_positive,
+    "length": not_positive,
     "changed": not_positive,
+    "reach": not_count | st.sampled_from([0, 2**21]),
     "ratio": not_positive | st.just(1e3),
     "agreement": not_number | st.floats(max_value=0.5) | st.floats(min_value=1, exclude_min=True),
     "distance": not_count,
     "threshold": not_count,
     "tests": not_count,
-    **dict.fromkeys(("steps", "refusals", "queries", "answers", "quota"), not_count | st.just(0)),
+    **dict.fromkeys(("steps", "refusals", "queries", "answers", "quota", "sums"), not_count | st.just(0)),
 }
 not_error = not_number | infinite | negative | st.floats(min_value=1, exclude_min=True)
 LEARNABILITY = {
@@ -537,11 +539,10 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
     ),
     (
         tacit.audit.one_per_group,
-        {"groups": [0, 0, 1, 1], "seed": 0},
+        {"groups": [0, 0, 1, 1]},
         {
             "groups": not_column.filter(lambda value: not (isinstance(value, list) and not value)),
             "weights": not_column.filter(lambda value: value is not None),
-            "seed": not_count,
         },
     ),
     (
@@ -693,6 +694,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "lone_label_chance": {"threshold": 3, "scale": 2.0},
             "label_threshold": {"delta": 1e-5, "scale": 2.0, "changed": 1},
             "unstable_release": {"threshold": 3, "scale": 2.0},
+            "refusals_delta": {"epsilon": 1.0, "step_epsilon": 0.1, "refusals": 2},
             "sparse_vector_delta": {"epsilon": 1.0, "scale": 2.0, "threshold": 3, "refusals": 2},
             "sparse_vector_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
             "sparse_vector_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "refusals": 2},
@@ -720,8 +722,11 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "gnmax_sigma": {"epsilon": 1.0, "delta": 1e-5, "answers": 2, "tests": 3, "ratio": 2.0},
             "quota_delta": {"epsilon": 1.0, "sigma": 5.0, "quota": 3, "changed": 2},
             "quota_sigma": {"epsilon": 1.0, "delta": 1e-5, "quota": 3, "changed": 2},
+            "clipped_sums_delta": {"epsilon": 1.0, "sigma": 5.0, "sums": 3, "reach": 2},
+            "clipped_sums_sigma": {"epsilon": 1.0, "delta": 1e-5, "sums": 3, "reach": 2},
             "lattice_delta": {"epsilon": 1.0, "sigma": 5.0, "sensitivity": 2.0},
             "lattice_sigma": {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2.0},
+            "sums_sensitivity": {"length": 5.0, "changed": 2},
         }.items()
     ),
     *(

@@ -133,6 +133,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("quick_attacks")
 @pytest.mark.parametrize("name", ["plan", "audit", "ledger", "proof", "bound", "learn"])
 def test_the_examples_run(here, parser, folder, name):
     if name == "ledger":

@@ -6,15 +6,21 @@ from scipy import stats
 
 from tacit import InputError
 from tacit.audit import audit, audit_file, certify, certify_classes, one_per_group
-from tacit.audit.groups import OnePerGroup, copied
+from tacit.audit.groups import OnePerGroup, copied, seed_of_groups, shared_name
 from tacit.runtime import tables
 
 FAILURE = 0.1
 
 
+def _drawn(groups, *, seed, counts=None):
+    kept = OnePerGroup(seed)
+    kept.add({"row": np.arange(len(groups))}, groups, counts)
+    return kept.table()["row"]
+
+
 def test_one_row_of_every_group_all_equally_likely():
     groups = np.repeat(["a", "b", "c"], [1, 2, 5])
-    drawn = np.array([one_per_group(groups, seed=seed) for seed in range(3000)])
+    drawn = np.array([_drawn(groups, seed=seed) for seed in range(3000)])
     assert (drawn[:, 0] == 0).all()
     for place, rows in ((1, [1, 2]), (2, [3, 4, 5, 6, 7])):
         counts = [int((drawn[:, place] == row).sum()) for row in rows]
@@ -24,26 +30,34 @@ def test_one_row_of_every_group_all_equally_likely():
 
 def test_weights_are_rows():
     groups = np.array(["a", "a"])
-    second = sum(int(one_per_group(groups, weights=[1, 3], seed=seed)[0]) for seed in range(3000))
+    second = sum(int(_drawn(groups, counts=np.array([1, 3]), seed=seed)[0]) for seed in range(3000))
     assert stats.binomtest(second, 3000, 0.75).pvalue > 1e-6
     assert one_per_group(groups, weights=[0, 1]).tolist() == [1]
 
 
 def test_parts_of_a_table_give_the_same_rows():
     groups = np.random.default_rng(0).integers(0, 50, 400)
-    whole, kept = one_per_group(groups, seed=3), OnePerGroup(3)
+    parts = np.array_split(groups, 7)
+    assert seed_of_groups(parts) == seed_of_groups([groups]) == seed_of_groups([groups.astype(str)])
+    whole, kept = one_per_group(groups), OnePerGroup(seed_of_groups([groups]))
     for part in np.array_split(np.arange(400), 9):
         kept.add({"row": part}, groups[part], None)
     assert kept.table()["row"].tolist() == whole.tolist()
     assert kept.rows == 400
 
 
+def test_other_groups_are_drawn_by_another_seed():
+    seeds = {seed_of_groups([np.array(one)]) for one in (["a", "b"], ["b", "a"], ["ab", ""], ["a", "b", "b"], ["1:a"])}
+    assert len(seeds) == 5
+
+
 def test_the_draw_does_not_look_at_secrets_or_outputs():
-    """The rows drawn depend on the groups and the seed alone."""
+    """The rows drawn depend on the groups alone: no seed can be tried until one fits."""
     groups = np.random.default_rng(0).integers(0, 50, 400)
-    rows = one_per_group(groups, seed=3)
+    rows = one_per_group(groups)
     secrets, outputs = np.arange(400) % 2, np.arange(400) % 7
     found = audit(secrets, outputs, group=groups, seed=3, attacks=[])
+    assert found.high == audit(secrets, outputs, group=groups, seed=4, attacks=[]).high
     assert found.certificate.cells is not None
     assert found.certificate.variation == certify(secrets[rows], outputs[rows], seed=3).variation
 
@@ -95,7 +109,7 @@ def visits(tmp_path):
 
 def test_the_file_draws_the_rows_of_the_function(visits):
     folder, patient, disease, code = visits
-    rows = one_per_group(patient.astype(str), seed=4)
+    rows = one_per_group(patient.astype(str))
     found = audit_file(
         folder / "t.csv",
         secret="disease",  # noqa: S106
@@ -125,6 +139,28 @@ def test_rows_that_were_copied_are_noticed(visits):
     assert strict.summary[0].endswith("No ceiling counts as proven.")
     assert audit_file(folder / "t.csv", require_advantage=0.99, **options).met
     assert audit_file(folder / "copies.csv", group="patient", **options).detail["copied"] is None
+
+
+def test_a_column_that_names_patients_is_pointed_out(visits, tmp_path):
+    """Its rows differ otherwise, so that no row repeats; other columns, and one value a row, are none."""
+    folder, patient, disease, code = visits
+    options = {"secret": "disease", "output": "code", "attack_rows": 0, "pictures": False}
+    said = f"Column 'patient' repeats: {len(np.unique(patient))} values in 3000 rows"
+    assert audit_file(folder / "t.csv", **options).summary[1].startswith(said)
+    assert not any("repeats" in one for one in audit_file(folder / "t.csv", group="patient", **options).summary)
+    columns = zip(patient, disease, code, strict=True)
+    lines = [f"{p},{d},{c},{i},{i % 2},{i % 70}" for i, (p, d, c) in enumerate(columns)]
+    (tmp_path / "u.csv").write_text("city,disease,code,patient_id,device,age\n" + "\n".join(lines) + "\n")
+    assert not any("repeats" in one for one in audit_file(tmp_path / "u.csv", **options).summary)
+    gaps = [line.replace("7,", ",", 1) if line.startswith("7,") else line for line in lines]
+    (tmp_path / "g.csv").write_text("user,disease,code,a,b,c\n" + "\n".join(gaps) + "\n")
+    assert audit_file(tmp_path / "g.csv", **options).detail["copied"] is None
+
+
+@pytest.mark.parametrize("name", ["patient", "Patient ID", "userId", "household_no", "customers", "id"])
+def test_names_of_what_rows_may_share(name):
+    assert shared_name(name)
+    assert not any(map(shared_name, ["age", "identity", "city", "score", "width", "valid", "user name", "inside"]))
 
 
 def test_a_group_has_one_spelling():

@@ -80,11 +80,38 @@ def test_a_table_of_numbers_with_labels_in_words_is_read(folder):
         (["train.py:fit", "--label", "digits"], "must name one of the 65 columns of --data, got 'digits'"),
         (["train.py:fit", "--models", "3"], "--models must be"),
         (["train.py:fit", "--delta", "-1"], "--delta must be"),
+        (["train.py:fit", "--require-advantage", "0.1"], "--require-advantage must come with --release"),
+        (["train.py:fit", "--release", "class"], "--release must come with --require-advantage"),
+        (["train.py:fit", "--require-advantage", "0.1", "--release", "all"], "--release must be one of 'class'"),
+        (["train.py:fit", "--require-advantage", "0", "--release", "class"], "--require-advantage must be"),
     ],
 )
 def test_bad_input_is_one_line(folder, here, options, said):
     found = here(folder, "audit-model", *options[:1], "--data", "records.npz", *options[1:])
     assert_one_line_error(found, said)
+
+
+def test_a_ceiling_is_met_only_where_it_is_proven_for_the_release(folder):
+    """Of one class for all records nothing can be told; a digit of a tree's probability tells as much as the class."""
+    (folder / "constant.py").write_text(
+        "from sklearn.dummy import DummyClassifier\n\n\n"
+        "def fit(X, y):\n    return DummyClassifier(strategy='uniform').fit(X, y)\n"
+    )
+    common = ("--data", "records.npz", "--models", "16", "--json", "a.json", "--require-advantage")
+    missed = run("audit-model", "train.py:fit", *common, "0.2", "--release", "class", cwd=folder)
+    assert missed.returncode == 1, missed.stderr
+    detail = json.loads((folder / "a.json").read_text())["detail"]
+    assert detail["require_advantage"] == 0.2
+    assert not detail["met"]
+    options = {"data": folder / "records.npz", "models": 16, "pictures": False, "release": "class"}
+    free = audit_model(f"{folder}/constant.py:fit", **options, require_advantage=1.0)
+    limit = free.comparisons[0].guarantee.value
+    assert limit < 1
+    assert free.met  # though of all probabilities nothing is proven
+    assert "ceiling" in free.verdicts[0].reason
+    assert not any("ceiling" in verdict.reason for verdict in free.verdicts[1:])
+    below = {"require_advantage": limit * 0.99}
+    assert not audit_model(f"{folder}/constant.py:fit", **options, **below).met
 
 
 def test_copies_are_left_out_and_counted(tmp_path, folder):

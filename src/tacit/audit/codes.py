@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..core.errors import InputError
 from ..runtime.files import plain, write_whole
 from .attempt import LEARNER_NAMES
 from .learners import LEARNERS, fitting
+from .terms import Terms, chosen, with_texts
 
 CODES = ("auto", "kmeans", "tree", "attack")
 CELLS = {"kmeans": 64, "tree": 32, "attack": 16}
@@ -29,7 +30,7 @@ _ROWS_OF_A_CELL = 20  # that fix the code, at least
 _FIT = 2 / 3  # of the rows that fix a code; the others say how much it shows
 _AT_ONCE = 2**14  # rows
 _FARTHEST = 1e150
-_FORMAT = "tacit codebook 1"
+_FORMAT, _FORMAT_OF_TEXTS = "tacit codebook 1", "tacit codebook 2"
 
 _Whole = NDArray[np.int64]
 _Matrix = NDArray[np.float64]
@@ -38,6 +39,8 @@ _Matrix = NDArray[np.float64]
 @dataclass(frozen=True, kw_only=True)
 class Code(ABC):
     """A function from vectors to cells: `code(vectors)` are the cells of the rows of a matrix, whole numbers from 0.
+
+    Where it was made for texts, or for texts and numbers, it takes such columns instead of a matrix.
 
     Attributes
     ----------
@@ -48,15 +51,28 @@ class Code(ABC):
     shown
         The advantage of the best rule by cell, fitted to some of the rows that fixed the code and measured on the
         others: an estimate, not a limit.
+    terms
+        What makes vectors of texts; None where there are none.
     """
 
     columns: int
     cells: int
     shown: float = 0.0
+    terms: Terms | None = field(default=None, compare=False)
 
     def __call__(self, vectors: object) -> _Whole:
-        """The cell of each row of a matrix."""
-        rows = within(matrix("vectors", vectors))
+        """The cell of each row of a matrix, or of each text."""
+        found = matrix("vectors", vectors) if self.terms is None else vectors_of("vectors", vectors)
+        return self.cells_of(self.numbers("vectors", found))
+
+    def numbers(self, name: str, vectors: _Matrix | list[NDArray[Any]]) -> _Matrix:
+        """The matrix of numbers that the code looks at; `name` is that of the vectors in error messages."""
+        if self.terms is not None:
+            vectors = self.terms(vectors if isinstance(vectors, list) else list(vectors.T))
+        return within(matrix(name, vectors))
+
+    def cells_of(self, rows: _Matrix) -> _Whole:
+        """The cell of each row of a matrix that `numbers` made."""
         if rows.shape[1] != self.columns:
             raise InputError(
                 "vectors",
@@ -96,7 +112,11 @@ class Code(ABC):
                 requirement="must be by 'kmeans' or 'tree' to be stored",
                 remedy="release another code: an attack's score is what tells most about the secret",
             )
-        write_whole(Path(path), json.dumps({"format": _FORMAT, **content}).encode())
+        form: dict[str, Any] = {"format": _FORMAT}
+        if self.terms is not None:
+            texts = [None if one is None else one.tolist() for one in self.terms.buckets]
+            form = {"format": _FORMAT_OF_TEXTS, "texts": texts}
+        write_whole(Path(path), json.dumps({**form, **content}).encode())
 
     def _stored(self) -> dict[str, Any] | None:
         """What a file holds of the code; None for one that must not be released."""
@@ -218,6 +238,12 @@ def matrix(name: str, value: object) -> _Matrix:
     return rows
 
 
+def vectors_of(name: str, value: object) -> _Matrix | list[NDArray[Any]]:
+    """A matrix of finite numbers; where texts are among them, a list of columns, in which each text is an object."""
+    columns = with_texts(name, value)
+    return matrix(name, value) if columns is None else columns
+
+
 def within(rows: _Matrix) -> _Matrix:
     """The same numbers, those beyond ±1e150 at that end: a code and attacks add squares of them."""
     return np.clip(rows, -_FARTHEST, _FARTHEST) if rows.size and np.abs(rows).max() > _FARTHEST else rows
@@ -244,7 +270,9 @@ def own_rows(rows: int, seed: int) -> _Whole:
     return np.sort(np.random.default_rng([seed, 0xC0DE]).choice(rows, count, replace=False))
 
 
-def fixed(labels: NDArray[np.bool_], vectors: _Matrix, *, code: str = "auto", seed: int = 0) -> Code:
+def fixed(
+    labels: NDArray[np.bool_], vectors: _Matrix | list[NDArray[Any]], *, code: str = "auto", seed: int = 0
+) -> Code:
     """Fix a code on rows that will not be certified: of several, the one that shows the greatest advantage.
 
     Parameters
@@ -252,7 +280,7 @@ def fixed(labels: NDArray[np.bool_], vectors: _Matrix, *, code: str = "auto", se
     labels
         Whether the secret of each row is the positive one.
     vectors
-        The outputs, one in each row.
+        The outputs, one in each row; or columns, some of which hold texts.
     code
         As `audit_vectors` takes it.
     seed
@@ -267,9 +295,13 @@ def fixed(labels: NDArray[np.bool_], vectors: _Matrix, *, code: str = "auto", se
             requirement=f"must have {LEAST_ROWS} rows of each class there, a quarter of all rows",
             remedy="add rows, or certify the columns without a code",
         )
-    vectors = within(vectors)
     order = np.random.default_rng([seed, 0xF17]).permutation(len(labels))
     fit, rest = np.split(order, [int(_FIT * len(order))])
+    terms = None
+    if isinstance(vectors, list):
+        terms = chosen(labels[fit], [one[fit] for one in vectors])
+        vectors = matrix("output", terms(vectors))
+    vectors = within(vectors)
     found: list[Code] = []
     wanted = [kind] if kind != "auto" else ["kmeans", "tree", "attack"]
     for one in wanted:
@@ -282,8 +314,7 @@ def fixed(labels: NDArray[np.bool_], vectors: _Matrix, *, code: str = "auto", se
             found += _scores(vectors, labels, fit, rest, most, seed)
     shown = [_shown(one, vectors, labels, fit, rest) for one in found]
     best = int(np.argmax(shown))
-    object.__setattr__(found[best], "shown", shown[best])
-    return found[best]
+    return replace(found[best], shown=shown[best], terms=terms)
 
 
 def _shown(code: Code, vectors: _Matrix, labels: NDArray[np.bool_], fit: _Whole, rest: _Whole) -> float:
@@ -291,7 +322,7 @@ def _shown(code: Code, vectors: _Matrix, labels: NDArray[np.bool_], fit: _Whole,
 
     def shares(rows: _Whole, truth: bool) -> NDArray[np.float64]:
         here = rows[labels[rows] == truth]
-        return np.bincount(code(vectors[here]), minlength=code.cells) / max(1, len(here))
+        return np.bincount(code.cells_of(vectors[here]), minlength=code.cells) / max(1, len(here))
 
     positive = shares(fit, True) > shares(fit, False)
     return float((shares(rest, True) - shares(rest, False))[positive].sum())
@@ -358,21 +389,35 @@ def load_code(path: Path | str) -> Code:
     place = Path(path)
     try:
         held = json.loads(plain(place, "path").read_bytes())
-        if held["format"] == _FORMAT and held["kind"] == "kmeans":
+        known = held["format"] in (_FORMAT, _FORMAT_OF_TEXTS)
+        terms = None if held["format"] != _FORMAT_OF_TEXTS else _stored_terms(held["texts"])
+        if known and held["kind"] == "kmeans":
             scales, centres = (np.array(held[name], dtype=np.float64) for name in ("scales", "centres"))
-            if scales.shape == centres.shape[1:] and centres.ndim == 2 and (scales > 0).all():
-                return Means(columns=len(scales), cells=len(centres), scales=scales, centres=centres)
-        elif held["format"] == _FORMAT and held["kind"] == "tree":
+            fits = terms is None or terms.width == len(scales)
+            if fits and scales.shape == centres.shape[1:] and centres.ndim == 2 and (scales > 0).all():
+                return Means(columns=len(scales), cells=len(centres), scales=scales, centres=centres, terms=terms)
+        elif known and held["kind"] == "tree":
             features, left, right = (np.array(held[name], dtype=np.int64) for name in ("features", "left", "right"))
             thresholds, columns = np.array(held["thresholds"], dtype=np.float64), int(held["columns"])
             cells, shape = int((features < 0).sum()), (len(thresholds),)
             fits = features.shape == left.shape == right.shape == thresholds.shape == shape
+            fits = fits and (terms is None or terms.width == columns)
             if fits and max(left.max(), right.max()) < len(thresholds) and features.max() < columns:
                 return Tree(
-                    columns=columns, cells=cells, features=features, thresholds=thresholds, left=left, right=right
+                    columns=columns,
+                    cells=cells,
+                    features=features,
+                    thresholds=thresholds,
+                    left=left,
+                    right=right,
+                    terms=terms,
                 )
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         pass
     raise InputError(
         "path", str(path), requirement="must be a codebook that an audit wrote", remedy="write it again with save"
     )
+
+
+def _stored_terms(held: list[list[int] | None]) -> Terms:
+    return Terms(tuple(None if one is None else np.unique(np.array(one, dtype=np.int64)) for one in held))

@@ -66,9 +66,9 @@ def column(name: str, value: object) -> _Array:
 
 
 def _of_one_type(name: str, found: _Array) -> _Array:
-    kinds = {_kind(entry) for entry in found.tolist()}
+    kinds = {kind_of(entry) for entry in found.tolist()}
     if "missing" in kinds:
-        missing = sum(_kind(entry) == "missing" for entry in found.tolist())
+        missing = sum(kind_of(entry) == "missing" for entry in found.tolist())
         raise InputError(name, f"{missing} missing", requirement="must have no missing entry", remedy=_MISSING)
     if kinds == {"whole", "float"}:
         for entry in found.tolist():
@@ -90,7 +90,8 @@ def _of_one_type(name: str, found: _Array) -> _Array:
         raise InputError(name, "a huge number", requirement="must fit into int64", remedy=_AS_TEXT) from None
 
 
-def _kind(entry: object) -> str:
+def kind_of(entry: object) -> str:
+    """The type of an entry of a column, in a word."""
     if isinstance(entry, str):
         # Subclasses, such as enumerations, may be written differently from what they hold.
         return "text" if type(entry) in (str, np.str_) else type(entry).__name__

@@ -1,15 +1,16 @@
-"""Rows that belong together: one row of every group, drawn by the seed; and rows that were copied."""
+"""Rows that belong together: one row of every group, drawn by a digest of the groups; and rows that were copied."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import Assumption
 from .certificate import Certificate
@@ -21,12 +22,33 @@ _MOST_COPIES = 10_000  # of a row, up to which their numbers are compared
 _ALARM, _FEWEST = 4.0, 10
 """Standard deviations, and numbers of rows, by which chance may move how many rows occur so often."""
 
+_SHARED = {
+    *(
+        "id",
+        "uid",
+        "uuid",
+        "ssn",
+        "patient",
+        "person",
+        "people",
+        "subject",
+        "participant",
+        "user",
+        "customer",
+        "client",
+    ),
+    *("household", "family", "device", "account", "session", "speaker", "author", "student", "employee"),
+}
+_FEWEST_SHARED, _SHARED_ROWS = 30, 0.1  # different values, and the share of rows whose value stands in another row, too
+
 _Array = NDArray[Any]
 _Certified = TypeVar("_Certified", bound=Certificate | GuessCertificate)
 
 
-def one_per_group(groups: object, *, weights: object = None, seed: int = 0) -> NDArray[np.int64]:
+def one_per_group(groups: object, *, weights: object = None) -> NDArray[np.int64]:
     """Draw one row of every group, all rows of a group being equally likely.
+
+    The seed of the draw is a digest of the groups, so that nobody can try several.
 
     Parameters
     ----------
@@ -34,8 +56,6 @@ def one_per_group(groups: object, *, weights: object = None, seed: int = 0) -> N
         A column: rows with the same value belong together, e.g. those of a patient.
     weights
         Multiplicities of rows, whole numbers.
-    seed
-        Of the draw. Fix it beforehand.
 
     Returns
     -------
@@ -44,19 +64,27 @@ def one_per_group(groups: object, *, weights: object = None, seed: int = 0) -> N
     Raises
     ------
     InputError
-        Where the column or the seed cannot be used.
+        Where the column cannot be used.
     """
     values = column("groups", groups)
-    kept = OnePerGroup(seed)
+    kept = OnePerGroup(seed_of_groups([values]))
     kept.add({"row": np.arange(len(values))}, values, None if weights is None else multiplicities(weights, len(values)))
     return np.asarray(kept.table()["row"], dtype=np.int64)
+
+
+def seed_of_groups(parts: Iterable[_Array]) -> int:
+    """The seed of the draw: 64 bits of the SHA-256 of the column of groups, of which these are the parts in order."""
+    digest = hashlib.sha256()
+    for groups in parts:
+        names = _one_spelling(groups.astype(str)).tolist()
+        digest.update("".join(f"{len(name)}:{name}" for name in names).encode("utf-8", "surrogatepass"))
+    return int.from_bytes(digest.digest()[:8], "big")
 
 
 class OnePerGroup:
     """The row of every group with the smallest random number, kept while a table is read part by part."""
 
     def __init__(self, seed: int) -> None:
-        validate.whole("seed", seed, at_least=0, remedy="use 0")
         self._rng = np.random.default_rng([seed, _OWN_STREAM])
         self._groups: _Array | None = None
         self._chances: NDArray[np.float64] = np.zeros(0)
@@ -104,7 +132,8 @@ def grouped(certificate: _Certified, *, rows: int) -> _Certified:
     """The certificate of one row of every group, with what it rests on then; `rows` are those of the table."""
     words = (
         f"groups are independent draws from one law; rows of a group may depend on one another in any way: one row of "
-        f"each was drawn at random ({rows} rows in all), and the claim is about a random row of a random group"
+        f"each was drawn at random ({rows} rows in all), by a digest of the column of groups, which was not chosen by "
+        "what was drawn, and the claim is about a random row of a random group"
     )
     independent = [one for one in certificate.assumptions if one.text.startswith("rows are independent")]
     changed = tuple(
@@ -113,9 +142,7 @@ def grouped(certificate: _Certified, *, rows: int) -> _Certified:
     return dataclasses.replace(certificate, assumptions=changed)
 
 
-def drawn(
-    secret: object, output: object, group: object, *, weights: object, seed: int
-) -> tuple[_Array, dict[int, _Array], int]:
+def drawn(secret: object, output: object, group: object, *, weights: object) -> tuple[_Array, dict[int, _Array], int]:
     """The secrets and outputs of one row of every group, and how many rows the table has."""
     secrets = column("secret", secret)
     columns = output_columns(output, rows=len(secrets))
@@ -126,12 +153,25 @@ def drawn(
             requirement="must have as many rows as secret",
             remedy="pass columns of one table",
         )
-    rows = one_per_group(group, weights=weights, seed=seed)
+    rows = one_per_group(group, weights=weights)
     return (
         secrets[rows],
         dict(enumerate(one[rows] for one in columns)),
         int(multiplicities(weights, len(secrets)).sum()),
     )
+
+
+def shared_name(name: str) -> bool:
+    """Whether a column's name is that of persons or things that may have several rows, such as patient or user_id."""
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    return any(word.removesuffix("s") in _SHARED for word in words) and "name" not in words
+
+
+def shared(values: _Array) -> int | None:
+    """How many different values a column has, if rows share them in many small groups; else None."""
+    times = np.unique(values, return_counts=True)[1]
+    many = len(times) >= _FEWEST_SHARED and int(times[times > 1].sum()) >= _SHARED_ROWS * len(values)
+    return len(times) if many else None
 
 
 def copied(times: NDArray[np.int64]) -> tuple[int, int] | None:

@@ -16,12 +16,15 @@ from .attacks import LEAST_ROWS, attempts
 from .attempt import Attempt
 from .certificate import Certificate
 from .certifying import certify_tally, ordered, uncertified
-from .codes import Code, fixed, matrix, own_rows, parsed, within
+from .codes import Code, fixed, own_rows, parsed, vectors_of
 from .columns import column, two_labels
 from .sample import Sample
 from .tally import Tally
+from .terms import LONGEST_STRING, at_rows, text_prints
 from .verdict import ATTACK_ROWS, ATTACKS_SHARE, Audit
 
+Vectors = NDArray[np.float64] | list[NDArray[Any]]
+"""A matrix of numbers; or columns, some of which hold texts."""
 ON_CODE = ("histogram",)
 """The attacks on a code: by its cells alone, no other can do better."""
 _FEW = 0.01  # of the rows
@@ -90,7 +93,7 @@ class VectorAudit(Carded):
             f"the advantage of anyone who sees only {self.certificate.output} is at most {high}, "
             f"{chance_text(self.certificate.failure_probability)}"
         )
-        more = f"Whoever sees {self.vectors} may learn more"
+        more = f"Whoever {'sees' if self.code.terms is None else 'reads'} {self.vectors} may learn more"
         limit = "" if ceiling is None else f"; the ceiling is {float(ceiling)!r}"
         of_vectors = f"the largest advantage of anyone who sees {self.vectors} {reached}"
         if ceiling is not None and self.reached > ceiling:
@@ -104,10 +107,8 @@ class VectorAudit(Carded):
             )
         attacked = f": {of_vectors}" if self.attacks else ", and no attack was run"
         if ceiling is not None:
-            return (
-                f"Not proven: {proven}. {more}{attacked}{limit}, and only the code, or vectors with noise, can be "
-                "proven to keep it."
-            )
+            others = ", or vectors with noise," * (self.code.terms is None)
+            return f"Not proven: {proven}. {more}{attacked}{limit}, and only the code{others} can be proven to keep it."
         return f"{proven[:1].upper()}{proven[1:]}. {more}{attacked}."
 
     @property
@@ -118,14 +119,31 @@ class VectorAudit(Carded):
         if copies <= _FEW * rows or self.different <= _FEW * rows:  # nearly none, or vectors of a few kinds
             return ""
         return (
-            f"{copies} of {rows} rows repeat the vector of an earlier row to the last bit. If these are copies of "
-            "records, rows are not independent, and the certificate is false: leave copies out."
+            f"{copies} of {rows} rows repeat the {'vector' if self.code.terms is None else 'text'} of an earlier row "
+            f"to the last {'bit' if self.code.terms is None else 'letter'}. If these are copies of records, rows are "
+            "not independent, and the certificate is false: leave copies out."
         )
 
     def _card(self) -> tuple[str, Rows]:
         attacks = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
-        doubts = (self.caution,) if self.caution else ()
-        return self.verdict, [("mind", doubts), ("attacks on the vectors", attacks), *self.certificate.guarantee.facts]
+        doubts = tuple(one for one in (self.caution, self.left_out) if one)
+        on = "attacks on the vectors" if self.code.terms is None else "attacks on the texts"
+        return self.verdict, [("mind", doubts), (on, attacks), *self.certificate.guarantee.facts]
+
+    @property
+    def left_out(self) -> str:
+        """What code and attacks do not look at in texts; empty where there are none."""
+        terms = self.code.terms
+        if terms is None:
+            return ""
+        seen = "Of a text, the code sees" if self.release_code else "Of a text, the code and the attacks see"
+        said = (
+            f"{seen} no more than its length and how often {terms.counted} words and strings of up to "
+            f"{LONGEST_STRING} letters occur, chosen on the rows that fixed the code."
+        )
+        if self.release_code:
+            return said
+        return f"{said} Whoever reads the text may learn more than both show: what it means, or a rare name."
 
 
 def audit_vectors(
@@ -138,10 +156,10 @@ def audit_vectors(
     attack_rows: int = ATTACK_ROWS,
     require_advantage: float | None = None,
     positive: object = None,
-    name: str = "the vector",
+    name: str | None = None,
     seed: int = 0,
 ) -> VectorAudit:
-    """Certify a code of vectors, such as softmax outputs or embeddings, and attack the whole vectors.
+    """Certify a code of vectors, such as softmax outputs or embeddings, or of texts, and attack the whole vectors.
 
     No table certifies a vector of many numbers as it is. So a quarter of the rows, 50 000 at most, fixes a code: a
     function from vectors to a few cells. The other rows certify what nobody who sees the code can learn. Whoever sees
@@ -152,7 +170,9 @@ def audit_vectors(
     secret
         A column with two values.
     output
-        A matrix of numbers, a row for each record.
+        A matrix of numbers, a row for each record. Or a column of texts, such as a model's replies; or columns of texts
+        and of numbers that are seen together, in a mapping or a data frame. Texts become numbers by their lengths and
+        by how often some words and strings of letters occur in them, which the rows that fix the code choose.
     code
         "kmeans" (the nearest of a few points), "tree" (the leaf of a decision tree that tells the secret) or "attack"
         (bins of the strongest attack's score), and the number of cells if it follows: "kmeans:64". "auto" takes what
@@ -169,7 +189,7 @@ def audit_vectors(
     positive
         The secret that is called positive; by default the one that sorts last.
     name
-        The vectors in words, for reports.
+        The vectors in words, for reports; by default "the vector" or "the text".
     seed
         Of the rows that fix the code, the code, samples and attacks. Fix it beforehand.
 
@@ -181,21 +201,24 @@ def audit_vectors(
     check_code(code, release_code=release_code)
     validate.whole("attack_rows", attack_rows, at_least=0, remedy="use 0 for no attacks")
     validate.whole("seed", seed, at_least=0, remedy="use 0")
-    vectors = validate.text("name", name, remedy="name what the adversary sees")
-    secrets, rows = column("secret", secret), matrix("output", output)
-    if len(secrets) != len(rows):
+    secrets, outputs = column("secret", secret), vectors_of("output", output)
+    texts = isinstance(outputs, list)
+    default = "the vector" if not texts else "the text" if len(outputs) == 1 else "the texts and numbers"
+    vectors = validate.text("name", default if name is None else name, remedy="name what the adversary sees")
+    count = len(outputs[0]) if isinstance(outputs, list) else len(outputs)
+    if len(secrets) != count:
         raise InputError(
             "output",
-            f"{len(rows)} rows",
+            f"{count} rows",
             requirement=f"must have as many rows as secret, {len(secrets)}",
             remedy="pass columns of one table",
         )
-    own = own_rows(len(rows), seed)
-    book = code_for(secrets[own], rows[own], code=code, seed=seed)
-    rest = np.ones(len(rows), dtype=bool)
+    own = own_rows(count, seed)
+    book = code_for(secrets[own], at_rows(outputs, own), code=code, seed=seed)
+    rest = np.ones(count, dtype=bool)
     rest[own] = False
     seen = Seen(book, attack_rows=attack_rows, seed=seed)
-    tally = Tally().add(*seen.add(secrets[rest], rows[rest]))
+    tally = Tally().add(*seen.add(secrets[rest], at_rows(outputs, rest)))
     certificate = certify_tally(
         tally,
         failure_probability=failure_probability,
@@ -212,7 +235,7 @@ def audit_vectors(
         code=book,
         own_rows=len(own),
         release_code=release_code,
-        different=len(np.unique(fingerprints(rows))),
+        different=len(np.unique(fingerprints(outputs))),
         vectors=vectors,
     )
 
@@ -229,14 +252,18 @@ def check_code(code: object, *, release_code: object) -> None:
         )
 
 
-def code_for(secrets: NDArray[Any], vectors: NDArray[np.float64], *, code: str, seed: int) -> Code:
+def code_for(secrets: NDArray[Any], vectors: Vectors, *, code: str, seed: int) -> Code:
     """The code by these rows, which must hold both secrets and are not certified."""
     labels = two_labels([], np.unique(secrets).tolist())
     return fixed(secrets == labels[-1], vectors, code=code, seed=seed)
 
 
-def fingerprints(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+def fingerprints(rows: Vectors) -> NDArray[np.uint64]:
     """Numbers that are equal for equal rows, and for others almost never."""
+    if isinstance(rows, list):
+        parts = [text_prints(one) if one.dtype.kind == "O" else fingerprints(one[:, None]) for one in rows]
+        odd = np.random.default_rng(1).integers(0, 2**63, len(parts), dtype=np.uint64) * 2 + 1
+        return np.asarray((np.stack(parts, axis=1) * odd).sum(axis=1, dtype=np.uint64))
     factors = np.random.default_rng(0).integers(0, 2**63, rows.shape[1], dtype=np.uint64) * 2 + 1
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # 0.0 and -0.0 are equal
     prints: NDArray[np.uint64] = np.einsum("ij,j->i", bits ^ (bits >> np.uint64(32)), factors)
@@ -255,11 +282,12 @@ class Seen:
         self.code = code
         self.codes, self.vectors = Sample(attack_rows, seed), Sample(attack_rows, seed)
 
-    def add(self, secrets: NDArray[Any], vectors: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def add(self, secrets: NDArray[Any], vectors: Vectors) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Keep some of the rows, and return secrets and codes to count."""
-        cells = self.code(vectors)
+        numbers = self.code.numbers("output", vectors)
+        cells = self.code.cells_of(numbers)
         self.codes.add(secrets, [cells], None)
-        self.vectors.add(secrets, [within(vectors)], None)
+        self.vectors.add(secrets, [numbers], None)
         return secrets, cells
 
     def on_code(self, certificate: Certificate, **options: Any) -> tuple[Attempt, ...]:

@@ -217,7 +217,7 @@ def audit(
     validate.whole("seed", seed, at_least=0, remedy="use 0")
     in_groups = 0
     if group is not None:
-        secret, output, in_groups = drawn(secret, output, group, weights=weights, seed=seed)
+        secret, output, in_groups = drawn(secret, output, group, weights=weights)
         weights = None
     options |= {"failure_probability": failure_probability, "noise": noise, "weights": weights, "seed": seed}
     certificate: Certificate | GuessCertificate

@@ -330,6 +330,23 @@ def audit_model(
         float,
         typer.Option("--failure-probability", help="The chance that a limit is false.", rich_help_panel=PROVE),
     ] = 0.05,
+    require_advantage: Annotated[
+        float | None,
+        typer.Option(
+            "--require-advantage",
+            help="A ceiling for the advantage by what --release names: exit with 1 unless it is proven.",
+            rich_help_panel=PROVE,
+        ),
+    ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            "--release",
+            metavar="class|digit",
+            help="What the ceiling is for: the likeliest class, or that class with its probability to a digit.",
+            rich_help_panel=PROVE,
+        ),
+    ] = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -369,6 +386,8 @@ def audit_model(
                 delta=delta,
                 trained_with=trained_with,
                 failure_probability=failure_probability,
+                require_advantage=require_advantage,
+                release=release,
                 engine=engine_of(engine, insecure=insecure),
                 out=out,
                 resume=resume,

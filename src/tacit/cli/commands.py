@@ -459,7 +459,13 @@ def _with_page(result: Report, path: Path) -> Report:
 def learn(
     private: Annotated[Path, typer.Argument(metavar="PRIVATE", help="Private records: .csv, .parquet or .npz.")],
     label: Annotated[
-        str, typer.Option("--label", metavar="COLUMN", help="The column to learn.", rich_help_panel=INPUTS)
+        list[str],
+        typer.Option(
+            "--label",
+            metavar="COLUMN",
+            help="The column to learn; repeat it for several yes-or-no columns.",
+            rich_help_panel=INPUTS,
+        ),
     ],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The privacy loss ε allowed.", rich_help_panel=BUDGET)],
     delta: Annotated[
@@ -467,6 +473,15 @@ def learn(
         typer.Option("--delta", help="The δ that belongs to it, about 1/records².", rich_help_panel=BUDGET),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where everything is written.")],
+    label_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--label-range",
+            metavar="LOW HIGH",
+            help="Learn numbers, of which this is the range that they can have at all.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
     public: Annotated[
         Path | None,
         typer.Option(
@@ -517,6 +532,48 @@ def learn(
             rich_help_panel=INPUTS,
         ),
     ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--text", metavar="COLUMN", help="A column of whole texts to encode; repeatable.", rich_help_panel=INPUTS
+        ),
+    ] = None,
+    text_encoder: Annotated[
+        Path | None,
+        typer.Option(
+            "--text-encoder",
+            metavar="FOLDER",
+            help="The transformer that encodes texts; by default all-MiniLM-L6-v2, if its package is installed.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    image: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--image",
+            metavar="COLUMN",
+            help="A column of paths of images, relative to the file; repeatable.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    image_encoder: Annotated[
+        str,
+        typer.Option(
+            "--image-encoder",
+            metavar="NAME",
+            help="What encodes images: gradients, timm:NAME or torchvision:NAME.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = "gradients",
+    image_weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--image-weights",
+            metavar="FILE",
+            help="The .safetensors file with the weights of a network that encodes images.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
     allow_overlap: Annotated[
         bool,
         typer.Option(
@@ -526,15 +583,15 @@ def learn(
         ),
     ] = False,
     learner: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--learner",
             metavar="MODULE:CLASS",
             help="The class of the teachers, from an installed package.",
-            show_default="logistic regression",
+            show_default="logistic regression; ridge regression for numbers",
             rich_help_panel=LEARN,
         ),
-    ] = "sklearn.linear_model:LogisticRegression",
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -650,9 +707,9 @@ def learn(
     certificate: CertificatePath = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a classifier that may be published from private records, with (ε, δ)-differential privacy."""
+    """Learn a classifier or regressor that may be published from private records, with (ε, δ)-differential privacy."""
     kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
-    read = (private, public, test, labelled_public, *kept)
+    read = (private, public, test, labelled_public, image_weights, *kept)
     suffix = (private if public is None else public).suffix.lower()
     published = [out / "publish" / "student.skops"]
     published += [out / "publish" / f"labelled{suffix}"] * (mechanism != "moments")  # which answers nothing
@@ -664,7 +721,8 @@ def learn(
         with named, progress(quiet=quiet) as advance:
             result = learn_files(
                 private,
-                label=label,
+                label=label[0] if len(label) == 1 else label,
+                label_range=label_range,
                 epsilon=epsilon,
                 delta=delta,
                 out=out,
@@ -683,6 +741,11 @@ def learn(
                 teacher_accuracy=teacher_accuracy,
                 classes=classes,
                 ids=ids,
+                text=text or (),
+                text_encoder=text_encoder,
+                image=image or (),
+                image_encoder=image_encoder,
+                image_weights=image_weights,
                 ledger=ledger,
                 ledger_url_file=ledger_url_file,
                 new_ledger=new_ledger,

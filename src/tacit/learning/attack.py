@@ -22,6 +22,7 @@ from ..core.errors import InputError
 from ..core.guarantee import Adversary, Attack
 from ..runtime import entropy
 from ..theory.confidence import binomial_lower, binomial_upper
+from .answer_sums import AnswerSums
 from .canary import canary_attack, canary_counts
 from .mechanisms import Mechanism, Noise, VoteQuota
 from .mechanisms.gate import Tabled
@@ -179,7 +180,7 @@ def _random(mechanism: Mechanism, length: int, seed: int) -> Game:
 
 
 def distinguishing_attack(
-    mechanism: Mechanism | NoisySums,
+    mechanism: Mechanism | NoisySums | AnswerSums,
     *,
     runs: int = 20_000,
     length: int = 4,
@@ -194,7 +195,7 @@ def distinguishing_attack(
     (`worst_case`), and against other mechanisms the exact likelihoods of all answers of a session are computed, with
     noise as large as real answers show it (`noise_attack`). The attack that shows more is returned. Against counts of
     voters with a quota (`VoteQuota`) a canary is asked about until it retires (`canary`), with a tenth of the runs;
-    against sums (`NoisySums`) there is one game, a canary that is summed up or not.
+    against sums (`NoisySums`, `AnswerSums`) there is one game, a canary that is summed up, or taught, or not.
 
     Parameters
     ----------
@@ -220,7 +221,7 @@ def distinguishing_attack(
     runs = validate.whole("runs", runs, at_least=100, remedy="run at least a few thousand")
     alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
     source = StoredNoise() if noise is None else noise
-    if isinstance(mechanism, NoisySums):
+    if isinstance(mechanism, NoisySums | AnswerSums):
         if tried is not None:
             raise InputError(
                 "tried",

@@ -1,4 +1,4 @@
-"""The worst pair of tables for votes with a quota, and for sums by class, played as an attack with a canary.
+"""The worst pair of tables for votes with a quota, and for sums, played as an attack with a canary.
 
 Two tables are given to the voters themselves: one with a canary, of one record or of several of one person, and one
 without it, or with another label. The same place is asked about again and again, until the canary retires; sums are
@@ -19,9 +19,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.neighbors import KNeighborsRegressor
 
 from ..core.guarantee import Adversary, Attack
 from ..theory.confidence import sampled_mean_lower
+from .answer_sums import AnswerSums, Grid, summed_answers
 from .mechanisms import Answer, Noise, VoteQuota
 from .moments import NoisySums, sums_by_class, unit_rows
 from .nearby import NearbyVoters
@@ -76,7 +78,29 @@ def canary_sums(mechanism: NoisySums) -> tuple[_Counts, _Counts]:
     return max(pairs, key=lambda pair: int(((pair[0] - pair[1]) ** 2).sum()))
 
 
-def canary_attack(mechanism: VoteQuota | NoisySums, *, runs: int, failure_probability: float, noise: Noise) -> Attack:
+def canary_answers(mechanism: AnswerSums) -> tuple[_Counts, _Counts]:
+    """True sums of answers with the canary and without it: a teacher says what its nearest record says.
+
+    Everything that is asked about lies where the canary does, which says the largest number; its neighbour, the least.
+    """
+    records, values = np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]])
+    asked = np.ones((mechanism.sums, 1))
+    grid = Grid(low=0.0, high=1.0, reach=mechanism.reach)
+
+    def sums(kept: int) -> _Counts:
+        owners = [row.tobytes() for row in records[:kept]]
+        teacher = KNeighborsRegressor(n_neighbors=1)
+        found = summed_answers(
+            teacher, records[:kept], values[:kept], asked, owners=owners, key=_KEY, teachers=1, grid=grid
+        )
+        return found.reshape(1, -1)
+
+    return sums(2), sums(1)
+
+
+def canary_attack(
+    mechanism: VoteQuota | NoisySums | AnswerSums, *, runs: int, failure_probability: float, noise: Noise
+) -> Attack:
     """Attack a release of counts or sums: the privacy loss that the canary's games show, with a lower limit."""
     games = _Games(mechanism, noise)
     losses = [share * mechanism.epsilon for share in _SHARES]
@@ -104,11 +128,14 @@ def canary_attack(mechanism: VoteQuota | NoisySums, *, runs: int, failure_probab
 
 
 class _Games:
-    def __init__(self, mechanism: VoteQuota | NoisySums, noise: Noise) -> None:
+    def __init__(self, mechanism: VoteQuota | NoisySums | AnswerSums, noise: Noise) -> None:
         self._mechanism, self._noise = mechanism, noise
         if isinstance(mechanism, NoisySums):
             self.name = "sums with a canary, against sums without it or with its label changed"
             self._here, self._there = canary_sums(mechanism)
+        elif isinstance(mechanism, AnswerSums):
+            self.name = "sums of answers with a canary among a teacher's records, against sums without it"
+            self._here, self._there = canary_answers(mechanism)
         else:
             self.name = "a canary, asked about until it retires"
             self._here, self._there = canary_counts(mechanism)
@@ -135,7 +162,7 @@ class _Games:
     def _begun(self, source: _Shifted) -> Callable[[_Counts], Answer]:
         """A release that begins, which turns true numbers into what leaves."""
         mechanism = self._mechanism
-        if isinstance(mechanism, NoisySums):
+        if isinstance(mechanism, NoisySums | AnswerSums):
             return lambda sums: tuple(mechanism.release(sums, source).tolist())
         return mechanism.session(source).answer
 

@@ -179,6 +179,12 @@ def paid(ledger: Ledger, release: str, cost: Cost, *, task: str, detail: Mapping
     return Notes.left(ledger, earlier)
 
 
+def noted(ledger: Ledger, release: str, cost: Cost, name: str) -> bool:
+    """Whether an earlier run has paid for this part of the release, and has noted a value of this name."""
+    earlier = _entry(ledger, release, cost)
+    return earlier is not None and Notes.left(ledger, earlier).value(name) is not None
+
+
 def drawn_once(
     name: str,
     draw: Callable[[], Any],

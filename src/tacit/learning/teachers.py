@@ -272,7 +272,11 @@ class Teachers:
             chunk = rows[number]
             found = np.searchsorted(present[number], labels[chunk])
             # In a tuple, which Dask sends with the job; on their own, arrays would die with the worker that holds them.
-            return self._untrained(key, number), (records, chunk, found) if shared else (records[chunk], None, found)
+            return untrained(self.estimator, key, number), (records, chunk, found) if shared else (
+                records[chunk],
+                None,
+                found,
+            )
 
         left = [number for number in taught if number not in trained]
         done = self.n_teachers - len(left)  # a chunk with one class, or empty, needs no training
@@ -405,12 +409,14 @@ class Teachers:
             "records": records,
         }
 
-    def _untrained(self, key: bytes, number: int) -> Any:
-        from sklearn.base import clone
 
-        estimator = clone(self.estimator)
-        states = random_states(estimator)
-        return estimator.set_params(**{name: seed(key, number, place) for place, name in enumerate(states)})
+def untrained(estimator: Any, key: bytes, number: int) -> Any:
+    """A clone of the estimator for the teacher of this number, with seeds of its own."""
+    from sklearn.base import clone
+
+    fresh = clone(estimator)
+    states = random_states(fresh)
+    return fresh.set_params(**{name: seed(key, number, place) for place, name in enumerate(states)})
 
 
 def random_states(estimator: Any) -> list[str]:

@@ -17,7 +17,7 @@ from .release import derivatives
 
 _CPU_MEMORY = 1e9
 _GPU_SHARE = 0.4
-"""Memory for kept Jacobians: bytes on a CPU, a share of a GPU's memory."""
+"""Memory for kept Jacobians: bytes on a CPU, a share of a GPU's free memory."""
 _ROWS = {"cpu": 256, "cuda": 8192}
 _ENTRIES = {"cpu": 2**20, "cuda": 2**22}
 """Inputs differentiated at once, and the entries of all of them: networks keep a thousand numbers for each entry."""
@@ -99,7 +99,7 @@ def _kept(point: Tensor, width: int) -> int:
     entries, rows = point.shape[1], max(1, width)
     size = 2 * entries * rows * point.element_size() + 8 * (2 * entries * rows + 3 * min(entries, rows) ** 2)
     on_gpu = point.device.type == "cuda"
-    memory = _GPU_SHARE * torch.cuda.mem_get_info(point.device)[1] if on_gpu else _CPU_MEMORY
+    memory = _GPU_SHARE * torch.cuda.mem_get_info(point.device)[0] if on_gpu else _CPU_MEMORY
     return int(memory // size)
 
 

@@ -177,7 +177,6 @@ def comparison(
 def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = None, x_label: str) -> str:
     """Shares of positive values over a logarithmic axis, one outline per name, with one place marked if given."""
     import numpy as np
-    from matplotlib import ticker
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -185,13 +184,7 @@ def histogram(values: Mapping[str, Any], *, marked: tuple[float, str] | None = N
         everything = np.concatenate([*positive.values(), [marked[0]] if marked else []])
         edges = np.geomspace(everything.min() * 0.9, everything.max() * 1.1, 60)
         axes.set_xscale("log")
-        decades = math.log10(edges[-1] / edges[0])
-        if decades < 2:  # matplotlib's labels at powers of ten would overlap
-            axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if decades > 0.4 else range(1, 10)))
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.xaxis.set_minor_formatter("")
-        else:
-            _label_powers(axes.xaxis)
+        _label_range(axes.xaxis, edges[0], edges[-1])
         if marked:
             axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=marked[1])
         for (name, found), colour in zip(positive.items(), (PROVEN, ACHIEVED, USEFUL), strict=False):
@@ -367,8 +360,7 @@ def growth(
         for name, place in marked.items():
             axes.axvline(place, color=MUTED, linewidth=1, linestyle=(0, (1, 2)), label=name)
         places = [place for place, _ in (*points, *least)]
-        if max(places) >= 100 * min(places):
-            _label_powers(axes.xaxis)
+        _label_range(axes.xaxis, min(places), max(places))
         axes.set_xlabel("rows")
         axes.set_ylabel("advantage")
         figure.legend(loc="outside upper left", ncols=1)
@@ -512,6 +504,19 @@ def _label_powers(*scales: Any) -> None:
     for scale in scales:
         scale.set_major_formatter(lambda value, _: "10" + str(round(math.log10(value))).translate(_RAISED))
         scale.minorticks_off()
+
+
+def _label_range(scale: Any, low: float, high: float) -> None:
+    """Labels of a logarithmic scale: powers of ten, or plain numbers where these are too few."""
+    from matplotlib.ticker import LogLocator
+
+    decades = math.log10(high / low)
+    if decades >= 2:
+        _label_powers(scale)
+        return
+    scale.set_major_locator(LogLocator(subs=(1, 2, 5) if decades > 0.4 else range(1, 10)))
+    scale.set_major_formatter("{x:g}")
+    scale.set_minor_formatter("")
 
 
 def _percent(share: float, _: object) -> str:

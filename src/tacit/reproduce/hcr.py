@@ -53,7 +53,7 @@ _Advance = Callable[[str], None]
 DITHERS = 10
 """Noisy releases of every image, over which the accuracy with noise is averaged."""
 GPU_SHARE = 0.6
-"""The share of a GPU's memory that the multi-point bound may use."""
+"""The share of a GPU's free memory that the multi-point bound may use."""
 LEAST_TRIED = 30
 """The fewest images on which a decoder's error is worth reporting."""
 _GPU_SPEED = 50.0
@@ -312,7 +312,7 @@ def _searched(run: Run, size: int, advance: _Advance) -> _Array:
 
 def _multipoint(run: Run, name: str, feature_error: float, advance: _Advance) -> _Array:
     images, device = run.data.images, device_of(run.task)
-    memory = GPU_SHARE * torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else 4e9
+    memory = GPU_SHARE * torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 4e9
     parts = []
     for rows in _batches(len(images), run.setting.batch):
         advance(f"{name}, images {rows.start + 1} to {rows.stop} of {len(images)}")

@@ -28,6 +28,10 @@ _REFUSALS = "say after how many refusals it stops"
 _QUERIES = "say how many queries are asked"
 _ANSWERS = "say how many queries are answered"
 _QUOTA = "say on how many queries a record may vote"
+_SUMS = "say how many sums are released"
+_REACH = "say by how much one record moves a sum at most, in whole numbers"
+_MOST_REACH = 2**20
+"""Beyond this a grid is finer than any noise, and products of its steps leave what floats hold exactly."""
 _SENSITIVITY = "give the largest change by one record, in Euclidean norm"
 
 _MOST_STEPS = 10**8
@@ -124,6 +128,59 @@ def basic_composition(costs: Sequence[float]) -> float:
     for cost in validate.array("costs", costs, at_least=0, dimensions=1, remedy=remedy).tolist():
         total = up(total + cost) if total and cost else total + cost
     return total
+
+
+@at_most
+def refusals_delta(epsilon: float, *, step_epsilon: float, refusals: int) -> float:
+    r"""δ(ε) of any number of pure-DP answers of yes or no, chosen one after another, that end at the T-th no.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε of the whole sequence.
+    step_epsilon
+        The privacy loss g of each answer.
+    refusals
+        The number T of refusals after which nothing more is answered.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. With b = exp(−g), δ(ε) ≤ exp(Tc − (α − 1)ε)·(1 − 1/α)^(α−1)/α for every α > 1 with b^(1−α) < 1 + b, where
+    exp(c) is the larger of b^α/(1 + b − b^(1−α)) and b^(1−α)/(1 + b − b^α).
+
+    Assumptions. Each answer is yes or no and g-DP given those before it (caller); epsilon ≥ 0, step_epsilon > 0, 1 ≤
+    refusals ≤ 1e8 (checked).
+
+    Direction. An upper bound at the best α found, rounded up, at most 1.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    epsilon, g, t = _epsilon(epsilon), _step(step_epsilon), _steps("refusals", refusals)
+    most = math.log1p(math.exp(-g)) / g  # α − 1 is below
+
+    def exponent(log_order: float) -> tuple[float, float]:
+        """The logarithm of the bound, and what rounding can do to it."""
+        above = most * special.expit(log_order)  # α − 1
+        rare = math.expm1(-g) - math.expm1(above * g)
+        if rare <= -1:
+            return math.inf, 0.0
+        often = math.expm1(-g) - math.expm1(-(1 + above) * g)
+        parts = (1 + above) * g, math.log1p(rare), above * g, math.log1p(often)
+        cost = max(-parts[0] - parts[1], parts[2] - parts[3])
+        found = t * cost - above * epsilon - above * math.log1p(1 / above) - math.log1p(above)
+        terms = t * (sum(map(abs, parts)) + abs(rare) / (1 + rare)) + above * epsilon + 2 * above + 40
+        return found, 16 * float(np.finfo(float).eps) * terms
+
+    found = optimize.minimize_scalar(lambda order: min(1e9, exponent(order)[0]), bounds=(-30.0, 30.0), method="bounded")
+    best, error = exponent(float(found.x))
+    return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
 
 
 @at_most
@@ -305,7 +362,7 @@ def unstable_release(threshold: int, *, scale: float) -> float:
 
 
 @at_most
-def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int) -> float:
+def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int, told: bool = False) -> float:
     r"""δ(ε) of Algorithm 2, sparse vector over stability: answers until T refusals, for any adaptive queries.
 
     Parameters
@@ -318,6 +375,9 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
         The threshold w, in whole votes.
     refusals
         The number T of refusals after which the mechanism stops.
+    told
+        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
+        refusals.
 
     Returns
     -------
@@ -327,7 +387,7 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
     Notes
     -----
     Statement. δ(ε) ≤ 1 − (1 − p)^T (1 − δ_T(ε)), p = P(Y − Z > w) of `unstable_release`, δ_T of `composition_delta` for
-    T steps of 2/λ.
+    T steps of 2/λ; and δ(ε) ≤ 1 − (1 − p)^T + δ_T(ε), δ_T of `refusals_delta` for T refusals of 1/(2λ), if `told`.
 
     Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; noise of scale λ on every
     new threshold and 2λ on every distance, drawn exactly; a new threshold after each refusal; no answer after the T-th
@@ -340,12 +400,11 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
     Bassily, Thakkar and Thakurta 2018, Algorithm 2, corrected; docs/proofs/accounting.md.
     """
     epsilon, scale, t = _epsilon(epsilon), _scale(scale), _steps("refusals", refusals)
-    composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
-    return _either(unstable_release(threshold, scale=scale), t, composed)
+    return _released_or_lost(unstable_release(threshold, scale=scale), t, _lost(epsilon, scale, t, told), told)
 
 
 @at_most
-def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float:
+def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, told: bool = False) -> float:
     r"""The least noise scale λ at which T refusals spend at most half of δ, the other half left to the threshold.
 
     Parameters
@@ -356,6 +415,9 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float
         The δ of (ε, δ)-differential privacy.
     refusals
         The number T of refusals after which the mechanism stops.
+    told
+        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
+        refusals.
 
     Returns
     -------
@@ -364,7 +426,7 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float
 
     Notes
     -----
-    Statement. inf{λ : δ_T(ε) ≤ δ/2}, δ_T of `composition_delta` for T steps of 2/λ.
+    Statement. inf{λ : δ_T(ε) ≤ δ/2}, δ_T as in `sparse_vector_delta`.
 
     Assumptions. Those of `sparse_vector_delta`; epsilon > 0, delta in (0, 1) (checked).
 
@@ -375,15 +437,16 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float
     docs/proofs/accounting.md.
     """
     epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
-    return last_true(
-        lambda scale: composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t) <= delta / 2,
-        holds=up(2 * t / epsilon, relative=LIBRARY),
-        fails=1 / (epsilon + 1),
-    )
+    holds, fails = up(2 * t / epsilon, relative=LIBRARY), 1 / (epsilon + 1)
+    if told:
+        holds, fails = 1.0, 1e-3
+        while _lost(epsilon, holds, t, told) > delta / 2:
+            holds *= 2
+    return last_true(lambda scale: _lost(epsilon, scale, t, told) <= delta / 2, holds=holds, fails=fails)
 
 
 @at_most
-def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int) -> int:
+def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int, told: bool = False) -> int:
     r"""The least threshold w, in votes, with which Algorithm 2 is (ε, δ)-DP at the noise scale given.
 
     Parameters
@@ -396,6 +459,9 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
         The scale λ of the threshold's noise.
     refusals
         The number T of refusals after which the mechanism stops.
+    told
+        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
+        refusals.
 
     Returns
     -------
@@ -416,9 +482,9 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
     """
     epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
     t = _steps("refusals", refusals)
-    composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
+    lost = _lost(epsilon, scale, t, told)
     return _least(
-        lambda w: _either(unstable_release(w, scale=scale), t, composed) <= delta,
+        lambda w: _released_or_lost(unstable_release(w, scale=scale), t, lost, told) <= delta,
         what=f"a threshold for scale = {scale:g} and refusals = {t} at epsilon = {epsilon:g} and delta = {delta:g}",
     )
 
@@ -909,6 +975,85 @@ def quota_sigma(epsilon: float, delta: float, *, quota: int, changed: int = 1) -
 
 
 @at_most
+def clipped_sums_delta(epsilon: float, *, sigma: float, sums: int, reach: int = 1) -> float:
+    r"""δ(ε) of sums of clipped whole numbers with discrete Gaussian noise, such as sums of teachers' answers.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    sigma
+        The standard deviation σ of the noise on each sum.
+    sums
+        The number n of sums.
+    reach
+        How far one record moves a sum at most, r: the largest answer of a teacher, if the smallest is 0.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. δ(ε) ≤ R·E(1 − exp(ε − L))⁺, L = (nr² + 2rV)/(2σ²), V a discrete Gaussian of variance nσ²; R − 1 is
+    about 2n·exp(−π²σ²), and 0 for a single sum.
+
+    Assumptions. One record moves each of n sums of whole numbers by at most r; fresh discrete Gaussian noise of σ on
+    every sum; what is asked depends on private records through earlier answers alone, and n is fixed beforehand
+    (caller); sums ≥ 1, reach ≥ 1 (checked).
+
+    Direction. An upper bound, rounded up, at most 1; reached, but for R, by a teacher whose every answer moves from 0
+    to r.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    return _shifted_delta(_epsilon(epsilon), _sigma(sigma), _steps("sums", sums), _reach(reach))
+
+
+@at_most
+def clipped_sums_sigma(epsilon: float, delta: float, *, sums: int, reach: int = 1) -> float:
+    r"""The least standard deviation of the noise on sums of clipped whole numbers for a budget.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    delta
+        The δ of (ε, δ)-differential privacy.
+    sums
+        The number n of sums.
+    reach
+        How far one record moves a sum at most.
+
+    Returns
+    -------
+    float
+        The standard deviation σ, rounded up.
+
+    Notes
+    -----
+    Statement. inf{σ : δ(ε) ≤ delta}, δ(ε) of `clipped_sums_delta`.
+
+    Assumptions. Those of `clipped_sums_delta`; epsilon > 0, delta in (0, 1) (checked).
+
+    Direction. Rounded up: the σ returned was itself checked with `clipped_sums_delta`.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    epsilon, delta, n, r = _positive_epsilon(epsilon), _delta(delta), _steps("sums", sums), _reach(reach)
+    return last_true(
+        lambda sigma: clipped_sums_delta(epsilon, sigma=sigma, sums=n, reach=r) <= delta,
+        holds=max(_enough_noise(epsilon, delta, n * r**2), 3.0),
+        fails=0.1,
+    )
+
+
+@at_most
 def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
     r"""δ(ε) of one release of any number of whole numbers, such as sums with discrete Gaussian noise.
 
@@ -996,8 +1141,43 @@ def lattice_sigma(epsilon: float, delta: float, *, sensitivity: float) -> float:
     )
 
 
-def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Upper bounds on the chances of the privacy losses of `count` discrete Gaussians, each shifted by one.
+@at_most
+def sums_sensitivity(length: float, *, changed: int) -> float:
+    r"""How far one record, or all records of one person, move sums of rows by class, in Euclidean norm.
+
+    Parameters
+    ----------
+    length
+        The largest length Λ of a record's row; those of a person who has m records are divided by m.
+    changed
+        The number c of sums that a record changes: 1 if it is added or removed, 2 if its label changes.
+
+    Returns
+    -------
+    float
+        An upper bound on the change of all sums together.
+
+    Notes
+    -----
+    Statement. √c·Λ.
+
+    Assumptions. A row depends on its own record and on public things, is no longer than Λ, and no longer than Λ/m where
+    the record is one of m of a person, whatever their labels are (caller); length > 0, changed a whole number of at
+    least 1 (checked).
+
+    Direction. Exact, rounded up; reached by one record, and by a person whose records are alike.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    length = validate.number("length", length, above=0, at_most=2.0**40, remedy="give the length of the longest row")
+    changed = validate.whole("changed", changed, at_least=1, remedy="use 1, or 2 if only labels are protected")
+    return length if changed == 1 else up(length * math.sqrt(changed), relative=LIBRARY)
+
+
+def _sum_of_noise(sigma: float, count: int, reach: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Upper bounds on the chances of the privacy losses of `count` discrete Gaussians, each shifted by `reach`.
 
     Returns the chances, the losses in rising order, and the logarithm of R: all chances have to be multiplied by it.
     """
@@ -1013,7 +1193,7 @@ def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArra
     if step == 1:
         normaliser = max(normaliser * (1 - 1e-12), float(np.sum(weights)) * (1 - 1e-9))
     masses = weights / normaliser * (1 + 1e-9)
-    losses = up((count + 2 * top) / (2 * sigma**2), relative=LIBRARY)
+    losses = up((count * reach**2 + 2 * reach * top) / (2 * sigma**2), relative=LIBRARY)
     spread = 2 * math.exp(-((math.pi * sigma) ** 2)) / -math.expm1(-3 * (math.pi * sigma) ** 2)
     if count == 1:
         return masses, losses, 0.0
@@ -1021,9 +1201,9 @@ def _sum_of_noise(sigma: float, count: int) -> tuple[NDArray[np.float64], NDArra
     return masses, losses, log_ratio
 
 
-def _shifted_delta(epsilon: float, sigma: float, count: int) -> float:
-    """δ(ε) of `count` discrete Gaussians, each shifted by one."""
-    masses, losses, log_ratio = _sum_of_noise(sigma, count)
+def _shifted_delta(epsilon: float, sigma: float, count: int, reach: int = 1) -> float:
+    """δ(ε) of `count` discrete Gaussians, each shifted by `reach`."""
+    masses, losses, log_ratio = _sum_of_noise(sigma, count, reach)
     over = losses > epsilon
     excess = float(np.sum(masses[over] * -np.expm1(epsilon - losses[over])))
     return _scaled_delta(excess, log_ratio, tails=1)
@@ -1049,6 +1229,20 @@ def _single_release(threshold: int, scale: float) -> float:
     """P(Y > w) for one discrete Laplace Y, rounded up."""
     exponent = down((threshold + 1) / scale, relative=4e-16)
     return min(1.0, up(math.exp(-exponent) / (1 + math.exp(-1 / scale)), relative=4 * LIBRARY) + 5e-324)
+
+
+def _lost(epsilon: float, scale: float, refusals: int, told: bool) -> float:
+    """δ(ε) of the passes and refusals of sparse vector."""
+    if told:
+        return refusals_delta(epsilon, step_epsilon=up(1 / (2 * scale)), refusals=refusals)
+    return composition_delta(epsilon, step_epsilon=up(2 / scale), steps=refusals)
+
+
+def _released_or_lost(chance: float, times: int, delta: float, told: bool) -> float:
+    """δ(ε) with labels, each epoch releasing a telling one with at most this chance."""
+    if told:
+        return min(1.0, up(_either(chance, times, 0.0) + delta))
+    return _either(chance, times, delta)
 
 
 def _either(chance: float, times: int, delta: float) -> float:
@@ -1109,8 +1303,15 @@ def _moved_votes(quota: object, changed: object) -> int:
     return _steps("quota", quota) * validate.whole("changed", changed, at_least=1, remedy=remedy)
 
 
+def _reach(value: object) -> int:
+    reach = validate.whole("reach", value, at_least=1, remedy=_REACH)
+    if reach > _MOST_REACH:
+        raise InputError("reach", reach, requirement=f"must be at most {_MOST_REACH}", remedy="use a coarser grid")
+    return reach
+
+
 def _steps(name: str, value: object) -> int:
-    remedies = {"refusals": _REFUSALS, "queries": _QUERIES, "answers": _ANSWERS, "quota": _QUOTA}
+    remedies = {"refusals": _REFUSALS, "queries": _QUERIES, "answers": _ANSWERS, "quota": _QUOTA, "sums": _SUMS}
     steps = validate.whole(name, value, at_least=1, remedy=remedies.get(name, "say how many steps there are"))
     if steps > _MOST_STEPS:
         raise InputError(name, steps, requirement=f"must be at most {_MOST_STEPS:g}", remedy="plan a smaller release")

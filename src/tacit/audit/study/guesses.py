@@ -13,7 +13,7 @@ from ...core.wording import chance_text, safe_text
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.timing import Timed
 from ...runtime import tables
-from ..groups import copied, grouped
+from ..groups import copied, grouped, shared, shared_name
 from ..guess_attacks import LEAST_ROWS, GuessAttack
 from ..guess_counts import ClassCounts, NumberCounts
 from ..guesses import GuessCertificate, certify_class_counts, certify_number_counts
@@ -234,9 +234,38 @@ def repeats(task: Task) -> tuple[int, int] | None:
     return copied(tables.occurrences(task.table, most=_LOOKED_AT, name="table"))
 
 
+def _shared_columns(task: Task) -> list[str]:
+    """What to say of columns that seem to name what several rows belong to; the first part of the file is looked at."""
+    if task.group is not None or task.table.suffix.lower() == ".npz":
+        return []
+    said = []
+    used = {one.strip() for one in task.columns}
+    for name in tables.column_names(task.table, name="table"):
+        if name in used or not shared_name(name):
+            continue
+        try:
+            part, _, _ = next(tables.batches(task.table, [name], name="table", each=True))
+        except InputError:  # it may have gaps, or two columns this name: nothing is read from it
+            continue
+        values = shared(part[name])
+        if values is not None:
+            remedy = (
+                "keep one row of each, drawn at random"
+                if task.code is not None or task.matrix
+                else f"use --group {name}"
+            )
+            said.append(
+                f"Column {name!r} repeats: {values} values in {len(part[name])} rows that were looked at. "
+                f"If rows of one value belong together, they are not independent: {remedy}."
+            )
+    return said
+
+
 def with_repeats(task: Task, page: Report, found: tuple[int, int] | None) -> Report:
-    """The report, with a warning where rows look copied, as `copied` says."""
+    """The report, with a warning where rows look copied, as `copied` says, or where a column says which do."""
     if found is None:
+        first, *others = page.summary
+        page = replace(page, summary=(first, *_shared_columns(task), *others))
         return replace(page, detail={**page.detail, "copied": None})
     times, rows = found
     vectors = task.code is not None or task.matrix

@@ -17,7 +17,7 @@ from ...core.errors import InputError, NoTheoremError
 from ...report.timing import Timed
 from ...runtime import tables
 from ..columns import several_values
-from ..groups import OnePerGroup
+from ..groups import OnePerGroup, seed_of_groups
 from ..plug_in import draws_for
 from ..sample import Sample
 from ..tally import Tally
@@ -119,7 +119,8 @@ def parts_of(
     if task.group is None:
         yield from tables.batches(task.table, names, **options)
         return
-    chosen = OnePerGroup(task.seed)
+    held = tables.batches(task.table, [task.group], name="table", each=True)
+    chosen = OnePerGroup(seed_of_groups(columns[str(task.group)] for columns, _, _ in held))
     for columns, _, _ in tables.batches(task.table, list(dict.fromkeys([*names, task.group])), each=True, **options):
         chosen.add(columns, columns[task.group], None)
     kept.in_groups = chosen.rows

@@ -28,6 +28,8 @@ from .report import SMALL
 
 MOST_MODELS = 256
 """As many are trained at most, unless more are asked for."""
+RELEASES = ("class", "digit")
+"""What can be proven to keep a ceiling, in the order of what is audited: more than these is attacked, not certified."""
 _FUNCTION = "write train.py:fit, a Python file and a function of it that trains: fit(X, y) returns the fitted model"
 
 
@@ -41,6 +43,8 @@ def audit_model(
     delta: float = 0.0,
     trained_with: tuple[float, float] | None = None,
     failure_probability: float = 0.05,
+    require_advantage: float | None = None,
+    release: str | None = None,
     engine: str = "local",
     out: Path | str | None = None,
     resume: bool = False,
@@ -72,6 +76,11 @@ def audit_model(
         report says what it implies, and whether the attacks refute it; its `met` is then False.
     failure_probability
         The chance that any limit is false.
+    require_advantage
+        The ceiling for the advantage of whoever holds the record and sees the release, on average over records.
+    release
+        What is released, which the ceiling is for: "class" (the likeliest class) or "digit" (that class with its
+        probability to a digit). Of the probabilities of all classes, no ceiling can be proven.
     engine
         Where models are trained: "local", or the address of a Dask or Ray cluster.
     out
@@ -87,7 +96,7 @@ def audit_model(
 
     Returns
     -------
-    The report.
+    The report; its `met` says whether the ceiling is proven, and what was stated is not refuted.
 
     Raises
     ------
@@ -96,6 +105,7 @@ def audit_model(
     """
     timed = Timed(advance)
     claim(trained_with, delta)  # before anything is trained
+    _check_ceiling(require_advantage, release)
     train = UserFunction.named(factory, "factory", remedy=_FUNCTION)
     timed("reading the records")
     inputs, labels = _records(Path(data), label)
@@ -138,7 +148,26 @@ def audit_model(
         changes=_changes(found),
         names=(kept + 1).tolist(),
         pictures=pictures,
+        require_advantage=require_advantage,
+        required_of=None if release is None else RELEASES.index(release),
     )
+
+
+def _check_ceiling(require_advantage: float | None, release: str | None) -> None:
+    if release is not None:
+        validate.choice("release", release, RELEASES, remedy="use 'class'")
+    if require_advantage is not None:
+        validate.number("require_advantage", require_advantage, above=0, at_most=1, remedy="give a ceiling, e.g. 0.1")
+    if (require_advantage is None) != (release is None):
+        raise InputError(
+            "require_advantage" if release is None else "release",
+            require_advantage if release is None else release,
+            requirement="must come with `release`, which says what the ceiling is for: no ceiling can be proven of all "
+            "probabilities"
+            if release is None
+            else "must come with `require_advantage`: all releases are audited",
+            remedy="name what you release, 'class' or 'digit'" if release is None else "give a ceiling, e.g. 0.1",
+        )
 
 
 def _records(path: Path, label: str) -> tuple[NDArray[np.float64], NDArray[Any]]:

@@ -92,7 +92,7 @@ class Task:
     @property
     def name(self) -> str:
         """What the adversary sees, in words that fit into a sentence; of many columns, the first and the last."""
-        if (self.code is not None or self.matrix) and len(self.outputs) == 1:
+        if self.matrix and len(self.outputs) == 1:
             return f"vector {self.outputs[0]!r}"
         if len(self.outputs) > MOST_NAMED:
             return f"the {len(self.outputs)} columns {self.outputs[0]!r} … {self.outputs[-1]!r}"

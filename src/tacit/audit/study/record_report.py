@@ -39,6 +39,7 @@ def record_page(
     names: Sequence[object],
     pictures: bool,
     require_advantage: float | None = None,
+    required_of: int | None = None,
 ) -> Report:
     """The report.
 
@@ -60,14 +61,18 @@ def record_page(
         Whether to draw pictures.
     require_advantage
         A ceiling for the advantage in every comparison.
+    required_of
+        The one comparison that the ceiling is for, if it is not for all.
     """
-    met = all(_met(one, require_advantage) for one in found.comparisons) and not found.refuted
+    ceilings = [require_advantage if required_of in (None, place) else None for place in range(len(found.comparisons))]
+    judged = list(zip(found.comparisons, ceilings, strict=True))
+    met = all(_met(one, ceiling) for one, ceiling in judged) and not found.refuted
     return Report(
         command=command,
         title=title,
         summary=_summary(found, done),
         comparisons=found.comparisons,
-        verdicts=(*_claimed_verdict(found), *(_verdict(one, require_advantage, found) for one in found.comparisons)),
+        verdicts=(*_claimed_verdict(found), *(_verdict(one, ceiling, found) for one, ceiling in judged)),
         opening=(_roc(found),) if pictures else (),
         changes=changes,
         figures=(_exposed(found),) if pictures else (),

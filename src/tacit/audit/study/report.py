@@ -125,14 +125,15 @@ def _verdicts(task: Task, table: Read, found: Findings) -> tuple[Verdict, ...]:
 
 def _vectors_verdict(task: Task, found: VectorAudit) -> Verdict:
     """Of whole vectors nothing is proven; an attack may show that they are broken."""
+    what = "vector" if found.code.terms is None else "text"
     best = max(found.attacks, key=lambda attack: attack.value, default=None)
     ceiling = task.require_advantage
     if found.reached > (LARGE if ceiling is None else ceiling):
-        level, reason = BROKEN, "An attack on the whole vector can tell the secret; 0 is guessing, 1 is certainty."
+        level, reason = BROKEN, f"An attack on the whole {what} can tell the secret; 0 is guessing, 1 is certainty."
     elif found.beaten:
-        level, reason = BROKEN, "An attack on the whole vector reached more than anyone can who sees the code."
+        level, reason = BROKEN, f"An attack on the whole {what} reached more than anyone can who sees the code."
     else:
-        level, reason = WEAK, "The code is certified, not the vector: whoever sees the vector may learn more."
+        level, reason = WEAK, f"The code is certified, not the {what}: whoever sees the {what} may learn more."
     return Verdict(
         level=level,
         about=f"Telling {task.secret} by {task.name}",
@@ -190,6 +191,8 @@ def _changes(task: Task, table: Read, found: Findings) -> tuple[Change, ...]:
         price="every number is off by about the noise.",
     )
     if found.vectors is not None and not found.vectors.release_code:
+        if found.vectors.code.terms is not None:
+            return (replace(coded, price="of a text, only the number of its cell is left."), private)
         return (*better, coded, noised, *[private] * found.vectors.beaten)
     level = max((one.level for one in _verdicts(task, table, found)), key=(FINE, WEAK, BROKEN).index)
     if found.certificate.method == "continuous":
@@ -284,15 +287,16 @@ def _coded(table: Read, found: VectorAudit) -> str:
         f"Of {found.own_rows + table.rows} rows, {found.own_rows} drawn at random fixed the code of {found.vectors}, "
         f"{found.code.in_words}; the other {table.rows} certify it."
     )
+    if found.code.terms is not None:
+        said += f" {found.left_out}"
     if found.release_code:
         return (
             f"{said} The certificate is about records whose code is released and nothing else. The codebook may be "
             "known to all: it was fixed before, but it may tell something about the rows that fixed it, which the "
             "certificate is not about."
         )
-    return (
-        f"{said} The certificate is about whoever sees the code. What the code leaves out of a vector is attacked, not "
-        "certified."
+    return f"{said} The certificate is about whoever sees the code. What the code leaves out of a " + (
+        "vector is attacked, not certified." if found.code.terms is None else "text is not certified."
     )
 
 

@@ -87,8 +87,8 @@ def audit_file(
     secret_range
         For a secret that is a number: the least and the largest number that it can be at all, known without the table.
     group
-        A column: rows with the same value in it belong together. One row of each group is drawn by the seed, and
-        certificates are about a random row of a random group.
+        A column: rows with the same value in it belong together. One row of each group is drawn, by a digest of
+        that column, and certificates are about a random row of a random group.
     failure_probability
         The chance that any of the certificates is false. A tenth of it comes on top for the attacks' intervals, and as
         much again for all options of a menu together.

@@ -1,4 +1,4 @@
-"""Read a table of vectors: some rows fix a code, the codes of the others are counted, and samples are attacked."""
+"""Read a table of vectors or texts: some rows fix a code, codes of the others are counted, samples are attacked."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from ..codes import matrix, own_rows
 from ..groups import copied
 from ..sample import Sample
 from ..tally import Tally
-from ..vectors import Seen, code_for, fingerprints
+from ..terms import at_rows
+from ..vectors import Seen, Vectors, code_for, fingerprints
 from .inputs import Read, check_labels, check_size, sliced
 from .options import Task
 
-_SECONDS, _SECONDS_PER_CELL = 15.0, 3e-7
+_SECONDS, _SECONDS_PER_CELL, _CELLS_OF_A_TEXT = 15.0, 3e-7, 1000
 """What is left to do once the rows that fix the code are read: attacks and the page, and each number of the others."""
 
 
@@ -27,34 +28,40 @@ def read_vectors(task: Task, advance: Timed) -> Read:
     own = np.zeros(rows, dtype=bool)
     own[own_rows(rows, task.seed)] = True
     advance("reading the rows that fix the code")
-    kept, prints, done, width = [], [], 0, 0
-    for named, vectors, _ in source.parts():
-        here = own[done : done + len(vectors)]
-        vectors = matrix("output", vectors)
-        kept.append((named[task.secret][here], vectors[here]))
+    source.allow_texts(own)
+    known, kept, prints, done = [], [], [], 0
+    for named, part, _ in source.parts():
+        here = own[done : done + len(named[task.secret])]
+        vectors = part if isinstance(part, list) else matrix("output", part)
+        known.append(named[task.secret][here])
+        kept.append(at_rows(vectors, here))
         prints.append(fingerprints(vectors))
-        done, width = done + len(vectors), vectors.shape[1]
-    advance.expect(_SECONDS + rows * width * _SECONDS_PER_CELL)
+        done += len(here)
+    advance.expect(_SECONDS + rows * _width(vectors) * _SECONDS_PER_CELL)
     advance("fixing the code")
-    secrets = np.concatenate([one for one, _ in kept])
-    code = code_for(secrets, np.concatenate([one for _, one in kept]), code=str(task.code), seed=task.seed)
+    code = code_for(np.concatenate(known), _joined(kept), code=str(task.code), seed=task.seed)
     del kept
     seen = Seen(code, attack_rows=task.attack_rows, seed=task.seed)
     menu = Sample(task.menu_rows, task.seed)
     kinds = ("numbers",) * len(task.outputs)
+    if code.terms is not None:
+        kinds = tuple("numbers" if one is None else "text" for one in code.terms.buckets)
+        menu = Sample(0, task.seed)  # of what could be released instead of numbers
     counted = Read(tallies={}, sample=seen.codes, kinds=kinds, seen=seen, menu=menu)
     counted.own_rows, counted.different = int(own.sum()), len(np.unique(np.concatenate(prints)))
     counted.copied = _copied(task, prints)
     done = 0
-    for named, vectors, share in source.parts():
-        rest: NDArray[np.bool_] = ~own[done : done + len(vectors)]
-        done += len(vectors)
+    for named, part, share in source.parts():
+        rest: NDArray[np.bool_] = ~own[done : done + len(named[task.secret])]
+        done += len(rest)
         left = {name: one[rest] for name, one in named.items()}
-        vectors = matrix("output", vectors[rest])
+        vectors = at_rows(part, rest)
         secrets, cells = seen.add(left[task.secret], vectors)
-        menu.add(secrets, [vectors, *([] if task.target is None else [left[task.target]])], None)
-        for value, part in sliced(left, task.slices):
-            counted.tallies.setdefault(value, Tally()).add(secrets[part], cells[part])
+        if not isinstance(vectors, list):
+            target = [] if task.target is None else [left[task.target]]
+            menu.add(secrets, [matrix("output", vectors), *target], None)
+        for value, here in sliced(left, task.slices):
+            counted.tallies.setdefault(value, Tally()).add(secrets[here], cells[here])
         check_size(task, counted)
         advance(f"{min(100, round(100 * share))} % of the table coded")
     check_labels(task, counted)
@@ -82,6 +89,21 @@ def read_matrix(task: Task, advance: Timed) -> Read:
     check_labels(task, kept)
     kept.copied = _copied(task, prints)
     return kept
+
+
+def _width(vectors: Vectors) -> int:
+    """About how many numbers a row has; those of a text are counted, which takes longer."""
+    if not isinstance(vectors, list):
+        return int(vectors.shape[1])
+    return sum(_CELLS_OF_A_TEXT if one.dtype.kind == "O" else 1 for one in vectors)
+
+
+def _joined(parts: list[Vectors]) -> Vectors:
+    """The rows of all parts."""
+    columns = [part for part in parts if isinstance(part, list)]
+    if not columns:
+        return np.concatenate([part for part in parts if not isinstance(part, list)])
+    return [np.concatenate(each) for each in zip(*columns, strict=True)]
 
 
 def _copied(task: Task, prints: list[NDArray[np.uint64]]) -> tuple[int, int] | None:

@@ -4,8 +4,8 @@
 T-th refusal ends it. `Confirm` takes a proposed label that does not depend on private records, and denies it with a
 probability that falls with its lead, or confirms it; the T-th denial ends it.
 
-Probabilities are multiples of 2⁻⁶³, drawn exactly. `theory.gate` checks the cost of a table whenever a guarantee is
-asked for; proofs are in docs/proofs/gate.md.
+Probabilities are multiples of 2⁻⁶³, drawn exactly. `theory.gate` checks the cost of a table when a guarantee is asked
+for, once in a process; proofs are in docs/proofs/gate.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any, ClassVar
@@ -134,11 +134,10 @@ class Gate(Tabled):
         """The votes to flip from which a query is refused with at most this probability."""
         return self.place(chance=chance)
 
-    @cached_property
+    @property
     def delta_spent(self) -> float:
         """δ of the table as it is drawn from, proven by its certificate."""
-        certificate = self.design.certificate()
-        return gate_delta(self.epsilon, table=self.table, refusals=self.refusals, certificate=certificate)
+        return _proven(gate_delta, self.epsilon, self.table, self.refusals, self.design)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -208,11 +207,10 @@ class Confirm(Tabled):
         """The lead from which a label is denied with at most this probability."""
         return self.place(chance=chance)
 
-    @cached_property
+    @property
     def delta_spent(self) -> float:
         """δ of the table as it is drawn from, proven by its certificate."""
-        certificate = self.design.certificate()
-        return confirm_delta(self.epsilon, table=self.table, refusals=self.refusals, certificate=certificate)
+        return _proven(confirm_delta, self.epsilon, self.table, self.refusals, self.design)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -272,6 +270,14 @@ class ConfirmSession(Session):
             raise InputError("proposed", label, requirement=f"must be below {len(row)}", remedy="propose a class")
         order = [label, *(other for other in range(len(row)) if other != label)]
         return None if super().answer(row[order]) is None else label
+
+
+@cache
+def _proven(
+    theorem: Callable[..., float], epsilon: float, table: tuple[int, ...], refusals: int, design: gate_design.Design
+) -> float:
+    """δ of a table by its certificate; what was checked in this process is not checked again."""
+    return theorem(epsilon, table=table, refusals=refusals, certificate=design.certificate())
 
 
 def _drawn(chances: object) -> str:

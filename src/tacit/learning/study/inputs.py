@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ...core.errors import InputError
 from ...core.near import did_you_mean
 from ...runtime import files, tables
 from ..columns import Columns, numbers, texts
+from ..encoders import ImageEncoder, TextEncoder
 from ..overlap import require_other_rows
 from .options import OTHERS, Task
 
@@ -47,35 +48,29 @@ class Records:
     """The columns of the public table that were not used."""
 
 
-def read(task: Task) -> Records:
-    """Read all tables of the task. The rule depends on the public table, or on the private one with --labels-only."""
+def read(task: Task, advance: Callable[[str], None] = lambda _: None) -> Records:
+    """Read all tables of the task. The rule depends on the public table, or on the private one with --labels-only.
+
+    `advance` is called with a line about the progress of encoders.
+    """
     for name, path in (("private", task.private), *task.others):
         files.existing(path, name)  # before anything is said about packages that read it
-    private = tables.read(task.private, name="private")
+    rule = Columns(encoders=_encoders(task))
+    private = _read(task, task.private, "private")
     if task.public is None:
         _no_row_number(private, task)
     rows = _order(task, len(next(iter(private.values()))))
     private = {name: column[rows] for name, column in private.items()}
     labels = _labels(_taken(private, task.label, "label"), "private", task.label)
-    ids = None if task.ids is None else texts(_taken(private, task.ids, "ids"))
-    if ids is not None and None in ids:
-        raise InputError(
-            f"column {task.ids!r} of `private`",
-            "a record without a name",
-            requirement="must name the person of every record",
-            remedy="fill it in",
-        )
+    ids = None if task.ids is None else _owners(task.ids, private)
     public, unused = None, []
     others: list[tuple[str, tables.Table]] = []
     if task.public is not None:
-        public = tables.read(task.public, name="public")
+        public = _read(task, task.public, "public")
         unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
     known = None if task.labelled_public is None else _labelled(task, task.labelled_public, "labelled_public", labels)
     classes = _classes(task, labels, [] if known is None else known[1])
     among = sorted(set(labels)) if classes is None else classes  # for what only the owner is told
-    columns = Columns().fit(private if public is None else public)
-    if not len(columns.get_feature_names_out()):
-        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
     if public is not None:
         others.append(("public", public))
     test = None if task.test is None else _labelled(task, task.test, "test", among)
@@ -83,6 +78,10 @@ def read(task: Task) -> Records:
         others.append(("test", test[0]))
     if known is not None:
         others.append(("labelled_public", known[0]))
+    compared = {name: _compared(rule, table, name) for name, table in (("private", private), *others)}
+    columns = rule.fit(private if public is None else public, advance=advance)
+    if not len(columns.get_feature_names_out()):
+        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
     for option, table in others[public is not None :]:
         _same_columns(table, columns, option)
     proposer = None
@@ -94,22 +93,165 @@ def read(task: Task) -> Records:
         )
     if public is not None:
         _same_columns(private, columns, "private")
-    for option, table in others:
-        if not task.allow_overlap:
-            require_other_rows(option, table, private, called="`private`", remedy=OTHERS)
+    if not task.allow_overlap:
+        _require_others(task, compared, others)
     return Records(
         columns=columns,
         rows=rows,
-        records=columns.transform(private),
+        records=columns.transform(private, advance=advance),
         labels=np.array(labels) if classes is None else typed(labels, classes),
         classes=None if classes is None else typed(classes, classes),
-        ids=None if ids is None else [str(owner) for owner in ids],
+        ids=ids,
         public=None if public is None else columns.transform(public),
         test=test,
         proposer=proposer,
         unknown=columns.unknown(private),
         unused=tuple(unused),
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Numbers:
+    """The records of a run that learns numbers, or several labels."""
+
+    columns: Columns
+    records: NDArray[np.float64]
+    values: NDArray[np.float64]
+    """What is learned: a column of numbers, or one of 0 and 1 for each label."""
+    ids: list[str] | None
+    public: NDArray[np.float64]
+    test: tuple[tables.Table, NDArray[np.float64]] | None
+    unknown: dict[str, float]
+    """The share of private records in each column for which the public rule has no value. Private."""
+    unused: tuple[str, ...]
+    """The columns of the public table that were not used."""
+
+
+def read_numbers(task: Task, public_path: Path, advance: Callable[[str], None]) -> Numbers:
+    """Read all tables of a task that learns numbers or several labels. The rule depends on the public table alone."""
+    for name, path in (("private", task.private), *task.others):
+        files.existing(path, name)  # before anything is said about packages that read it
+    private = _read(task, task.private, "private")
+    values = _values(task, private, "private")
+    ids = None if task.ids is None else _owners(task.ids, private)
+    public = _read(task, public_path, "public")
+    taken = (*task.labels, *([] if task.ids is None else [task.ids]))
+    unused = tuple(name for name in taken if public.pop(name, None) is not None)
+    rule = Columns(encoders=_encoders(task))
+    columns = rule.fit(public, advance=advance)
+    if not len(columns.get_feature_names_out()):
+        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
+    _same_columns(private, columns, "private")
+    others, test = [("public", public)], None
+    if task.test is not None:
+        table = _read(task, task.test, "test")
+        test = table, _values(task, table, "test")
+        table.pop(task.ids or "", None)
+        _same_columns(table, columns, "test")
+        others.append(("test", table))
+    if not task.allow_overlap:
+        tables_compared = [("private", private), *others]
+        _require_others(task, {name: _compared(columns, table, name) for name, table in tables_compared}, others)
+    return Numbers(
+        columns=columns,
+        records=columns.transform(private, advance=advance),
+        values=values,
+        ids=ids,
+        public=columns.transform(public),
+        test=test,
+        unknown=columns.unknown(private),
+        unused=unused,
+    )
+
+
+def _values(task: Task, table: tables.Table, option: str) -> NDArray[np.float64]:
+    """The columns to learn, taken out of the table."""
+    found = []
+    for label in task.labels:
+        if label not in table:  # before others are taken, and looked at
+            _taken(table, label, "label", of=option)
+    for label in task.labels:
+        column = _taken(table, label, "label", of=option)
+        if task.label_range is not None:
+            read, what = numbers(column), "a number"
+        else:
+            read, what = np.array([_YES_NO.get(text, np.nan) for text in _lowered(column)]), "yes or no, 1 or 0"
+        if not np.isfinite(read).all():
+            raise InputError(
+                f"column {label!r} of `{option}`",
+                "a record without one",  # but not which, as it is private
+                requirement=f"must hold {what} for every record",
+                remedy="leave such records out, or write it in that way",
+            )
+        found.append(read)
+    return np.column_stack(found)
+
+
+_YES_NO = {"yes": 1.0, "true": 1.0, "1": 1.0, "no": 0.0, "false": 0.0, "0": 0.0}
+
+
+def _lowered(column: NDArray[Any]) -> list[str]:
+    return [(text or "").lower() for text in texts(column)]
+
+
+def _owners(name: str, private: tables.Table) -> list[str]:
+    """Whose each record is."""
+    found = texts(_taken(private, name, "ids"))
+    if None in found:
+        raise InputError(
+            f"column {name!r} of `private`",
+            "a record without a name",
+            requirement="must name the person of every record",
+            remedy="fill it in",
+        )
+    return [str(owner) for owner in found]
+
+
+def _encoders(task: Task) -> dict[str, TextEncoder | ImageEncoder] | None:
+    """The encoder of each column that has one."""
+    folder, weights = (None if path is None else str(path) for path in (task.text_encoder, task.image_weights))
+    found: dict[str, TextEncoder | ImageEncoder] = dict.fromkeys(task.text, TextEncoder(folder))
+    return found | dict.fromkeys(task.image, ImageEncoder(task.image_encoder, weights)) or None
+
+
+def _read(task: Task, path: Path, name: str) -> tables.Table:
+    """A table, with images by their whole paths; those that are relative begin at the folder of the table."""
+    found = tables.read(path, name=name)
+    for option, columns in (("text", task.text), ("image", task.image)):
+        for column in columns:
+            if column not in found:
+                raise InputError(
+                    option,
+                    column,
+                    requirement=f"must name one of the {len(found)} columns of `{name}`",
+                    remedy=did_you_mean(column, found, "check its name"),
+                )
+    for column in task.image:
+        places = np.empty(len(found[column]), dtype=object)
+        places[:] = [None if place is None else str(path.parent / place) for place in texts(found[column])]
+        found[column] = places
+    return found
+
+
+def _require_others(task: Task, compared: dict[str, tables.Table], others: list[tuple[str, tables.Table]]) -> None:
+    """Refuse records of another table that are private ones, too."""
+    for option, _ in others:
+        require_other_rows(
+            option,
+            compared[option],
+            compared["private"],
+            called="`private`",
+            remedy=OTHERS,
+            unlimited=(*task.text, *task.image),
+        )
+
+
+def _compared(columns: Columns, table: tables.Table, name: str) -> tables.Table:
+    """A table as equal rows are found in it; its images are looked at."""
+    found = dict(table)
+    for column, encoder in (columns.encoders or {}).items():
+        found[column] = encoder.compared(table[column], called=f"an image of `{name}`")
+    return found
 
 
 def _no_row_number(private: tables.Table, task: Task) -> None:
@@ -144,7 +286,7 @@ def _order(task: Task, count: int) -> NDArray[np.int64]:
 
 def _labelled(task: Task, path: Path, option: str, classes: Sequence[str]) -> tuple[tables.Table, list[str]]:
     """Other labelled records."""
-    found = tables.read(path, name=option)
+    found = _read(task, path, option)
     labels = _labels(_taken(found, task.label, "label", of=option), option, task.label)
     if not set(labels) & set(classes):
         raise InputError(

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from ...core import validate
 from ...core.errors import InputError
+from ..encoders import GRADIENTS
 from ..mechanisms.registry import KINDS, MOMENTS, NAMES, WITHOUT_TEACHERS
+from ..summed_fit import finite_range
 
 OTHERS = (
     "set some aside, or leave it out; `allow_overlap` takes them as they are, and private records among them are then "
@@ -20,6 +22,8 @@ OTHERS = (
 
 LEARNER = "sklearn.linear_model:LogisticRegression"
 """What teachers are, unless somebody says otherwise."""
+REGRESSOR = "sklearn.linear_model:Ridge"
+"""What teachers are if they answer with numbers."""
 _USUAL = {
     "learner": LEARNER,
     "settings": (),
@@ -34,7 +38,8 @@ class Task:
     """The options of `learn_files`, with files as paths."""
 
     private: Path
-    label: str
+    labels: tuple[str, ...]
+    label_range: tuple[float, float] | None
     out: Path
     epsilon: float
     delta: float
@@ -52,6 +57,11 @@ class Task:
     teacher_accuracy: float | None
     classes: str | None
     ids: str | None
+    text: tuple[str, ...]
+    text_encoder: Path | None
+    image: tuple[str, ...]
+    image_encoder: str
+    image_weights: Path | None
     labelled_public: Path | None
     ledger: str | None
     ledger_url_file: Path | None
@@ -64,6 +74,16 @@ class Task:
     engine: str
     allow_overlap: bool
     resume: bool
+
+    @property
+    def label(self) -> str:
+        """The column to learn, or the first of several."""
+        return self.labels[0]
+
+    @property
+    def summed(self) -> bool:
+        """Whether teachers answer with numbers, or to several labels, and sums of their answers are released."""
+        return self.label_range is not None or len(self.labels) > 1
 
     @property
     def others(self) -> list[tuple[str, Path]]:
@@ -86,16 +106,40 @@ def checked(task: Task) -> Task:
                 requirement=f"must cover this run, whose {name} is {cost:g}",
                 remedy="leave it out, or give the sum of all that is to be paid from the ledger",
             )
+    _check_labels(task)
     validate.choice("mechanism", task.mechanism, NAMES, remedy="use auto")
     validate.device("device", task.device)
     for name, lone, other, given in (
         ("student_settings", task.student_settings, "student", task.student),
         ("new_anchor", task.new_anchor, "anchor", task.anchor),
+        ("text_encoder", task.text_encoder, "text", task.text or None),
+        ("image_encoder", task.image_encoder != GRADIENTS and task.image_encoder, "image", task.image or None),
+        ("image_weights", task.image_weights, "image", task.image or None),
     ):
         if lone and given is None:
             raise InputError(
-                name, lone, requirement=f"must come with `{other}`", remedy=f"add `{other}`, or leave it out"
+                name,
+                str(lone) if isinstance(lone, Path) else lone,
+                requirement=f"must come with `{other}`",
+                remedy=f"add `{other}`, or leave it out",
             )
+    encoded = [*task.text, *task.image]
+    for column in encoded:
+        if encoded.count(column) > 1 or column in (task.label, task.ids):
+            raise InputError(
+                "image" if column in task.image else "text",
+                column,
+                requirement="must name a column once, and neither the label nor whose records are",
+                remedy="name another column",
+            )
+    if task.image and task.public is None and task.labels_only:
+        raise InputError(
+            "image",
+            task.image[0],
+            requirement="must not be combined with `labels_only`, which publishes half of the private table: the names "
+            "of files and folders often tell labels",
+            remedy="give public records with `public`",
+        )
     if task.teacher_accuracy is not None:
         validate.number(
             "teacher_accuracy", task.teacher_accuracy, above=0.5, at_most=1, remedy="give a share such as 0.8"
@@ -163,3 +207,43 @@ def checked(task: Task) -> Task:
             "out", str(task.out), requirement="must be new without `resume`", remedy="add `resume` to continue there"
         )
     return dataclasses.replace(task, epsilon=epsilon, delta=delta)
+
+
+def _check_labels(task: Task) -> None:
+    """Refuse columns without a meaning, and what does not go with numbers or several labels."""
+    if not task.labels or len(set(task.labels)) < len(task.labels) or task.ids in task.labels:
+        raise InputError(
+            "label",
+            ", ".join(task.labels) or None,
+            requirement="must name one column or several different ones, none of which is that of `ids`",
+            remedy="name each column once",
+        )
+    if not task.summed:
+        return
+    if task.label_range is not None:
+        finite_range("label_range", task.label_range)
+        if len(task.labels) > 1:
+            raise InputError(
+                "label_range",
+                task.label_range,
+                requirement="must come with one `label`: several columns are yes or no each",
+                remedy="learn each column of numbers by a run of its own",
+            )
+    usual = {
+        "labels_only": False,
+        "mechanism": "auto",
+        "refusals": None,
+        "classes": None,
+        "labelled_public": None,
+        "teacher_accuracy": None,
+    }
+    for name, unset in usual.items():
+        value = getattr(task, name)
+        if value != unset:
+            raise InputError(
+                name,
+                str(value) if isinstance(value, Path) else value,
+                requirement="must be left out where numbers or several labels are learned: the sums of teachers' "
+                "answers to all public records are released, with noise",
+                remedy="leave it out, or learn one column of classes",
+            )

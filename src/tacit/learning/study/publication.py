@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.guarantee import Comparison, Guarantee
+from ...core.guarantee import Assumption, Comparison, Guarantee
 from ...core.wording import counted, safe_text, text_above
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.wording import percent, percent_down, percent_up
@@ -23,6 +23,7 @@ from ...theory.leakage import private_advantage, private_roc
 from .. import stored
 from ..choice import margins
 from ..classifier import PrivateClassifier
+from ..encoders import TextEncoder
 from .inputs import Records
 from .options import Task
 
@@ -37,6 +38,17 @@ WEAK_DELTA, BROKEN_DELTA = 1e-3, 0.1
 """Above the first δ, a promise is called weak; from the second on, it is none."""
 
 
+CHOSEN_BLINDLY = Assumption(
+    text="public records and the options of this run were chosen without looking at private ones (had you looked at "
+    "private/owner.html and run again, that would not be covered)",
+    checked_by="caller",
+)
+TEST_KNOWN = Assumption(
+    text="the accuracy on the test records may be known: it was computed from them without noise, and they are no "
+    "private records of this run",
+    checked_by="caller",
+)
+
 _NOT_AGNOSTIC = "This is not model-agnostic: it is a nearest-neighbour vote in the stated public features."
 _LINEAR = "This is not model-agnostic: the classifier is linear in the stated public features."
 
@@ -46,17 +58,17 @@ def publish(
 ) -> Report:
     """Write everything that may be published into the folder, and return the report."""
     trusted = stored.publish(folder / "student.skops", data.columns.before(model.published()))
-    labelled = None if summed(model) else _write_answers(task, data, model, folder)
+    labelled = None if releases_sums(model) else _write_answers(task, data, model, folder)
     report = Report(
         command="learn",
         title="A classifier that may be published, and what it gives away",
         summary=_summary(task, data, model, accuracy, labelled),
         comparisons=(Comparison(guarantee=model.guarantee_),),
         verdicts=_verdicts(task, model, accuracy),
-        opening=(_promise_figure(task),),
+        opening=(promise_figure(task),),
         changes=_changes(task, model, accuracy),
-        tables=() if summed(model) else (_answers_table(model),),
-        figures=() if summed(model) else _leads_figures(task, model),
+        tables=() if releases_sums(model) else (_answers_table(model),),
+        figures=() if releases_sums(model) else _leads_figures(task, model),
         detail={
             "epsilon": task.epsilon,
             "delta": task.delta,
@@ -67,7 +79,11 @@ def publish(
             "public_records": len(model.public_ if data.public is None else data.public),
             **_amounts(model),
             "choice": model.choice_,
-            "columns": {"numeric": list(data.columns.numeric_), "categories": data.columns.categories_},
+            "columns": {
+                "numeric": list(data.columns.numeric_),
+                "categories": data.columns.categories_,
+                **({"encoded": _encoded(data)} if data.columns.encoded_ else {}),
+            },
             "unused_columns": list(data.unused),
             "test": accuracy,
             "student": {"file": "student.skops", "trusted": list(trusted)},
@@ -79,14 +95,27 @@ def publish(
     return report
 
 
-def summed(model: PrivateClassifier) -> bool:
+def _encoded(data: Records) -> dict[str, dict[str, Any]]:
+    """By what the columns of texts and images were encoded."""
+    return {
+        name: {
+            "what": "Texts" if isinstance(encoder, TextEncoder) else "Images",
+            "encoder": encoder.called,
+            "numbers": len(data.columns.encoded_[name][1]),
+            "digest": getattr(encoder, "digest_", None),
+        }
+        for name, encoder in (data.columns.encoders or {}).items()
+    }
+
+
+def releases_sums(model: PrivateClassifier) -> bool:
     """Whether sums were released, and no answers."""
     return hasattr(model, "noisy_sums_")
 
 
 def _amounts(model: PrivateClassifier) -> dict[str, int]:
     """How much was released."""
-    if summed(model):
+    if releases_sums(model):
         return {"sums": int(model.noisy_sums_.size)}
     answered, refused = len(model.answered_), len(model.refused_)
     return {"asked": answered + refused, "answered": answered, "refused": refused}
@@ -138,7 +167,7 @@ def promise_verdict(
     )
 
 
-def _protected(task: Task) -> str:
+def protected(task: Task) -> str:
     """What the promise is about, in words that follow "one"."""
     whom = "label" if task.public is None else "record"
     return whom if task.ids is None else f"person's {whom}s"
@@ -147,24 +176,26 @@ def _protected(task: Task) -> str:
 def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | None) -> tuple[Verdict, ...]:
     remarks = []
     if task.public is None:
-        shown = "Features of records count as public" if summed(model) else "Which records there are is published"
+        shown = (
+            "Features of records count as public" if releases_sums(model) else "Which records there are is published"
+        )
         remarks.append(f"{shown}; their labels alone are protected.")
     if task.allow_overlap:
         remarks.append("Private records that are also in public files are not protected.")
-    whom, remark = _protected(task), " ".join(remarks)
+    whom, remark = protected(task), " ".join(remarks)
     cards = [promise_verdict(model.guarantee_, whom=whom, remark=remark, all_protected=not task.allow_overlap)]
     if accuracy is not None:
         low, high, one_class = (accuracy[name] for name in ("low", "high", "one_class"))
         cards.append(
             Verdict(
                 level=FINE if _useful(accuracy) else BROKEN if high < one_class else WEAK,
-                about=f"How often the {'classifier' if summed(model) else 'student'} is right",
+                about=f"How often the {'classifier' if releases_sums(model) else 'student'} is right",
                 proven=f"{percent_down(low)} to {percent_up(high)}",
                 measured=True,
                 reason=f"Naming the most frequent class is right on {percent(one_class)} of the test records.",
             )
         )
-    if summed(model):
+    if releases_sums(model):
         cards.append(
             Verdict(
                 level=WEAK if accuracy is None else FINE,
@@ -209,7 +240,7 @@ def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | 
         Change(
             what=f"Promise more: run a new release with ε = {text_above(half)}.",
             price=f"about twice as many records{' and teachers' * (not near)} for as "
-            f"{'good a classifier' if summed(model) else 'many right answers'}, and this release stays spent.",
+            f"{'good a classifier' if releases_sums(model) else 'many right answers'}, and this release stays spent.",
         ),
         Change(
             what=f"Bring more private records: with twice as many {'of them' if near else 'teachers'}, the same noise "
@@ -220,18 +251,18 @@ def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | 
     if accuracy is not None and not _useful(accuracy):
         found.append(
             Change(
-                what=f"Try {_COLUMNS if summed(model) else _LEARNERS} on public or made-up records first.",
+                what=f"Try {_COLUMNS if releases_sums(model) else _LEARNERS} on public or made-up records first.",
                 price="time; trying it on private records would be another release.",
             )
         )
-    elif not summed(model) and not len(model.answered_):
+    elif not releases_sums(model) and not len(model.answered_):
         found.append(Change(what="Ask fewer queries, or plan first.", price="fewer answers; tacit plan reads no data."))
     return tuple(found)
 
 
-def _promise_figure(task: Task) -> Figure:
+def promise_figure(task: Task) -> Figure:
     """What any test can reach that tells data with a record from data without it, or with another label."""
-    epsilon, delta, whom = min(task.epsilon, _LARGEST_EXPONENT), task.delta, _protected(task)
+    epsilon, delta, whom = min(task.epsilon, _LARGEST_EXPONENT), task.delta, protected(task)
     are = "is" if task.ids is None else "are"
     tested = f"which of two the {whom} {are}" if task.public is None else f"whether one {whom} {are} in the data"
     apart = " Records that are also in public files are not protected." if task.allow_overlap else ""
@@ -327,6 +358,12 @@ def _summary(
         "deviation of numbers, the median in the place of missing numbers, and the categories of texts (others become "
         "zeros)."
     )
+    for name, about in _encoded(data).items():
+        said.append(
+            f"{about['what']} of column {name!r} were encoded by {about['encoder']}, each by itself, in the "
+            f"{about['numbers']} directions in which {'features' if task.public is None else 'public records'} differ "
+            f"most{'; of a long text only the beginning counts' * (about['what'] == 'Texts')}."
+        )
     if data.unused:
         said.append(f"Columns of the public table that were not used: {', '.join(data.unused)}.")
     said.append(f"The choice: {model.choice_}.")

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import errno
-import os
-import re
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +11,30 @@ import numpy as np
 
 from ...core.deprecation import renamed
 from ...core.errors import InputError, TacitError
-from ...core.guarantee import Assumption
-from ...ledger import Amount, Ledger, anchor, exists, named_place, require_ledger
-from ...ledger.amounts import NOTHING
-from ...ledger.database import name_of
 from ...report import Report
 from ...report.timing import Timed
-from ...runtime import private_files, run_folder, workers
-from ...runtime.files import write_whole
+from ...runtime import private_files, workers
+from ..assumptions import ENCODER_PUBLIC
 from ..choice import margins, number_of_teachers, prospects
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
-from ..interrupted import run
+from ..encoders import GRADIENTS
 from ..mechanisms.registry import MOMENTS, NEIGHBOURS, WITHOUT_TEACHERS
 from ..teachers import Teachers
-from . import earlier_ledgers, inputs, learners, owner_report, serving
+from . import earlier_ledgers, inputs, learners, owner_report, serving, summed
 from .accuracy import accuracy
-from .options import LEARNER, Task, checked
-from .publication import publish, summed
-
-_CHOSEN_BLINDLY = Assumption(
-    text="public records and the options of this run were chosen without looking at private ones (had you looked at "
-    "private/owner.html and run again, that would not be covered)",
-    checked_by="caller",
+from .options import LEARNER, REGRESSOR, Task, checked
+from .places import (
+    check_anchor,
+    check_ledger,
+    opened_ledger,
+    output_folder,
+    rehearsed,
+    told_if_interrupted,
+    where,
 )
-_OUTSIDE = "outside-anchor.txt"
-"""The name of the file that remembers where the anchor outside of the folder is."""
-_PROBE = ".room"
-"""The name of a file that is written to find out whether there is room."""
+from .publication import CHOSEN_BLINDLY, TEST_KNOWN, publish, releases_sums
+
 _SECONDS, _SECONDS_PER_RECORD, _SECONDS_PER_TEACHER = 10.0, 2e-4, 0.03
 """What a run takes beside its learners: the pages, reading and comparing records, and storing each teacher."""
 _LONG = 120.0
@@ -51,25 +42,21 @@ _LONG = 120.0
 _BEGINS = {NEIGHBOURS: "asking neighbours", MOMENTS: "summing up records"}
 _FASTER = {NEIGHBOURS: "fewer queries take", MOMENTS: "fewer columns take"}
 _TEACHERS = "fewer teachers or a faster learner take"
-_TEST = Assumption(
-    text="the accuracy on the test records may be known: it was computed from them without noise, and they are no "
-    "private records of this run",
-    checked_by="caller",
-)
 
 
 @renamed(proposer="labelled_public", expected="teacher_accuracy")
 def learn_files(
     private: Path | str,
     *,
-    label: str,
+    label: str | Sequence[str],
     epsilon: float,
     delta: float,
     out: Path | str,
+    label_range: tuple[float, float] | None = None,
     public: Path | str | None = None,
     labels_only: bool = False,
     test: Path | str | None = None,
-    learner: str = LEARNER,
+    learner: str | None = None,
     settings: Sequence[str] = (),
     student: str | None = None,
     student_settings: Sequence[str] = (),
@@ -81,6 +68,11 @@ def learn_files(
     teacher_accuracy: float | None = None,
     classes: str | None = None,
     ids: str | None = None,
+    text: Sequence[str] = (),
+    text_encoder: Path | str | None = None,
+    image: Sequence[str] = (),
+    image_encoder: str = GRADIENTS,
+    image_weights: Path | str | None = None,
     ledger: str | None = None,
     ledger_url_file: Path | str | None = None,
     new_ledger: bool = False,
@@ -94,20 +86,25 @@ def learn_files(
     resume: bool = False,
     advance: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Learn a classifier from a table of private records that may be published, as `tacit learn` does.
+    """Learn a classifier, or a regressor, from a table of private records that may be published, as `tacit learn` does.
 
-    `PrivateClassifier` does the same with arrays in memory. Files are `.csv`, `.parquet` or `.npz`.
+    `PrivateClassifier`, `PrivateRegressor` and `PrivateMultiLabelClassifier` do the same with arrays in memory. Files
+    are `.csv`, `.parquet` or `.npz`.
 
     Parameters
     ----------
     private
         The file of private records.
     label
-        The column to learn.
+        The column to learn; or several, each of which says yes or no, 1 or 0, or true or false. Then teachers answer
+        each, as for `PrivateMultiLabelClassifier`.
     epsilon, delta
         The cost of the run, and the budget of a new ledger unless that is given.
     out
         The folder to write. What may be published goes to `publish` in it.
+    label_range
+        The column holds numbers, and this is the range that they can have at all, from public knowledge. Then a
+        regressor is learned, as by `PrivateRegressor`.
     public
         The file of public records, about which teachers are asked.
     labels_only
@@ -116,11 +113,14 @@ def learn_files(
     test
         A file of other labelled records, to measure the accuracy of the student.
     learner, settings
-        The class of the teachers as "MODULE:CLASS", and its parameters as "NAME=VALUE".
+        The class of the teachers as "MODULE:CLASS", and its parameters as "NAME=VALUE"; logistic regression unless
+        given, and ridge regression for numbers.
     student, student_settings
-        The same for the student; the learner unless given.
+        The same for the student; the learner unless given. For numbers and several labels it is a regressor, and
+        ridge regression unless given.
     teachers
-        The number of teachers; about the square root of the number of records unless given.
+        The number of teachers; about the square root of the number of records unless given; one for each 50
+        records for numbers, and for each 100 for several labels.
     mechanism
         The name of the mechanism, or "auto". "neighbours" trains no teachers: private records vote on public ones near
         them, and the learner is the student's last step. It is not model-agnostic. Nor is "moments", which asks nobody:
@@ -137,6 +137,15 @@ def learn_files(
         All labels that may occur, separated by commas; found with noise unless given.
     ids
         The column that says whose each record is, to protect all records of a person together.
+    text
+        Columns of whole texts: each is turned into numbers by `text_encoder`, not by categories.
+    text_encoder
+        The folder of a transformer, as for `TextEncoder`; all-MiniLM-L6-v2 from its installed package unless given.
+    image
+        Columns of paths of images, relative to the file that names them.
+    image_encoder, image_weights
+        What turns images into numbers, as for `ImageEncoder`: "gradients", "timm:NAME" or "torchvision:NAME", and the
+        .safetensors file with the weights of a network.
     ledger, ledger_url_file
         The ledger, or a file that holds its address; one in `out` unless given.
     new_ledger
@@ -168,16 +177,18 @@ def learn_files(
     KeyboardInterrupt
         If interrupted; it says what was spent.
     """
+    labels = (label,) if isinstance(label, str) else tuple(label)
     task = Task(
         private=Path(private),
-        label=label,
+        labels=labels,
+        label_range=label_range,
         out=Path(out),
         epsilon=epsilon,
         delta=delta,
         public=_path(public),
         labels_only=labels_only,
         test=_path(test),
-        learner=learner,
+        learner=learner or (LEARNER if label_range is None else REGRESSOR),
         settings=tuple(settings),
         student=student,
         student_settings=tuple(student_settings),
@@ -188,6 +199,11 @@ def learn_files(
         teacher_accuracy=teacher_accuracy,
         classes=classes,
         ids=ids,
+        text=tuple(text),
+        text_encoder=_path(text_encoder),
+        image=tuple(image),
+        image_encoder=image_encoder,
+        image_weights=_path(image_weights),
         labelled_public=_path(labelled_public),
         ledger=ledger,
         ledger_url_file=_path(ledger_url_file),
@@ -201,7 +217,8 @@ def learn_files(
         allow_overlap=allow_overlap,
         resume=resume,
     )
-    return _run(checked(task), advance)
+    task = checked(task)
+    return summed.run(task, advance) if task.summed else _run(task, advance)
 
 
 def _path(name: Path | str | None) -> Path | None:
@@ -212,7 +229,7 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
     """Run what is left of the task, write its folder, and return the report that may be published."""
     advance = Timed(advance)
     advance("reading tables")
-    data = inputs.read(task)
+    data = inputs.read(task, advance)
     classifier = _classifier(task, data)
     if classifier.estimator is not None:
         advance("trying the learner on made-up records")
@@ -231,17 +248,17 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
         if data.proposer is not None:
             learner = classifier.estimator if classifier.student is None else classifier.student
             proposer = learners.proposer(learner, *data.proposer)
-    _check_ledger(task)
-    _check_anchor(task)
-    where = _where(task)
-    earlier_ledgers.warn_of(task.private, where)
+    check_ledger(task)
+    check_anchor(task)
+    place = where(task)
+    earlier_ledgers.warn_of(task.private, place)
     with workers.open_workers(task.engine) as crowd:
-        folder = _folder(task)  # once a cluster, if there is to be one, has answered
+        folder = output_folder(task)  # once a cluster, if there is to be one, has answered
         cores = crowd.cores
-    ledger = _ledger(task)
-    earlier_ledgers.remember(task.private, where)
+    ledger = opened_ledger(task)
+    earlier_ledgers.remember(task.private, place)
     classifier.set_params(ledger=ledger)
-    with _told_if_interrupted(ledger, folder), learners.quiet():
+    with told_if_interrupted(ledger, folder), learners.quiet():
         if not task.resume:
             seconds = _seconds(task, data, classifier.estimator, classes=size["classes"], cores=cores)
             advance.expect(seconds, remedy=f"{_FASTER.get(task.mechanism, _TEACHERS)} less" * (seconds > _LONG))
@@ -296,7 +313,7 @@ def _written(
     with private_files.enclosed(folder / "private"):
         if isinstance(getattr(classifier, "teachers_", None), Teachers):
             serving.keep(task, data, classifier, folder / "private")
-        lead = None if summed(classifier) else owner_report.true_leads(task, data, classifier)
+        lead = None if releases_sums(classifier) else owner_report.true_leads(task, data, classifier)
         plain = owner_report.unprotected_accuracy(task, data)
         owner_report.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
@@ -307,7 +324,7 @@ def _published(
 ) -> tuple[Report, dict[str, float] | None]:
     """Write what may be published; return its report and the accuracy, which may be for the owner alone."""
     shown = data.test is not None and not task.allow_overlap
-    assumed = [_CHOSEN_BLINDLY, *[_TEST] * shown]
+    assumed = [CHOSEN_BLINDLY, *[ENCODER_PUBLIC] * bool(data.columns.encoders), *[TEST_KNOWN] * shown]
     proven = classifier.guarantee_
     compared, *others = proven.assumptions
     classifier.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *assumed, *others))
@@ -323,64 +340,15 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
 
     If nobody named the classes, all private labels are used in their place, so these pages are private.
     """
-    trial = folder / "private" / "rehearsal"
-    try:
-        shutil.rmtree(trial, ignore_errors=True)  # of a run that was killed
-        trial.mkdir(mode=0o700)
-        try:
-            _, measured = _published(task, data, stand_in, trial)
-            written = list(trial.iterdir())
-            _require_room(
-                folder / "publish",
-                {path.name for path in written},
-                sum(path.stat().st_size for path in written),
-                probed=trial,
-            )
-            lead = None if summed(stand_in) else np.zeros(len(stand_in.answered_))
-            owner_report.write_page(task, data, stand_in, trial, lead=lead, student=measured, plain=None)
-        finally:
-            shutil.rmtree(trial, ignore_errors=True)
-    except OSError as failure:
-        raise InputError(
-            "out",
-            f"{failure.strerror}, in {folder}",
-            requirement="must be a folder with room for all that is to be written; nothing was spent",
-            remedy="make room there, or choose another",
-        ) from None
-    except TacitError:
-        raise
-    except Exception as failure:  # of foreign code, which has seen public records and made-up answers
-        raise InputError(
-            "the student",
-            f"{type(failure).__name__}: {failure}",
-            requirement="must be one that can be published; nothing was spent",
-            remedy="choose another with `student`",
-        ) from None
 
+    def write(trial: Path) -> set[Path]:
+        _, measured = _published(task, data, stand_in, trial)
+        written = set(trial.iterdir())
+        lead = None if releases_sums(stand_in) else np.zeros(len(stand_in.answered_))
+        owner_report.write_page(task, data, stand_in, trial, lead=lead, student=measured, plain=None)
+        return written
 
-def _require_room(folder: Path, names: set[str], size: int, *, probed: Path) -> None:
-    """Raise OSError if files of these names, and of this size together, could not be written.
-
-    The size depends on private labels, and a run may be killed, so the file of that size is written to `private` only.
-    """
-    for name in names:
-        if (folder / name).is_dir():
-            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder")
-    for place, content in ((folder, b""), (probed, bytes(size))):
-        probe = place / _PROBE
-        try:
-            write_whole(probe, content)
-        finally:
-            probe.unlink(missing_ok=True)
-    if folder.stat().st_dev != probed.stat().st_dev and shutil.disk_usage(folder).free < size:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def _remove_remains(folder: Path) -> None:
-    """Remove what a killed run was about to write in the folder to publish."""
-    for path in folder.iterdir():
-        if (path.name == _PROBE or re.fullmatch(r"\..*-[0-9a-f]{16}", path.name)) and not path.is_dir():
-            path.unlink(missing_ok=True)
+    rehearsed(folder, write)
 
 
 def _blamed(failure: Exception, *, paid: bool, proposes: bool) -> InputError:
@@ -448,99 +416,3 @@ def _classifier(task: Task, data: inputs.Records) -> PrivateClassifier:
         engine=task.engine,
         random_state=0,  # of clusters of public records: a run that goes on must ask the same
     )
-
-
-def _folder(task: Task) -> Path:
-    folder, private = task.out, task.out / "private"
-    try:
-        (folder / "publish").mkdir(parents=True, exist_ok=True)
-        _remove_remains(folder / "publish")
-        private_files.closed(private, name="out")
-        with private_files.enclosed(private):
-            write_whole(private / "README.txt", owner_report.README.encode())
-    except OSError as failure:
-        raise InputError(
-            "out",
-            f"{folder}: {failure.strerror}",
-            requirement="must be a folder that can be written",
-            remedy="choose another",
-        ) from None
-    return folder
-
-
-@contextlib.contextmanager
-def _told_if_interrupted(ledger: Ledger, folder: Path) -> Iterator[None]:
-    """Let a `KeyboardInterrupt` say what this run has spent so far, and how it goes on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{_spent(ledger, folder)}; the same run with `resume=True` continues") from None
-
-
-def _spent(ledger: Ledger, folder: Path) -> str:
-    """What the run in this folder has spent, in words."""
-    try:
-        path = folder / "private" / "release.json"
-        release = run(path.parent, None).release if path.exists() else None
-        paid = [entry for entry in ledger.entries() if release is not None and entry.detail.get("release") == release]
-    except TacitError:
-        return "tacit ledger shows what was spent"
-    spent = NOTHING
-    for entry in paid:
-        spent += Amount(entry.epsilon, entry.delta)
-    return f"this run has spent {spent}, which it will not spend again" if paid else "nothing was spent"
-
-
-def _where(task: Task) -> str:
-    """The place of the ledger, without a password."""
-    named, _ = _place(task)
-    return name_of(named) if named and "://" in named else str(Path(named or task.out / "ledger.sqlite").resolve())
-
-
-def _check_ledger(task: Task) -> None:
-    """Refuse a ledger that was mistyped before a folder is made."""
-    named, new = _place(task)
-    if named is not None and not new:
-        require_ledger(named, "ledger", remedy="check its name, or add `new_ledger=True` to make it")
-
-
-def _check_anchor(task: Task) -> None:
-    """Refuse an anchor that cannot be used before a folder or a ledger is made, and a run that goes on without its own.
-
-    A run that goes on without the anchor that it began with would not notice an earlier ledger that was restored
-    together with the folder.
-    """
-    kept = task.out / "private" / _OUTSIDE
-    if task.anchor is None:
-        if kept.exists():
-            raise InputError(
-                "anchor",
-                None,
-                requirement="must be given, as the run in this folder began with one",
-                remedy=f"add `anchor` {kept.read_text(encoding='utf-8').strip()}; if that is lost, `new_anchor` makes "
-                "another, once you know that the ledger is the latest",
-            )
-        return
-    path = str(task.anchor.absolute())
-    before = anchor.remembered(path)
-    named, new = _place(task)
-    missing = named is None or not exists(named)
-    if new or not (named and missing):  # a ledger that was mistyped is refused when it is opened
-        anchor.check(path, before, new_ledger=new and missing, new_anchor=task.new_anchor)
-
-
-def _place(task: Task) -> tuple[str | None, bool]:
-    """The ledger that was named, None for that of the folder, and whether it may be created."""
-    named, own = named_place("ledger", task.ledger, task.ledger_url_file), task.out / "ledger.sqlite"
-    return named, task.new_ledger if named else not (own.exists() or run_folder.claimed(task.out / "private"))
-
-
-def _ledger(task: Task) -> Ledger:
-    """The ledger named, or that of the folder; a new one has the budget of this run."""
-    named, new = _place(task)
-    budget = {"epsilon": task.budget_epsilon or task.epsilon, "delta": task.budget_delta or task.delta} if new else {}
-    if task.anchor is not None:  # remembered before anything can be spent, so that no killed run forgets it
-        with private_files.enclosed(task.out / "private"):
-            write_whole(task.out / "private" / _OUTSIDE, f"{task.anchor.absolute()}\n".encode())
-    own = task.out / "ledger.sqlite"
-    return Ledger.open(named or own, anchor=task.anchor, new_anchor=task.new_anchor, **budget)

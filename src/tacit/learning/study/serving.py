@@ -16,6 +16,7 @@ from ..moments import SUMMED
 from ..nearby import VOTERS
 from ..release import Release
 from ..shares import Shares
+from ..summed_fit import TAUGHT
 from ..teachers import Teachers
 from .inputs import Records
 from .options import Task
@@ -75,6 +76,7 @@ def keep(task: Task, data: Records, model: PrivateClassifier, folder: Path) -> N
             "names": rule.names_,
             "numeric": rule.numeric_,
             "categories": rule.categories_,
+            "encoded": sorted(rule.encoded_),
             "facts": facts,
         },
     )
@@ -101,6 +103,14 @@ def load(folder: Path | str) -> Served:
             "up",
             remedy="publish its student, or learn again with a mechanism that asks teachers",
         )
+    if (place / TAUGHT).is_dir():
+        raise InputError(
+            "folder",
+            str(folder),
+            requirement="must hold teachers of classes: those of a run that learned numbers or several labels are not "
+            "kept",
+            remedy="publish its student",
+        )
     if not (place / _FILE).exists():
         raise InputError(
             "folder",
@@ -110,6 +120,13 @@ def load(folder: Path | str) -> Served:
         )
     private_files.closed(place)
     found, task = run_folder.record(place / _FILE, dict), run_folder.task(place)
+    if found.get("encoded"):
+        raise InputError(
+            "folder",
+            str(folder),
+            requirement="must be of a run that encodes no texts or images, which a service does not",
+            remedy="publish its student, or learn again without these columns",
+        )
     rule = Columns()
     rule.names_ = found["names"]
     rule.numeric_ = {name: tuple(numbers) for name, numbers in found["numeric"].items()}

@@ -16,9 +16,21 @@ from ...core.near import did_you_mean
 from ..files import arrays, plain
 from .fields import header
 from .formats import Table, loaded_arrow, reading, suffix, unreadable
-from .parts import batches, checked, plain_name
+from .parts import batches, checked, plain_name, spells_numbers
 
 _CELLS_AT_ONCE = 2**22
+_LOOKED_AT = 1000  # rows that say which columns of a CSV file hold text
+
+
+def column_names(path: Path, *, name: str) -> list[str]:
+    """The names of all columns of a file, or of the arrays of an npz file."""
+    kind = suffix(path, name=name)
+    if kind == ".npz":
+        return list(arrays(path, name))
+    if kind == ".csv":
+        return [plain_name(one) for one in header(path, name)]
+    with reading(path, name):
+        return list(loaded_arrow().parquet.read_schema(path).names)
 
 
 def expanded(path: Path, wanted: Sequence[str], *, name: str, without: Sequence[str | None]) -> tuple[str, ...]:
@@ -28,14 +40,7 @@ def expanded(path: Path, wanted: Sequence[str], *, name: str, without: Sequence[
     """
     if not any("*" in one for one in wanted):
         return tuple(wanted)
-    kind = suffix(path, name=name)
-    if kind == ".npz":
-        held = list(arrays(path, name))
-    elif kind == ".csv":
-        held = [plain_name(one) for one in header(path, name)]
-    else:
-        with reading(path, name):
-            held = loaded_arrow().parquet.read_schema(path).names
+    held = column_names(path, name=name)
     found: list[str] = []
     for one in wanted:
         matching = [one]
@@ -73,6 +78,7 @@ class Matrices:
         self._path, self._columns, self._outputs, self._name = path, list(columns), list(outputs), name
         self._held: Table = {}
         self._beside: NDArray[Any] | None = None
+        self._texts: list[str] = []
         if suffix(path, name=name) == ".npz":
             self._held = self._arrays()
         elif len(outputs) == 1 and outputs[0].lower().endswith(".npy"):
@@ -116,8 +122,33 @@ class Matrices:
             )
         return rows
 
-    def parts(self) -> Iterator[tuple[Table, NDArray[Any], float]]:
-        """Yield columns, the matrix of the same rows, and the share of the file read so far."""
+    def allow_texts(self, own: NDArray[np.bool_]) -> None:
+        """Let columns of a table hold text.
+
+        Which columns of a CSV file do is decided by the first of the rows that are `own`, and by nothing else; in a
+        Parquet file, they say so themselves.
+        """
+        if self._held or self._beside is not None:
+            return
+        self._texts = self._outputs
+        if suffix(self._path, name=self._name) != ".csv":
+            return
+        kept: dict[str, list[str]] = {one: [] for one in self._outputs}
+        done = 0
+        for columns, _, _ in batches(self._path, self._outputs, name=self._name, texts=self._outputs, each=True):
+            here = own[done : done + len(columns[self._outputs[0]])]
+            done += len(here)
+            for one, texts in kept.items():
+                texts += columns[one][here].tolist()
+            if len(kept[self._outputs[0]]) >= _LOOKED_AT:
+                break
+        self._texts = [one for one, texts in kept.items() if not spells_numbers(texts)]
+
+    def parts(self) -> Iterator[tuple[Table, NDArray[Any] | list[NDArray[Any]], float]]:
+        """Yield columns, the matrix of the same rows, and the share of the file read so far.
+
+        Where columns hold text, a list of all columns takes the place of the matrix.
+        """
         if self._held:
             wide = [self._held[one].reshape(len(self._held[one]), -1) for one in self._outputs]
             step = max(1, _CELLS_AT_ONCE // max(1, sum(one.shape[1] for one in wide)))
@@ -138,18 +169,25 @@ class Matrices:
                 done += rows
         else:
             names = [*self._columns, *self._outputs]
-            for columns, counts, share in batches(self._path, names, name=self._name, numbers=self._outputs):
-                matrix = _side_by_side([columns[one] for one in self._outputs])
-                if counts is not None:
-                    matrix = np.repeat(matrix, counts, axis=0)
-                    columns = {one: np.repeat(columns[one], counts) for one in self._columns}
-                yield {one: columns[one] for one in self._columns}, matrix, share
+            numbers = [one for one in self._outputs if one not in self._texts]
+            for columns, _, share in batches(
+                self._path, names, name=self._name, numbers=numbers, texts=self._texts, each=True
+            ):
+                seen = _side_by_side([columns[one] for one in self._outputs])
+                yield {one: columns[one] for one in self._columns}, seen, share
 
 
-def _side_by_side(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    if any(one.dtype.kind not in "fiub" for one in parts):
+def _side_by_side(parts: list[NDArray[Any]]) -> NDArray[Any] | list[NDArray[Any]]:
+    """A matrix of numbers; a list of the columns where some hold text, which are objects then."""
+    if any(one.dtype.kind not in "fiubO" for one in parts):
         raise InputError(
-            "output", "text", requirement="must hold numbers, as parts of a vector", remedy="leave categories out"
+            "output",
+            "text",
+            requirement="must hold numbers, as parts of a vector",
+            remedy="leave categories out; texts are audited with `code`, as columns of a CSV or Parquet file",
         )
-    exact = [validate.floats("output", one) for one in parts]  # each of them: stacked, they would have one type
+    # Each of them: stacked, they would have one type.
+    exact = [one if one.dtype.kind == "O" else validate.floats("output", one) for one in parts]
+    if any(one.dtype.kind == "O" for one in exact):
+        return exact
     return exact[0] if len(exact) == 1 and exact[0].ndim == 2 else np.column_stack(exact)

@@ -19,6 +19,7 @@ from .formats import SUFFIXES, Table, loaded_arrow, reading, suffix, unreadable
 _ROWS_AT_ONCE = 2**19
 _CELLS_AT_ONCE = 2**23  # of wide tables, so that a part takes no more memory
 _BYTES_AT_ONCE = 2**23
+_TEXTS_AT_ONCE = 2**14  # rows, where texts may be long
 _PROBED = 2**14  # rows that decide whether counting equal ones is worthwhile
 _MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"]
 _MISSING += ["NULL", "NaN", "n/a", "nan", "null"]
@@ -30,6 +31,7 @@ def batches(
     *,
     name: str,
     numbers: Sequence[str] = (),
+    texts: Sequence[str] = (),
     apart: bool = False,
     each: bool = False,
 ) -> Iterator[tuple[Table, NDArray[np.int64] | None, float]]:
@@ -41,17 +43,23 @@ def batches(
 
     The fields of a CSV file are text, exactly as written: 1 and 1.0 are different, and so are a and "a", unless every
     field of the column is quoted. Only the columns in `numbers` are read as numbers, each as the nearest float64; with
-    `apart`, a column with two texts for one number is refused.
+    `apart`, a column with two texts for one number is refused. Text in the columns of `texts` may be of any length; it
+    comes as Python's own strings, without the quotes of a CSV file.
     """
     kind = suffix(path, name=name, among=SUFFIXES[:2])
-    parts = _csv_parts(path, columns, name, numbers, apart) if kind == ".csv" else _parquet_parts(path, columns, name)
+    if kind == ".csv":
+        parts = _csv_parts(path, columns, name, numbers, texts, apart)
+    else:
+        parts = _parquet_parts(path, columns, name, most=_TEXTS_AT_ONCE if texts else _ROWS_AT_ONCE)
     seen = 0
     for part, share in parts:
         seen += part.num_rows
         for column in columns:
             _check_complete(part[column], f"column {column!r} of `{name}`", rows=seen)
         different, counts = (part, None) if each else _different_rows(part)
-        yield {column: _plain(different[column], f"column {column!r} of `{name}`") for column in columns}, counts, share
+        labelled = {column: f"column {column!r} of `{name}`" for column in columns}
+        found = {column: _plain(different[column], label, long=column in texts) for column, label in labelled.items()}
+        yield found, counts, share
     if not seen:
         raise unreadable(name, path, "no record")
 
@@ -65,7 +73,7 @@ def checked(columns: Table, name: str, *, rows: int) -> Table:
     return {column: _plain(part[column], f"column {column!r} of `{name}`") for column in columns}
 
 
-def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tuple[Any, float]]:
+def _parquet_parts(path: Path, columns: Sequence[str], name: str, *, most: int) -> Iterator[tuple[Any, float]]:
     arrow = loaded_arrow()
     done = 0
     with contextlib.ExitStack() as opened, reading(path, name):
@@ -74,7 +82,7 @@ def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tu
         file = opened.enter_context(arrow.parquet.ParquetFile(path, **options))
         wanted = _named(file.schema_arrow.names, columns, name)
         rows = file.metadata.num_rows
-        at_once = min(_ROWS_AT_ONCE, _CELLS_AT_ONCE // len(wanted))
+        at_once = min(most, _CELLS_AT_ONCE // len(wanted))
         for batch in file.iter_batches(batch_size=max(1, at_once), columns=wanted):
             batch.validate(full=True)
             done += batch.num_rows
@@ -85,7 +93,7 @@ def _parquet_parts(path: Path, columns: Sequence[str], name: str) -> Iterator[tu
 
 
 def _csv_parts(
-    path: Path, columns: Sequence[str], name: str, numbers: Sequence[str], apart: bool
+    path: Path, columns: Sequence[str], name: str, numbers: Sequence[str], texts: Sequence[str], apart: bool
 ) -> Iterator[tuple[Any, float]]:
     """Two passes: the first finds the columns in which every field is quoted, so that quotes tell nothing."""
     arrow = loaded_arrow()
@@ -104,13 +112,23 @@ def _csv_parts(
             label = f"column {column!r} of `{name}`"
             meant = arrow.compute.utf8_trim_whitespace(unquoted(part[column]))
             gaps = arrow.compute.is_in(meant, value_set=arrow.array(_MISSING))
-            found = part[column] if column in bare else unquoted(part[column])
+            found = part[column] if column in bare and column not in texts else unquoted(part[column])
             if column in numbers:
                 found = _numbers(arrow.compute.if_else(gaps, None, meant), label)
                 if apart:
                     known[column] = _check_apart(known.get(column), part[column], found, label)
             part = _with(part, column, arrow.compute.if_else(gaps, None, found))
         yield part, share
+
+
+def spells_numbers(texts: list[str]) -> bool:
+    """Whether all texts are numbers, as a column of numbers may write them."""
+    arrow = loaded_arrow()
+    try:
+        arrow.compute.utf8_trim_whitespace(arrow.array(texts, type=arrow.string())).cast(arrow.float64())
+    except ValueError:
+        return False
+    return True
 
 
 def _numbers(texts: Any, name: str) -> Any:
@@ -264,10 +282,14 @@ def _with(part: Any, column: str, values: Any) -> Any:
     return part.set_column(part.column_names.index(column), column, values)
 
 
-def _plain(values: Any, name: str) -> NDArray[Any]:
+def _plain(values: Any, name: str, *, long: bool = False) -> NDArray[Any]:
     arrow = loaded_arrow()
     if not arrow.types.is_string(values.type):
         return np.asarray(values.to_numpy())
     words = values.combine_chunks().dictionary_encode()
+    if long:
+        listed = np.empty(len(words.dictionary), dtype=object)
+        listed[:] = words.dictionary.to_pylist()
+        return np.asarray(listed[words.indices.to_numpy()])
     known = validate.texts(name, words.dictionary.to_pylist())
     return np.asarray(np.array(known, dtype=str)[words.indices.to_numpy()])

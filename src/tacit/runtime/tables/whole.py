@@ -39,7 +39,7 @@ def write_with_column(
     target: Path,
     source: Path,
     column: str,
-    values: Sequence[str | int | None],
+    values: Sequence[str | float | None],
     *,
     rows: Sequence[int] | None = None,
     without: str | None = None,
