@@ -56,9 +56,9 @@ def tasks(folder: Path | None) -> Iterator[tuple[str, Any, Any, Any, Any]]:
             seen = PCA(50, random_state=0).fit(public)
             yield name, seen.transform(private), y, seen.transform(public[:MOST]), truth[:MOST]
     if (folder / "adult.tar.xz").exists():
-        (private, y), (public, truth) = adult_tables(folder / "adult.tar.xz")
-        columns = Columns().fit(public)
-        yield "adult", columns.transform(private), y, columns.transform(public)[:MOST], truth[:MOST]
+        (people, y), (others, truth) = adult_tables(folder / "adult.tar.xz")
+        columns = Columns().fit(others)
+        yield "adult", columns.transform(people), y, columns.transform(others)[:MOST], truth[:MOST]
 
 
 def councils(private: Any, y: Any, public: Any) -> dict[int, Any]:

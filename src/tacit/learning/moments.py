@@ -327,8 +327,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def _weights(self, noisy: NDArray[np.int64], public: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
         """Ridge regression by noisy sums, and by the covariance of public features."""
         _, system = _system(self._rows(public), ridge)
-        weights: NDArray[np.float64] = np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
-        return weights
+        return np.asarray(np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH), dtype=np.float64)
 
     def _rows(self, X: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: N803
         """Features with a constant beside them, each row of length 1."""
