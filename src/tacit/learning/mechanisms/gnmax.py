@@ -259,7 +259,6 @@ class GNMaxKind(Kind):
     def stated(
         self,
         *,
-        budget: tuple[float, float],
         queries: int,
         noise: float,
         threshold: int | None,
@@ -314,7 +313,6 @@ class ConfidentKind(GNMaxKind):
     def stated(
         self,
         *,
-        budget: tuple[float, float],
         queries: int,
         noise: float,
         threshold: int | None,
