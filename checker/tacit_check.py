@@ -21,7 +21,7 @@ from collections import Counter, namedtuple
 from contextlib import ExitStack
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from itertools import accumulate, pairwise, repeat
 
@@ -327,16 +327,16 @@ def revealing(p, step, times, epsilon):
 
 def refused(epsilon, step, times, share):
     """The logarithm of refusals_delta at α = 1 + u, u this share, between 0 and 1, of what it may be, from above."""
-    b, u = exp(-step), share * Fraction(ln(exp(-step) + 1).low) / step
+    u = share * Fraction(ln((b := exp(-step)) + 1).low) / step
     rare, often = exp(u * step), exp(-(1 + u) * step)  # b^(1−α) and b^α
     costs = ln(often / (b + 1 - rare)), ln(rare / (b + 1 - often))
     return max(Fraction((cost * times - u * epsilon + ln(u / (1 + u)) * u - ln(1 + u)).high) for cost in costs)
 
 
 def sparse_vector(epsilon, scale, threshold, refusals):
-    b, told, share = exp(-1 / (2 * scale)), partial(refused, epsilon, 1 / (2 * scale), refusals), Fraction(1, 2)
+    b, told, share = exp(-1 / (2 * scale)), cache(partial(refused, epsilon, 1 / (2 * scale), refusals)), Fraction(1, 2)
     p = (b ** (threshold + 1) * (b + 1) - b ** (2 * threshold + 3) / (b * b + 1)) / (b + 1 + b * b)
-    for place in range(2, 50):  # every share is valid, and the bound is convex in it
+    for place in range(2, 36):  # every share is valid, and the bound is convex in it
         share = min((share + Fraction(move, 2**place) for move in (-1, 0, 1)), key=told)
     lost = Fraction((real(1) - (real(1) - p) ** refusals + exp(told(share))).high)
     return min(lost, revealing(p, 2 / scale, refusals, epsilon)) if refusals <= 20_000 else lost
