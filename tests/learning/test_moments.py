@@ -154,6 +154,11 @@ def test_constants_without_a_meaning_are_refused(wrong):
         NoisySums(**{"epsilon": 1.0, "delta": 1e-5} | wrong)
 
 
+def test_numbers_that_are_not_whole_are_not_released():
+    with pytest.raises(InputError, match="the type of sums must be an array of whole numbers"):
+        NoisySums(epsilon=1.0, delta=1e-5).release(np.full((2, 3), 0.123))
+
+
 def test_games_of_votes_are_no_attack_on_sums():
     with pytest.raises(InputError, match="tried must be left out for sums"):
         distinguishing_attack(NoisySums(epsilon=1.0, delta=1e-5), tried=[])

@@ -25,9 +25,9 @@ from ..runtime import private_files
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import FOUND_BY, UNNAMED, column, named, numbered
-from .mechanisms import Noise, SystemNoise
+from .mechanisms import Noise
 from .mechanisms.registry import MOMENTS
-from .mechanisms.session import check_budget
+from .mechanisms.session import check_budget, with_noise
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .shares import Shares
 from .transformed import each_alone
@@ -116,9 +116,7 @@ class NoisySums:
 
     def release(self, sums: NDArray[np.int64], noise: Noise | None = None) -> NDArray[np.int64]:
         """The sums with fresh noise; `noise` is another source for tests and attacks."""
-        source = SystemNoise() if noise is None else noise
-        drawn = np.array(source.gaussian(self.sigma, size=sums.size), dtype=np.int64)
-        return sums + drawn.reshape(sums.shape)
+        return with_noise(sums, self.sigma, noise)
 
 
 def sums_by_class(
