@@ -71,7 +71,9 @@ ONLY_IN = {
     "typer": {"cli"},
     "rich": {"cli"},
     "torch": {"audit", "demo", "learning", "reconstruction", "reproduce", "runtime", "theory"},
-    "torchvision": {"reproduce"},
+    "timm": {"learning"},
+    "torchvision": {"learning", "reproduce"},
+    "transformers": {"learning", "reconstruction"},
 }
 
 

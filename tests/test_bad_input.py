@@ -102,6 +102,7 @@ ACCOUNTING = {
     "sigma": not_positive | st.just(2.0**41),
     "test_sigma": not_positive,
     "sensitivity": not_positive,
+    "length": not_positive,
     "changed": not_positive,
     "reach": not_count | st.sampled_from([0, 2**21]),
     "ratio": not_positive | st.just(1e3),
@@ -693,6 +694,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "lone_label_chance": {"threshold": 3, "scale": 2.0},
             "label_threshold": {"delta": 1e-5, "scale": 2.0, "changed": 1},
             "unstable_release": {"threshold": 3, "scale": 2.0},
+            "refusals_delta": {"epsilon": 1.0, "step_epsilon": 0.1, "refusals": 2},
             "sparse_vector_delta": {"epsilon": 1.0, "scale": 2.0, "threshold": 3, "refusals": 2},
             "sparse_vector_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
             "sparse_vector_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "refusals": 2},
@@ -724,6 +726,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "clipped_sums_sigma": {"epsilon": 1.0, "delta": 1e-5, "sums": 3, "reach": 2},
             "lattice_delta": {"epsilon": 1.0, "sigma": 5.0, "sensitivity": 2.0},
             "lattice_sigma": {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2.0},
+            "sums_sensitivity": {"length": 5.0, "changed": 2},
         }.items()
     ),
     *(

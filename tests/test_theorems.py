@@ -352,7 +352,7 @@ def test_private_classifiers_name_every_part_of_their_cost():
     moments = learning.MomentClassifier(epsilon=8.0, delta=1e-4).fit(points, labels, public).guarantee_
     assert_proven(moments)
     names = {name.rpartition(".")[2] for name in moments.references}
-    assert names == {"lattice_delta", "laplace_scale", "label_threshold", "basic_composition"}
+    assert names == {"lattice_delta", "sums_sensitivity", "laplace_scale", "label_threshold", "basic_composition"}
     for guarantee in (found, moments):
         assert_found_by_words(guarantee)
 

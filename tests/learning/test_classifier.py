@@ -430,7 +430,8 @@ def test_what_is_published_holds_nothing_private():
         assert not hasattr(copied, "teachers_")
         assert (copied.predict(points) == model.predict(points)).all()
     published = model.published()
-    assert set(vars(published)) == {"student", "classes", "guarantee_json"}
+    assert set(vars(published)) == {"student", "classes", "guarantee_json", "columns"}
+    assert published.columns is None  # of arrays
     stored = io.BytesIO()
     skops.io.dump(published, stored)
     trusted = ["tacit.learning.classifier.PublishedClassifier"]

@@ -113,15 +113,23 @@ def test_winners_of_two_classes_by_enumeration():
     assert two.sigma < GNMax(epsilon=4.0, delta=0.1, queries=2).sigma
 
 
-def test_winners_of_two_classes_are_of_two_classes():
-    mechanism = GNMax(epsilon=4.0, delta=0.1, queries=2, classes=2)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_winners_are_of_the_classes_they_are_charged_for(classes):
+    mechanism = GNMax(epsilon=1.0, delta=1e-5, queries=20, classes=classes)
+    assert mechanism.sigma < 0.86 * GNMax(epsilon=1.0, delta=1e-5, queries=20).sigma
     assert mechanism.guarantee.references == ("theory.winners.winner_delta",)
     assert mechanism.guarantee.evidence is None
-    with pytest.raises(InputError, match="must be of 2 classes"):
-        mechanism.session().answer([3, 2, 0])
-    for wrong in ({"classes": 3}, {"classes": True}, {"classes": 2, "counts": True}):
-        with pytest.raises(InputError, match="must be 2, with winners alone released, or None"):
-            GNMax(epsilon=1.0, delta=1e-5, queries=2, **wrong)
+    assert mechanism.guarantee.detail["classes"] == classes
+    session = mechanism.session()
+    assert session.answer([3, 2][:classes]) in (0, 1)
+    with pytest.raises(InputError, match=f"must be of at most {classes} classes"):
+        session.answer([1] * (classes + 1))
+
+
+@pytest.mark.parametrize("wrong", [{"classes": 1}, {"classes": True}, {"classes": 2.5}, {"classes": 3, "counts": True}])
+def test_winners_are_of_a_number_of_classes_and_nothing_else_is_released(wrong):
+    with pytest.raises(InputError, match="classes must be"):
+        GNMax(epsilon=1.0, delta=1e-5, queries=2, **wrong)
 
 
 @pytest.mark.parametrize(("left", "right"), [((5, 5), (6, 4)), ((6, 3), (5, 4)), ((4, 4), (4, 5))])

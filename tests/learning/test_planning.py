@@ -138,11 +138,8 @@ def test_the_circle_is_closed_at_its_least_point():
     share = made.failure_probability / 4
 
     def enough(refusals):
-        scale = accounting.sparse_vector_scale(2.0, 1e-5, refusals=refusals)
-        threshold = accounting.sparse_vector_threshold(2.0, 1e-5, scale=scale, refusals=refusals)
-        distance = accounting.sparse_vector_distance(
-            scale=scale, threshold=threshold, refusals=refusals, queries=500, failure_probability=share
-        )
+        mechanism = SparseVector(epsilon=2.0, delta=1e-5, refusals=refusals)
+        distance = mechanism.distance(queries=500, failure_probability=share)
         outvoted = learnability.tolerated_votes(4000, distance=distance)
         hard = learnability.hard_queries(
             0.005, teachers=4000, outvoted=outvoted, queries=500, failure_probability=share

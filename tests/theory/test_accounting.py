@@ -31,6 +31,7 @@ from tacit.theory.accounting import (
     printed_threshold,
     quota_delta,
     quota_sigma,
+    refusals_delta,
     replacement_delta,
     sparse_vector_delta,
     sparse_vector_distance,
@@ -40,6 +41,7 @@ from tacit.theory.accounting import (
     stable_release_scale,
     stable_release_threshold,
     stable_teachers,
+    sums_sensitivity,
     unstable_release,
 )
 from tacit.theory.divergences import gaussian_delta
@@ -232,10 +234,11 @@ def kinds_around(threshold):
     return ["flip", *moves, *[(b, a) for a, b in moves]]
 
 
+@pytest.mark.parametrize("told", [False, True])
 @pytest.mark.parametrize(("scale", "threshold", "refusals"), [(0.5, 2, 1), (0.8, 3, 2), (1.5, 4, 1), (2.0, 6, 2)])
-def test_no_strategy_of_adaptive_queries_beats_sparse_vector_delta(scale, threshold, refusals):
+def test_no_strategy_of_adaptive_queries_beats_sparse_vector_delta(scale, threshold, refusals, told):
     for epsilon in (0.0, 0.5 * refusals / scale, 1.2 * refusals / scale, 2 * refusals / scale):
-        claimed = sparse_vector_delta(epsilon, scale=scale, threshold=threshold, refusals=refusals)
+        claimed = sparse_vector_delta(epsilon, scale=scale, threshold=threshold, refusals=refusals, told=told)
         kinds = kinds_around(threshold)
         reached = game_value(epsilon, scale=scale, threshold=threshold, refusals=refusals, queries=3, kinds=kinds)
         assert reached <= claimed * (1 + 1e-9)
@@ -276,6 +279,90 @@ def test_sparse_vector_designs_are_the_least(epsilon, delta, refusals):
     assert sparse_vector_delta(epsilon, threshold=w - 1, **spent) > delta
     exact = mp.mpf(2) / 3 * mp.exp(-(mp.mpf(w) + 1) / (2 * scale))  # the order of magnitude of the chance at w
     assert 0.2 * delta < refusals * exact < 2.5 * delta
+
+
+# --- answers of yes or no that end at the last no ------------------------------------------------------------------
+
+
+def naive_refusals_delta(epsilon, step, refusals):
+    """The statement itself, at the best of many α, with 50 digits."""
+    with mp.workdps(50):
+        b = mp.exp(-mp.mpf(step))
+        most = mp.log(1 + b) / step
+
+        def log_bound(share):
+            alpha = 1 + most * share
+            rare, often = b**alpha / (1 + b - b ** (1 - alpha)), b ** (1 - alpha) / (1 + b - b**alpha)
+            spent = refusals * mp.log(max(rare, often)) - (alpha - 1) * epsilon
+            return spent + (alpha - 1) * mp.log(1 - 1 / alpha) - mp.log(alpha)
+
+        best, width = mp.mpf(1) / 2, mp.mpf(1) / 4
+        while width > mp.mpf("1e-12"):  # a pattern search
+            moves = [best + move * width for move in (-1, 0, 1) if 0 < best + move * width < 1]
+            least = min(moves, key=log_bound)
+            best, width = (least, width) if least != best else (best, width / 2)
+        return float(mp.exp(min(0, log_bound(best))))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "step", "refusals"), [(1.0, 1 / 30, 20), (0.25, 1e-3, 1000), (4.0, 0.3, 3), (2.0, 1.0, 1)]
+)
+def test_refusals_delta_is_the_best_of_all_orders(epsilon, step, refusals):
+    truth = naive_refusals_delta(epsilon, step, refusals)
+    assert truth <= refusals_delta(epsilon, step_epsilon=step, refusals=refusals) <= truth * (1 + 1e-6)
+
+
+def refusals_game(epsilon, step, refusals, *, queries):
+    """The largest δ(ε) of so many answers by randomised response, of which either one may count as a no.
+
+    By dynamic programming over the loss, a multiple of the step, and the refusals left.
+    """
+    b = math.exp(-step)
+    losses = np.arange(-queries, queries + 1)
+    stop = np.maximum(0.0, -np.expm1(epsilon - losses * step))
+    values = np.tile(stop, (refusals + 1, 1))
+    for _ in range(queries):
+        low, high = (np.roll(values, move, axis=1) for move in (1, -1))  # the loss after evidence against, and for
+        rare = (b * low[:-1, :] + high[1:, :]) / (1 + b)  # a no speaks for the other data set
+        often = (high[:-1, :] + b * low[1:, :]) / (1 + b)
+        values[1:, 1:-1] = np.maximum.reduce([values[1:], rare, often])[:, 1:-1]
+    return values[refusals, queries]
+
+
+@pytest.mark.parametrize(("epsilon", "step", "refusals"), [(1.0, 1 / 30, 20), (1.0, 0.1, 3), (3.0, 0.5, 2)])
+def test_no_strategy_of_yes_and_no_beats_refusals_delta(epsilon, step, refusals):
+    """300 answers; the bound is no more than what moments give away above the best of them."""
+    reached = refusals_game(epsilon, step, refusals, queries=300)
+    claimed = refusals_delta(epsilon, step_epsilon=step, refusals=refusals)
+    assert reached <= claimed <= 8 * reached
+
+
+@given(st.floats(0.01, 3), st.floats(0, 1), st.floats(0, 1), st.floats(0.01, 0.99))
+def test_every_answer_is_made_of_randomised_response(step, first, second, share):
+    """What an answer loses beyond its charge, at any order: nothing, wherever its two chances lie."""
+    b = math.exp(-step)
+    corner = (b, 1.0) if second < 0.5 else (1.0, b)
+    weights = np.array([first * share, first * (1 - share), 1 - first])  # of (1, 1), the corner and (0, 0)
+    p, q = (weights[0] + weights[1] * chance / (1 + b) for chance in corner)
+    above = share * math.log1p(b) / step
+    cost = max(
+        -(1 + above) * step - math.log(1 + b - math.exp(above * step)),
+        above * step - math.log(1 + b - math.exp(-(1 + above) * step)),
+    )
+    refused = p * (p / q) ** above if p else 0.0
+    passed = (1 - p) * ((1 - p) / (1 - q)) ** above if p < 1 and q < 1 else 0.0
+    assert refused * math.exp(-cost) + passed <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "refusals"), [(1.0, 1e-5, 20), (2.0, 1e-9, 100)])
+def test_designs_with_thresholds_told_are_the_least(epsilon, delta, refusals):
+    scale = sparse_vector_scale(epsilon, delta, refusals=refusals, told=True)
+    assert scale < 0.6 * sparse_vector_scale(epsilon, delta, refusals=refusals)
+    assert naive_refusals_delta(epsilon, 1 / (2 * scale), refusals) <= delta / 2
+    assert naive_refusals_delta(epsilon, 1 / (2 * 0.999 * scale), refusals) > delta / 2
+    w = sparse_vector_threshold(epsilon, delta, scale=scale, refusals=refusals, told=True)
+    spent = [sparse_vector_delta(epsilon, threshold=at, scale=scale, refusals=refusals, told=True) for at in (w - 1, w)]
+    assert spent[1] <= delta < spent[0]
 
 
 def test_too_little_noise_is_no_design():
@@ -628,3 +715,13 @@ def test_lattice_sigma_is_the_least(epsilon, delta, sensitivity):
     sigma = lattice_sigma(epsilon, delta, sensitivity=sensitivity)
     assert lattice_delta(epsilon, sigma=sigma, sensitivity=sensitivity) <= delta
     assert lattice_delta(epsilon, sigma=0.9999 * sigma, sensitivity=sensitivity) > delta
+
+
+def test_sums_of_whole_rows_move_as_far_and_no_farther():
+    """All pairs of rows of whole numbers no longer than 5, as one person's two records of half the length or alone."""
+    rows = [(a, b) for a in range(-5, 6) for b in range(-5, 6) if a * a + b * b <= 25]
+    added = max(math.hypot(*row) for row in rows)
+    together = max(math.hypot(a / 2 + c / 2, b / 2 + d / 2) for a, b in rows for c, d in rows)
+    relabelled = max(math.hypot(*row, *row) for row in rows)
+    assert sums_sensitivity(5, changed=1) == added == together
+    assert relabelled <= sums_sensitivity(5, changed=2) <= relabelled * (1 + 1e-12)

@@ -1,12 +1,13 @@
-"""The game of two classes' winners: against all strategies of short games, and against fixed margins of long ones."""
+"""The game of winners: against all strategies of short games, and against fixed margins of long ones."""
 
 import math
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tacit import InputError
+from tacit import InputError, NoTheoremError
 from tacit.theory import accounting, winners
 from tacit.theory.winners import winner_delta, winner_sigma
 
@@ -118,7 +119,106 @@ def test_the_smallest_budgets_are_charged_as_none(epsilon):
     assert free - 2 * epsilon <= winner_delta(epsilon, sigma=3.0, answers=3) <= free
 
 
+def winner_law(counts, sigma):
+    """The chance of each class to have the largest noisy count, of equals the first, by a sum over its sum."""
+    far = int(15 * sigma)
+    noise = np.arange(-far, far + 1)
+    law = np.exp(-(noise**2) / (2 * sigma**2))
+    law /= law.sum()
+    below = np.cumsum(law)
+    found = []
+    for winner, count in enumerate(counts):
+        chances = law.copy()
+        for other, rival in enumerate(counts):
+            if other != winner:
+                chances *= below[np.clip(noise + count - rival - (other < winner) + far, 0, 2 * far)]
+        found.append(chances.sum())
+    return np.array(found)
+
+
+def moved(counts, sigma):
+    """The pairs of laws of a vote that moves from any class to any other, or comes or goes, each once."""
+    here, pairs = winner_law(counts, sigma), []
+    for falls, rises in permutations([*range(len(counts)), None], 2):
+        other = [count - (place == falls) + (place == rises) for place, count in enumerate(counts)]
+        pairs.append((here, winner_law(other, sigma)))
+    return pairs
+
+
+def many_value(y, answers, pairs):
+    """V_n(y) by trying every strategy."""
+    if answers == 0:
+        return np.maximum(0.0, 1 - y)
+    return np.max(
+        [
+            sum(p * many_value(y * (q / p), answers - 1, pairs) for p, q in zip(here, there, strict=True))
+            for here, there in pairs
+        ],
+        axis=0,
+    )
+
+
+def test_the_laws_of_three_answers():
+    """A class whose noise is nothing is the known number: a third count with the others' law given its sum."""
+    laws = winners._laws(2.0, 12)
+    noise = np.arange(-40, 41)
+    law = np.exp(-(noise**2) / 8.0)
+    law /= law.sum()
+    both = np.outer(law, law)
+    for x, y in product((-7, -1, 0, 3), (-9, 0, 1, 5)):
+        first, second = np.meshgrid(x + noise, y + noise, indexing="ij")
+        chances = [both[(first >= 0) & (first >= second)].sum(), both[(second >= 0) & (second > first)].sum()]
+        chances.append(both[(first < 0) & (second < 0)].sum())
+        assert laws[:, x + 12, y + 12] == pytest.approx(chances, rel=1e-9)
+
+
+def test_no_counts_of_three_or_four_classes_are_worth_more():
+    """One answer, at counts near and far, whichever classes a vote moves between; the best comes near."""
+    sigma, best = 5.0, 0.0
+    limits = {epsilon: winner_delta(epsilon, sigma=sigma, answers=1, classes=3) for epsilon in (0.05, 0.3, 1.0)}
+    rows = [(0, 0, level) for level in (-40, -12, -4, -2, 0, 3)]
+    rows += [(level, 0, 0) for level in (-4, 0)] + [(0, -4, -2), (0, 5, -1), (0, 11, 3), (0, 0, 0, 0), (-9, 0, -4, 0)]
+    for row in rows:
+        for here, there in moved(row, sigma):
+            for epsilon, limit in limits.items():
+                for one, other in ((here, there), (there, here)):
+                    gained = float(np.maximum(one - math.exp(epsilon) * other, 0).sum())
+                    assert gained <= limit
+                    best = max(best, gained / limit)
+    assert best > 0.95
+
+
+@pytest.mark.parametrize("answers", [2, 3])
+def test_short_games_of_three_classes(answers):
+    """Every strategy that keeps to a few counts; they reach most of what is charged."""
+    rows = [(0, 0, -4), (0, 3, -1), (0, -1, -30), (2, 0, -3, -2)] if answers == 2 else [(0, 0, -4), (0, 0, -30)]
+    pairs = [pair for row in rows for pair in moved(row, 5.0)[: 4 if answers == 2 else 1]]
+    pairs += [pair[::-1] for pair in pairs]
+    for epsilon in (0.05, 0.3):
+        reached = float(many_value(np.array([math.exp(epsilon)]), answers, pairs)[0])
+        found = winner_delta(epsilon, sigma=5.0, answers=answers, classes=4)
+        assert reached <= found <= accounting.gnmax_delta(epsilon, sigma=5.0, answers=answers)
+        assert reached > 0.5 * found
+
+
+def test_two_classes_cost_less_and_more_than_two_cost_the_same():
+    two, three, many = (winner_delta(1.0, sigma=5.0, answers=3, classes=classes) for classes in (2, 3, 1000))
+    assert two < three == many < 1.6 * two
+
+
+def test_narrower_trios_are_refused(monkeypatch):
+    """Every experiment is looked at: trios that are no wider than those between them do not enclose these."""
+    monkeypatch.setattr(winners, "_WIDER", 0.2)
+    with pytest.raises(NoTheoremError, match="trios must enclose the answers of many classes"):
+        winners._with_others.__wrapped__(8.0)
+
+
 def test_what_is_out_of_reach_is_refused():
+    for sigma in (4.9, 151.0):
+        with pytest.raises(InputError, match="sigma"):
+            winner_delta(1.0, sigma=sigma, answers=1, classes=3)
+    with pytest.raises(InputError, match="classes"):
+        winner_delta(1.0, sigma=10.0, answers=1, classes=1)
     with pytest.raises(InputError, match="answers must be at most 2000"):
         winner_delta(1.0, sigma=100.0, answers=2001)
     with pytest.raises(InputError, match="sigma"):

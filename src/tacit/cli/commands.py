@@ -532,6 +532,48 @@ def learn(
             rich_help_panel=INPUTS,
         ),
     ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--text", metavar="COLUMN", help="A column of whole texts to encode; repeatable.", rich_help_panel=INPUTS
+        ),
+    ] = None,
+    text_encoder: Annotated[
+        Path | None,
+        typer.Option(
+            "--text-encoder",
+            metavar="FOLDER",
+            help="The transformer that encodes texts; by default all-MiniLM-L6-v2, if its package is installed.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    image: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--image",
+            metavar="COLUMN",
+            help="A column of paths of images, relative to the file; repeatable.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
+    image_encoder: Annotated[
+        str,
+        typer.Option(
+            "--image-encoder",
+            metavar="NAME",
+            help="What encodes images: gradients, timm:NAME or torchvision:NAME.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = "gradients",
+    image_weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--image-weights",
+            metavar="FILE",
+            help="The .safetensors file with the weights of a network that encodes images.",
+            rich_help_panel=INPUTS,
+        ),
+    ] = None,
     allow_overlap: Annotated[
         bool,
         typer.Option(
@@ -667,7 +709,7 @@ def learn(
 ) -> None:
     """Learn a classifier or regressor that may be published from private records, with (ε, δ)-differential privacy."""
     kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
-    read = (private, public, test, labelled_public, *kept)
+    read = (private, public, test, labelled_public, image_weights, *kept)
     suffix = (private if public is None else public).suffix.lower()
     published = [out / "publish" / "student.skops"]
     published += [out / "publish" / f"labelled{suffix}"] * (mechanism != "moments")  # which answers nothing
@@ -699,6 +741,11 @@ def learn(
                 teacher_accuracy=teacher_accuracy,
                 classes=classes,
                 ids=ids,
+                text=text or (),
+                text_encoder=text_encoder,
+                image=image or (),
+                image_encoder=image_encoder,
+                image_weights=image_weights,
                 ledger=ledger,
                 ledger_url_file=ledger_url_file,
                 new_ledger=new_ledger,

@@ -5,6 +5,7 @@ from .attack import Game, distinguishing_attack, games
 from .classifier import PrivateClassifier
 from .columns import Columns
 from .diagnostic import DataDependentEpsilon, data_dependent_epsilon
+from .encoders import ImageEncoder, TextEncoder
 from .held_out import ErrorEstimate, private_count, private_error
 from .mechanisms import (
     ConfidentGNMax,
@@ -43,6 +44,7 @@ __all__ = [
     "GNMax",
     "Game",
     "Gate",
+    "ImageEncoder",
     "KernelRidgeClassifier",
     "Mechanism",
     "MomentClassifier",
@@ -61,6 +63,7 @@ __all__ = [
     "SparseVector",
     "StableRelease",
     "Teachers",
+    "TextEncoder",
     "VoteQuota",
     "VoteRegression",
     "data_dependent_epsilon",

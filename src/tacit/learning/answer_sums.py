@@ -102,10 +102,10 @@ class AnswerSums:
 
     def release(self, sums: NDArray[np.int64], noise: Noise | None = None) -> NDArray[np.int64]:
         """The sums with fresh noise; `noise` is another source for tests and attacks."""
-        if np.size(sums) != self.sums:
+        if sums.size != self.sums:
             raise InputError(
                 "the number of sums",
-                np.size(sums),
+                sums.size,
                 requirement=f"must be what the noise was made for, {self.sums}",
                 remedy="count all that is released, every label of every public record",
             )

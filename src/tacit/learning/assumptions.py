@@ -16,6 +16,11 @@ EACH_ALONE = Assumption(
     "decide",
     checked_by="caller",
 )
+ENCODER_PUBLIC = Assumption(
+    text="the encoder of texts or images was made without the private records, and what it makes of one record does "
+    "not depend on what it was asked about before",
+    checked_by="caller",
+)
 PROPOSER_PUBLIC = Assumption(
     text="the model that may propose the first labels was made without the private records",
     checked_by="caller",

@@ -33,9 +33,11 @@ from . import interrupted, repeated_fits
 from .asking import answers, labels_and_counts
 from .assumptions import neighbours
 from .choice import Choice, callers_choice, choice, margins
+from .columns import Columns
 from .drawn import Draws
 from .dry_run import fit_student, made_up_answers
 from .fit_options import check_options
+from .frames import rule_for
 from .held_out import ErrorEstimate, private_error
 from .labels import UNNAMED, column, distinct, named, numbered, typed
 from .mechanisms import Mechanism, VoteQuota
@@ -118,6 +120,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         All labels that may occur, from public knowledge. None takes the proposer's, if there is one; else the labels
         that enough records hold are found with noise, for a twentieth of ε and a tenth of δ, and records with other
         labels are left out.
+    columns
+        The `Columns` that turns tables into numbers, by public records alone, as `tacit learn` does. None takes
+        `Columns()` for tables in which some public column is not of numbers, or has gaps that learners cannot take;
+        data frames of numbers are then used as they are.
     key
         32 bytes for the hash, fresh unless given.
     engine
@@ -131,6 +137,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         What is proven about everything that may be published.
     classes_
         The classes.
+    columns_
+        The rule that turns tables into numbers; None if records were numbers.
     labels_
         For each public record the number of its class in `classes_`, −1 if it was refused or not asked about. "moments"
         sets neither this nor the next three.
@@ -170,6 +178,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         error_share: float = 0.0,
         ledger: Ledger | None = None,
         classes: Any = None,
+        columns: Columns | None = None,
         key: bytes | None = None,
         engine: str = "local",
         random_state: Any = None,
@@ -187,6 +196,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.error_share = error_share
         self.ledger = ledger
         self.classes = classes
+        self.columns = columns
         self.key = key
         self.engine = engine
         self.random_state = random_state
@@ -214,10 +224,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         Parameters
         ----------
         X, y
-            The private records and their labels.
+            The private records and their labels: an array, or a table (a dict of columns, or a data frame of pandas,
+            Polars or Arrow) with text, categories, numbers and gaps.
         X_public
-            The public records. If rows are equal to private ones beyond chance, they are refused. Without them, only
-            labels are protected.
+            The public records, of the same kind. If rows are equal to private ones beyond chance, they are refused.
+            Without them, only labels are protected.
         ids
             Whose each record is. A "record" of the guarantee is then all records of one id.
         label_column, ids_column
@@ -226,7 +237,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         proposer
             A fitted classifier that was made without these records. "confirm" needs it, and "auto" then considers it.
             It proposes labels of public records, the surest first; later proposals come from students of what was
-            confirmed.
+            confirmed. Of tables, it gets the rows as numbers, as `Columns().fit(X_public)` makes them.
         folder
             A folder that must be as private as the records. Teachers are stored there, and a later call for the same
             task goes on where another stopped. With a ledger it is then the same release: nothing is paid twice, and
@@ -266,6 +277,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             **{"least": LEAST_EPSILON} if self._sums else {},
         )
         check_options(self.get_params(deep=False), proposer=proposer, shares=shares, labels_only=labels_only)
+        given = X, X_public
+        self.columns_ = rule_for(self.columns, X, X_public, takes_gaps=self.__sklearn_tags__().input_tags.allow_nan)
+        X, X_public = self._numbers(X), None if labels_only else self._numbers(X_public)  # noqa: N806
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
         present, _ = distinct("y", y)  # before anything is paid: all labels can be kept, and published
         if classes is not None:
@@ -288,7 +302,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 check_width(X, X_public)
                 public = self._checked(X_public, reset=False)
                 if not allow_overlap:
-                    require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
+                    rule = self.columns_
+                    ours, theirs = (X, public) if rule is None else map(rule.compared, given)
+                    whole = () if rule is None else tuple(rule.encoders or ())
+                    require_other_rows("X_public", theirs, ours, called="X", remedy=REMEDY, unlimited=whole)
             held_out = np.zeros(len(X), dtype=bool)
             if self.error_share:
                 held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)
@@ -316,6 +333,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 proposed=proposer is not None,
                 named=classes is not None,
                 transformed=self.features is not None,
+                encoded=self.columns_ is not None and bool(self.columns_.encoders),
             )
             shown = typed(present) if classes is None else self.classes_
             voters = everyone
@@ -431,20 +449,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Predict a class for each row of `X`, by the student."""
         check_is_fitted(self, "student_")
-        classes: NDArray[Any] = self.classes_[self.student_.predict(self._checked(X, reset=False))]
+        classes: NDArray[Any] = self.classes_[self.student_.predict(self._checked(self._numbers(X), reset=False))]
         return classes
 
     @available_if(lambda self: hasattr(getattr(self, "student_", self._student()), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The student's probabilities, a column for each of `classes_`."""
         check_is_fitted(self, "student_")
-        return fitting.spread_chances(self.student_, self._checked(X, reset=False), classes=len(self.classes_))
+        points = self._checked(self._numbers(X), reset=False)
+        return fitting.spread_chances(self.student_, points, classes=len(self.classes_))
 
     def published(self) -> PublishedClassifier:
         """The part that may be published: the student, the classes and the guarantee. `skops.io.dump` stores it."""
         check_is_fitted(self, "student_")
         return PublishedClassifier(
-            student=self.student_, classes=self.classes_, guarantee_json=self.guarantee_.to_json()
+            student=self.student_,
+            classes=self.classes_,
+            guarantee_json=self.guarantee_.to_json(),
+            columns=None if self._rule is None else self._rule.published(),
         )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -666,7 +688,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """This classifier fitted to made-up answers, so that what would fail later fails before anything is paid."""
         made = type(self)(**self.get_params(deep=False))
         made.classes_, made.error_ = classes, None
-        for name in ("n_features_in_", "feature_names_in_", "public_"):
+        for name in ("n_features_in_", "feature_names_in_", "public_", "columns_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
         if self._sums:
@@ -762,6 +784,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             "error_share": float(self.error_share),
         }
         return interrupted.paid(ledger, release, cost, task=task, detail=detail)
+
+    def _numbers(self, records: Any) -> Any:
+        """Tables as numbers; what are numbers already stays as it is."""
+        return records if self._rule is None else self._rule.transform(records)
+
+    @property
+    def _rule(self) -> Columns | None:
+        return getattr(self, "columns_", None)  # which classifiers that an earlier version pickled lack
 
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True

@@ -6,7 +6,6 @@ than answers of teachers do.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +17,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import validate
+from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
-from ..core.rounding import LIBRARY, up
 from ..core.wording import text_above
 from ..runtime import private_files
 from ..theory import accounting
@@ -82,7 +81,7 @@ class NoisySums:
     @property
     def sensitivity(self) -> float:
         """How far one record, or one person, moves all sums together, at most."""
-        return float(_LENGTH) if self.changed == 1 else up(_LENGTH * math.sqrt(self.changed), relative=LIBRARY)
+        return accounting.sums_sensitivity(_LENGTH, changed=self.changed)
 
     @cached_property
     def sigma(self) -> float:
@@ -102,7 +101,11 @@ class NoisySums:
             side="at_most",
             value=self.epsilon,
             adversary=Adversary.ANY,
-            theorem=("sums with discrete Gaussian noise", "theory.accounting.lattice_delta"),
+            theorem=(
+                "sums with discrete Gaussian noise",
+                "theory.accounting.lattice_delta",
+                "theory.accounting.sums_sensitivity",
+            ),
             assumptions=_ASSUMED,
             detail={
                 "mechanism": type(self).__name__,
@@ -126,7 +129,7 @@ def sums_by_class(
 
     Every row counts as what `_whole` makes of it. Where there are people, it is divided by the number of its person's
     rows, those without a class included, and rounded towards zero: labels decide in which sum a row is, never how much
-    of it (docs/proofs/accounting.md, "Sums by class").
+    of it (docs/proofs/accounting.md, `sums_sensitivity`).
     """
     whole = _whole(rows)
     if people is not None:
@@ -237,6 +240,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 "sums with discrete Gaussian noise",
                 *["theory.accounting.basic_composition"] * finding,
                 "theory.accounting.lattice_delta",
+                "theory.accounting.sums_sensitivity",
                 *FOUND_BY * finding,
             ),
             assumptions=(

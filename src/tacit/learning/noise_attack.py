@@ -6,8 +6,9 @@ mechanism show it: counts that are far from a tie are asked about thousands of t
 unlikely one gives limits for the scale; noisy counts show it directly. With the scale, the laws of all answers of a
 session under two neighbouring data sets are computed exactly, and so is the best event: ε ≥ ln((P − δ)/Q).
 
-Nothing that a mechanism says of its scale is believed, nor how many answers a session gives. Its threshold is, and the
-form of its noise; the games of `attack` try mechanisms of which these are wrong. Proof: docs/proofs/accounting.md.
+Nothing that a mechanism says of its scale is believed, nor how many answers a session gives; at the scale it states the
+loss is computed, too, so that code which does as it says is not contradicted by mistake. Its threshold is believed, and
+the form of its noise; the games of `attack` try mechanisms of which these are wrong. Proof: docs/proofs/accounting.md.
 """
 
 from __future__ import annotations
@@ -40,11 +41,18 @@ _MARGINS = np.arange(-4.0, 4.25, 0.25)
 """Margins between two classes that are tried, in standard deviations of their difference."""
 _INFORMATIVE = 1.5
 """The margin, in those, at which an unlikely winner shows the scale best."""
-_LENGTHS = (1, 2, 4, 8, 16)
-_FIRST, _LAST = (0.0, 0.5, 1.0, 3.0), (-1.0, 0.0, 1.0)
-"""Games against sparse vector: queries of an epoch, and how many λ above the threshold its first and last ones are."""
-_BINS = 4000
-"""Into which the claimed ε is divided where losses are added up."""
+_LENGTHS = (1, 2, 8)
+_FIRST, _LAST = (0.5, 1.0, 3.0), (-1.0, 0.0, 1.0)
+"""Games against sparse vector to begin with: queries of an epoch, and how many λ above the threshold its first and last
+ones are."""
+_MOVES = (1.0, 0.5, 0.25)
+"""By how many λ one query is then moved at a time, as long as that helps."""
+_COARSE, _COARSE_BINS = 4.0, 0.5
+"""Values of the threshold's noise per λ that are looked at meanwhile, and the share of bins."""
+_LONGEST, _ROUNDS = 12, 4
+"""Queries of an epoch, and rounds of moves, at most."""
+_BINS, _BINS_PER_EPOCH = 4000, 20
+"""At least into so many the claimed ε is divided where losses are added up."""
 _LARGEST = 10 * _BINS
 """The largest loss of one epoch, in those; a larger one counts as this."""
 _SMALLEST, _FAR, _HALVINGS = 1e-2, 64.0, 50
@@ -52,6 +60,8 @@ _SMALLEST, _FAR, _HALVINGS = 1e-2, 64.0, 50
 
 Laws = tuple[Floats, Floats]
 """The probabilities of the same outcomes under either data set."""
+_Queries = tuple[tuple[int, int], ...]
+"""Queries of an epoch: the votes above the threshold, and 1 where the other data set has one more, −1 for one less."""
 
 
 def noise_attack(
@@ -81,7 +91,8 @@ def noise_attack(
         return None
     length, scales = model.length(), model.scales(runs, alpha)
     if length:
-        low, high = _loss_between(scales, lambda scale: model.laws(scale, length), delta=mechanism.delta)
+        delta = mechanism.delta
+        low, high = _loss_between(scales, lambda scale: model.laws(scale, length), delta=delta, stated=model.stated)
     else:  # a session that gave nothing but refusals, of which nothing is known here
         low, high = 0.0, math.inf
     return Attack(
@@ -124,9 +135,9 @@ Scales = tuple[float, float]
 
 
 def _loss_between(
-    scales: Scales, chosen: Callable[[float], Callable[[float], Laws]], *, delta: float
+    scales: Scales, chosen: Callable[[float], Callable[[float], Laws]], *, delta: float, stated: float | None = None
 ) -> tuple[float, float]:
-    """The least and the largest loss at scales between the limits.
+    """The least and the largest loss at scales between the limits, the stated one among them if it is there.
 
     `chosen` returns the laws of the best game at a scale; that for the upper limit is played at every scale.
     """
@@ -134,7 +145,8 @@ def _loss_between(
     if highest == math.inf:
         return 0.0, math.inf
     game, least = chosen(highest), max(lowest, _SMALLEST)
-    losses = [shown_by_laws(*game(scale), delta=delta) for scale in np.geomspace(least, highest, _POINTS)]
+    points = [*np.geomspace(least, highest, _POINTS).tolist(), *[stated] * (stated is not None)]
+    losses = [shown_by_laws(*game(scale), delta=delta) for scale in points if least <= scale <= highest]
     return min(losses), max(losses) if lowest > _SMALLEST else math.inf
 
 
@@ -166,6 +178,11 @@ class _Model(ABC):
     """The form of a mechanism's noise, of unknown scale."""
 
     counted = "answers"
+
+    @property
+    @abstractmethod
+    def stated(self) -> float:
+        """The scale that the mechanism states, which is not believed: the loss is computed there, too."""
 
     @abstractmethod
     def length(self) -> int:
@@ -208,13 +225,17 @@ class _NoisyWinners(_Model):
 
     def __init__(self, mechanism: GNMax | ConfidentGNMax, noise: Noise) -> None:
         self.mechanism, self._sessions = mechanism, _Sessions(mechanism, noise)
-        self._level, self._stated = 0, mechanism.queries
+        self._level, self._paid = 0, mechanism.queries
         if isinstance(mechanism, ConfidentGNMax):  # far above its threshold every query is answered, and answers tell
             self._level = mechanism.threshold + math.ceil(_REACH * mechanism.test_sigma)
-            self._stated = mechanism.answers
+            self._paid = mechanism.answers
+
+    @property
+    def stated(self) -> float:
+        return self.mechanism.sigma
 
     def length(self) -> int:
-        return self._sessions.whole((self._level, self._level), 2 * self._stated).answered
+        return self._sessions.whole((self._level, self._level), 2 * self._paid).answered
 
     def scales(self, runs: int, alpha: float) -> Scales:
         margin = max(1, round(_INFORMATIVE * math.sqrt(2) * self.mechanism.sigma))
@@ -261,6 +282,10 @@ class _StableReleases(_Model):
     def __init__(self, mechanism: StableRelease, noise: Noise) -> None:
         self.mechanism, self._sessions = mechanism, _Sessions(mechanism, noise)
 
+    @property
+    def stated(self) -> float:
+        return self.mechanism.scale
+
     def length(self) -> int:
         return self._sessions.whole(_row(self.mechanism.threshold), 2 * self.mechanism.queries).asked
 
@@ -287,6 +312,10 @@ class _Epochs(_Model):
     def __init__(self, mechanism: SparseVector, noise: Noise) -> None:
         self.mechanism, self._sessions = mechanism, _Sessions(mechanism, noise)
 
+    @property
+    def stated(self) -> float:
+        return self.mechanism.scale
+
     def length(self) -> int:
         return self._sessions.whole(_row(0), 2 * self.mechanism.refusals).refused  # hardly anything passes there
 
@@ -301,27 +330,74 @@ class _Epochs(_Model):
     def laws(self, scale: float, length: int) -> Callable[[float], Laws]:
         most = self.mechanism.queries
 
-        def game(queries: int, first: int, last: int, turned: bool) -> Callable[[float], Laws]:
+        def game(queries: _Queries, *, every: int = 1, bins: float = 1.0) -> Callable[[float], Laws]:
             # Between two epochs one more query, far below the threshold, ends an epoch that is still open.
-            epochs = length if most is None else min(length, (most + 1) // (queries + 1))
+            epochs = length if most is None else min(length, (most + 1) // (len(queries) + 1))
 
             def at(scale: float) -> Laws:
-                here = _epoch_law(scale, [first] * (queries - 1) + [last])
-                there = _epoch_law(scale, [first - 1] * (queries - 1) + [last + 1])
-                one = (there, here) if turned else (here, there)
-                return _composed(one, epochs, width=self.mechanism.epsilon / _BINS)
+                width = self.mechanism.epsilon / max(_BINS, _BINS_PER_EPOCH * epochs) / bins
+                return _composed(_epoch_laws(scale, queries, every=every), epochs, width=width)
 
             return at
 
-        tried = [
-            game(queries, round(first * scale), round(last * scale), turned)
-            for queries in _LENGTHS
+        def shown(queries: _Queries) -> float:
+            about = game(queries, every=max(1, round(scale / _COARSE)), bins=_COARSE_BINS)
+            return shown_by_laws(*about(scale), delta=self.mechanism.delta)
+
+        begun = [
+            ((round(first * scale), -side),) * (number - 1) + ((round(last * scale), side),)
+            for number in _LENGTHS
             for first in _FIRST
             for last in _LAST
-            for turned in (False, True)
-            if most is None or queries <= most
+            for side in (1, -1)
+            if most is None or number <= most
         ]
-        return max(tried, key=lambda laws: shown_by_laws(*laws(scale), delta=self.mechanism.delta))
+        best = max(begun, key=shown)
+        for _ in range(_ROUNDS):
+            better = self._moved(best, scale, length)
+            if shown(better) <= shown(best):
+                break
+            best = better
+        return game(best)
+
+    def _moved(self, queries: _Queries, scale: float, length: int) -> _Queries:
+        """Queries that were moved, turned and doubled one by one while the moment grew that decides what is shown."""
+        every = max(1, round(scale / _COARSE))
+        rare = -math.log(self.mechanism.delta)
+
+        def moment(tried: _Queries, order: float) -> float:
+            likely, unlikely = _epoch_laws(scale, tried, every=every)
+            seen = (likely > 0) & (unlikely > 0)
+            losses = np.log(likely[seen] / unlikely[seen])
+            return float(special.logsumexp(order * losses, b=likely[seen]))
+
+        orders = np.geomspace(1, 1e4, 60) / max(self.mechanism.epsilon, 1e-300)
+        order = min(orders, key=lambda order: (length * moment(queries, order) + rare) / order)
+        worth = moment(queries, order)
+        for share in _MOVES:
+            step, grew = max(1, round(share * scale)), True
+            while grew:
+                grew = False
+                for place in range(_LONGEST):
+                    if place >= len(queries):
+                        break
+                    for tried in _neighbours(queries, place, step, most=self.mechanism.queries):
+                        if (found := moment(tried, order)) > worth + 1e-6 * abs(worth):
+                            queries, worth, grew = tried, found, True
+        return queries
+
+
+def _neighbours(queries: _Queries, place: int, step: int, *, most: int | None) -> Iterator[_Queries]:
+    """The same with one query moved, turned, asked again the other way, or left out."""
+    before, (gap, side), after = queries[:place], queries[place], queries[place + 1 :]
+    yield (*before, (gap + step, side), *after)
+    yield (*before, (gap - step, side), *after)
+    yield (*before, (gap, -side), *after)
+    if len(queries) < min(_LONGEST, _LONGEST if most is None else most):
+        yield (*before, (gap, side), (gap, -side), *after)
+        yield (*before, (gap, -side), (gap, side), *after)
+    if len(queries) > 1:
+        yield (*before, *after)
 
 
 def _row(distance: int) -> tuple[int, int]:
@@ -409,10 +485,19 @@ def _laplace_above(scale: float, gap: NDArray[np.int64]) -> Floats:
     return found
 
 
-def _epoch_law(scale: float, above: list[int]) -> Floats:
-    """How many queries of an epoch, so many votes above the threshold, are answered before the first refusal."""
-    reach = math.ceil(_LAPLACE_REACH * scale) + 1
-    threshold = np.arange(-reach, reach + 1)
+def _epoch_laws(scale: float, queries: _Queries, *, every: int = 1) -> Laws:
+    """How many queries of an epoch are answered, here and where each is one vote farther or closer."""
+    here, there = [gap for gap, _ in queries], [gap + side for gap, side in queries]
+    return _epoch_law(scale, here, every=every), _epoch_law(scale, there, every=every)
+
+
+def _epoch_law(scale: float, above: list[int], *, every: int = 1) -> Floats:
+    """How many queries of an epoch, so many votes above the threshold, are answered before the first refusal.
+
+    With `every` above 1 the threshold's noise takes only multiples of it, which is about the same and quicker.
+    """
+    reach = math.ceil(_LAPLACE_REACH * scale / every) + 1
+    threshold = every * np.arange(-reach, reach + 1)
     alive = np.exp(-np.abs(threshold) / scale)
     alive /= alive.sum()
     law = []

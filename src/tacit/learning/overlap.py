@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,14 +43,18 @@ ALLOWED = Assumption(
 )
 
 
-def require_other_rows(name: str, rows: Any, private: Any, *, called: str, remedy: str) -> None:
+def require_other_rows(
+    name: str, rows: Any, private: Any, *, called: str, remedy: str, unlimited: Collection[str] = ()
+) -> None:
     """Raise `InputError` if more rows of `private` are in `rows` than chance allows; both are arrays, or tables.
 
     Columns of tables are matched by their names and, in case these were exchanged, by their values alone; then each
     column is left out in turn, as one may number the rows or name the file. Numbers are compared as 32-bit floats, so
-    that the format of a file makes no difference.
+    that the format of a file makes no difference. Columns of `unlimited`, such as whole texts, have so many possible
+    values that none is shared by chance.
     """
     columns, ours = _columns(rows), _columns(private)
+    beyond = [place for place, column in enumerate(sorted(rows)) if column in unlimited] if unlimited else []
     places = range(len(columns))
     whole = _sum(columns, places), _sum(ours, places)
     deduplicated = [len(np.unique(table)) == len(table) for table in whole]
@@ -59,7 +63,10 @@ def require_other_rows(name: str, rows: Any, private: Any, *, called: str, remed
         shared = _shared(theirs, private, deduplicated=deduplicated, tests=tests)
         if not shared:
             return
+        held = list(held)
         cells = math.prod(float(len(np.union1d(columns[place], ours[place]))) for place in held)
+        if set(beyond) & set(held):
+            cells = math.inf
         if any(deduplicated) and cells < _CELLS * (len(theirs) + len(private)):
             return
         raise InputError(

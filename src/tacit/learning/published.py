@@ -25,12 +25,17 @@ class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         All classes, in the order of their numbers.
     guarantee_json
         The guarantee as JSON.
+    columns
+        The rule that turns tables into numbers, if it classifies tables.
     """
 
-    def __init__(self, student: Any = None, classes: Any = None, guarantee_json: str = "") -> None:
+    columns: Any = None  # of files that earlier versions wrote
+
+    def __init__(self, student: Any = None, classes: Any = None, guarantee_json: str = "", columns: Any = None) -> None:
         self.student = student
         self.classes = classes
         self.guarantee_json = guarantee_json
+        self.columns = columns
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -50,13 +55,16 @@ class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Predict a class for each row of `X`."""
-        classes: NDArray[Any] = self.classes_[self.student.predict(np.asarray(X, dtype=np.float64))]
+        classes: NDArray[Any] = self.classes_[self.student.predict(self._numbers(X))]
         return classes
 
     @available_if(lambda self: hasattr(self.student, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """The probabilities of the classes, a column for each of `classes_`."""
-        return fitting.spread_chances(self.student, np.asarray(X, dtype=np.float64), classes=len(self.classes_))
+        return fitting.spread_chances(self.student, self._numbers(X), classes=len(self.classes_))
+
+    def _numbers(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        return np.asarray(X if self.columns is None else self.columns.transform(X), dtype=np.float64)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.student is not None

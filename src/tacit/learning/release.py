@@ -12,7 +12,7 @@ from ..core.guarantee import Guarantee
 from ..core.wording import text_above
 from ..theory.accounting import laplace_scale, replacement_delta
 from .answer_sums import AnswerSums
-from .assumptions import CLASSES_PUBLIC, EACH_ALONE, LABELS_ALONE, PROPOSER_PUBLIC, comparing
+from .assumptions import CLASSES_PUBLIC, EACH_ALONE, ENCODER_PUBLIC, LABELS_ALONE, PROPOSER_PUBLIC, comparing
 from .held_out import UNITS, ErrorEstimate
 from .interrupted import UNSEEN
 from .labels import FOUND_BY
@@ -42,6 +42,8 @@ class Release:
         Whether somebody named the classes.
     transformed
         Whether a transformer computes features for the teachers.
+    encoded
+        Whether an encoder has turned texts or images into numbers.
     """
 
     shares: Shares
@@ -51,6 +53,7 @@ class Release:
     proposed: bool
     named: bool
     transformed: bool
+    encoded: bool = False
 
     def guarantee_of(
         self,
@@ -70,6 +73,7 @@ class Release:
         first += [ALLOWED] * self.overlapping
         first += [CLASSES_PUBLIC] * self.named
         first += [EACH_ALONE] * self.transformed
+        first += [ENCODER_PUBLIC] * self.encoded
         first += [PROPOSER_PUBLIC] * self.proposed  # also where it only had a say in the choice
         first += [UNSEEN] * resumed
         detail = {

@@ -49,6 +49,7 @@ PLAIN = (
         r"columns\b.* seed were chosen",
         "Columns and options were chosen before looking at the table.",
     ),
+    (r"the encoder of texts or images", "The encoder was made without the private records."),
     (r"public records and the options", "Public records and options were chosen without looking at private records."),
     (r"the accuracy on the test records", "The test accuracy may be known."),
     (r"features of all records are treated as public", "Features may be public: only labels are protected."),

@@ -131,6 +131,59 @@ def basic_composition(costs: Sequence[float]) -> float:
 
 
 @at_most
+def refusals_delta(epsilon: float, *, step_epsilon: float, refusals: int) -> float:
+    r"""δ(ε) of any number of pure-DP answers of yes or no, chosen one after another, that end at the T-th no.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε of the whole sequence.
+    step_epsilon
+        The privacy loss g of each answer.
+    refusals
+        The number T of refusals after which nothing more is answered.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. With b = exp(−g), δ(ε) ≤ exp(Tc − (α − 1)ε)·(1 − 1/α)^(α−1)/α for every α > 1 with b^(1−α) < 1 + b, where
+    exp(c) is the larger of b^α/(1 + b − b^(1−α)) and b^(1−α)/(1 + b − b^α).
+
+    Assumptions. Each answer is yes or no and g-DP given those before it (caller); epsilon ≥ 0, step_epsilon > 0, 1 ≤
+    refusals ≤ 1e8 (checked).
+
+    Direction. An upper bound at the best α found, rounded up, at most 1.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    epsilon, g, t = _epsilon(epsilon), _step(step_epsilon), _steps("refusals", refusals)
+    most = math.log1p(math.exp(-g)) / g  # α − 1 is below
+
+    def exponent(log_order: float) -> tuple[float, float]:
+        """The logarithm of the bound, and what rounding can do to it."""
+        above = most * special.expit(log_order)  # α − 1
+        rare = math.expm1(-g) - math.expm1(above * g)
+        if rare <= -1:
+            return math.inf, 0.0
+        often = math.expm1(-g) - math.expm1(-(1 + above) * g)
+        parts = (1 + above) * g, math.log1p(rare), above * g, math.log1p(often)
+        cost = max(-parts[0] - parts[1], parts[2] - parts[3])
+        found = t * cost - above * epsilon - above * math.log1p(1 / above) - math.log1p(above)
+        terms = t * (sum(map(abs, parts)) + abs(rare) / (1 + rare)) + above * epsilon + 2 * above + 40
+        return found, 16 * float(np.finfo(float).eps) * terms
+
+    found = optimize.minimize_scalar(lambda order: min(1e9, exponent(order)[0]), bounds=(-30.0, 30.0), method="bounded")
+    best, error = exponent(float(found.x))
+    return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
+
+
+@at_most
 def laplace_scale(epsilon: float, *, sensitivity: int) -> float:
     r"""The least scale of discrete Laplace noise with which one whole number is ε-DP.
 
@@ -309,7 +362,7 @@ def unstable_release(threshold: int, *, scale: float) -> float:
 
 
 @at_most
-def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int) -> float:
+def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int, told: bool = False) -> float:
     r"""δ(ε) of Algorithm 2, sparse vector over stability: answers until T refusals, for any adaptive queries.
 
     Parameters
@@ -322,6 +375,9 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
         The threshold w, in whole votes.
     refusals
         The number T of refusals after which the mechanism stops.
+    told
+        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
+        refusals.
 
     Returns
     -------
@@ -331,7 +387,7 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
     Notes
     -----
     Statement. δ(ε) ≤ 1 − (1 − p)^T (1 − δ_T(ε)), p = P(Y − Z > w) of `unstable_release`, δ_T of `composition_delta` for
-    T steps of 2/λ.
+    T steps of 2/λ; and δ(ε) ≤ 1 − (1 − p)^T + δ_T(ε), δ_T of `refusals_delta` for T refusals of 1/(2λ), if `told`.
 
     Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; noise of scale λ on every
     new threshold and 2λ on every distance, drawn exactly; a new threshold after each refusal; no answer after the T-th
@@ -344,12 +400,11 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
     Bassily, Thakkar and Thakurta 2018, Algorithm 2, corrected; docs/proofs/accounting.md.
     """
     epsilon, scale, t = _epsilon(epsilon), _scale(scale), _steps("refusals", refusals)
-    composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
-    return _either(unstable_release(threshold, scale=scale), t, composed)
+    return _released_or_lost(unstable_release(threshold, scale=scale), t, _lost(epsilon, scale, t, told), told)
 
 
 @at_most
-def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float:
+def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, told: bool = False) -> float:
     r"""The least noise scale λ at which T refusals spend at most half of δ, the other half left to the threshold.
 
     Parameters
@@ -360,6 +415,9 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float
         The δ of (ε, δ)-differential privacy.
     refusals
         The number T of refusals after which the mechanism stops.
+    told
+        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
+        refusals.
 
     Returns
     -------
@@ -368,7 +426,7 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float
 
     Notes
     -----
-    Statement. inf{λ : δ_T(ε) ≤ δ/2}, δ_T of `composition_delta` for T steps of 2/λ.
+    Statement. inf{λ : δ_T(ε) ≤ δ/2}, δ_T as in `sparse_vector_delta`.
 
     Assumptions. Those of `sparse_vector_delta`; epsilon > 0, delta in (0, 1) (checked).
 
@@ -379,15 +437,16 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float
     docs/proofs/accounting.md.
     """
     epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
-    return last_true(
-        lambda scale: composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t) <= delta / 2,
-        holds=up(2 * t / epsilon, relative=LIBRARY),
-        fails=1 / (epsilon + 1),
-    )
+    holds, fails = up(2 * t / epsilon, relative=LIBRARY), 1 / (epsilon + 1)
+    if told:
+        holds, fails = 1.0, 1e-3
+        while _lost(epsilon, holds, t, told) > delta / 2:
+            holds *= 2
+    return last_true(lambda scale: _lost(epsilon, scale, t, told) <= delta / 2, holds=holds, fails=fails)
 
 
 @at_most
-def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int) -> int:
+def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int, told: bool = False) -> int:
     r"""The least threshold w, in votes, with which Algorithm 2 is (ε, δ)-DP at the noise scale given.
 
     Parameters
@@ -400,6 +459,9 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
         The scale λ of the threshold's noise.
     refusals
         The number T of refusals after which the mechanism stops.
+    told
+        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
+        refusals.
 
     Returns
     -------
@@ -420,9 +482,9 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
     """
     epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
     t = _steps("refusals", refusals)
-    composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
+    lost = _lost(epsilon, scale, t, told)
     return _least(
-        lambda w: _either(unstable_release(w, scale=scale), t, composed) <= delta,
+        lambda w: _released_or_lost(unstable_release(w, scale=scale), t, lost, told) <= delta,
         what=f"a threshold for scale = {scale:g} and refusals = {t} at epsilon = {epsilon:g} and delta = {delta:g}",
     )
 
@@ -1079,6 +1141,41 @@ def lattice_sigma(epsilon: float, delta: float, *, sensitivity: float) -> float:
     )
 
 
+@at_most
+def sums_sensitivity(length: float, *, changed: int) -> float:
+    r"""How far one record, or all records of one person, move sums of rows by class, in Euclidean norm.
+
+    Parameters
+    ----------
+    length
+        The largest length Λ of a record's row; those of a person who has m records are divided by m.
+    changed
+        The number c of sums that a record changes: 1 if it is added or removed, 2 if its label changes.
+
+    Returns
+    -------
+    float
+        An upper bound on the change of all sums together.
+
+    Notes
+    -----
+    Statement. √c·Λ.
+
+    Assumptions. A row depends on its own record and on public things, is no longer than Λ, and no longer than Λ/m where
+    the record is one of m of a person, whatever their labels are (caller); length > 0, changed a whole number of at
+    least 1 (checked).
+
+    Direction. Exact, rounded up; reached by one record, and by a person whose records are alike.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    length = validate.number("length", length, above=0, at_most=2.0**40, remedy="give the length of the longest row")
+    changed = validate.whole("changed", changed, at_least=1, remedy="use 1, or 2 if only labels are protected")
+    return length if changed == 1 else up(length * math.sqrt(changed), relative=LIBRARY)
+
+
 def _sum_of_noise(sigma: float, count: int, reach: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Upper bounds on the chances of the privacy losses of `count` discrete Gaussians, each shifted by `reach`.
 
@@ -1132,6 +1229,20 @@ def _single_release(threshold: int, scale: float) -> float:
     """P(Y > w) for one discrete Laplace Y, rounded up."""
     exponent = down((threshold + 1) / scale, relative=4e-16)
     return min(1.0, up(math.exp(-exponent) / (1 + math.exp(-1 / scale)), relative=4 * LIBRARY) + 5e-324)
+
+
+def _lost(epsilon: float, scale: float, refusals: int, told: bool) -> float:
+    """δ(ε) of the passes and refusals of sparse vector."""
+    if told:
+        return refusals_delta(epsilon, step_epsilon=up(1 / (2 * scale)), refusals=refusals)
+    return composition_delta(epsilon, step_epsilon=up(2 / scale), steps=refusals)
+
+
+def _released_or_lost(chance: float, times: int, delta: float, told: bool) -> float:
+    """δ(ε) with labels, each epoch releasing a telling one with at most this chance."""
+    if told:
+        return min(1.0, up(_either(chance, times, 0.0) + delta))
+    return _either(chance, times, delta)
 
 
 def _either(chance: float, times: int, delta: float) -> float:

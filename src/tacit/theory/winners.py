@@ -1,14 +1,16 @@
-r"""What the winner of two noisy counts costs, if nothing else is released: (ε, δ) of GNMax with two classes.
+r"""What the winner of noisy counts costs, if nothing else is released: (ε, δ) of GNMax that names classes alone.
 
-The winner shows the sign of a noisy margin, and an adversary chooses the margin before it is drawn. The least δ is the
-value of a game, which is smaller than that of releasing both noisy counts (`accounting.gnmax_delta`). It is computed
-from the last answer to the first, every step rounded up. Proofs: docs/proofs/winners.md.
+Of two classes the winner shows the sign of a noisy margin, and an adversary chooses the margin before it is drawn; of
+more, it also shows whether one of the others was larger. The least δ is the value of a game, which is smaller than that
+of releasing all noisy counts (`accounting.gnmax_delta`). It is computed from the last answer to the first, every step
+rounded up. Proofs: docs/proofs/winners.md.
 """
 
 from __future__ import annotations
 
 import math
 from decimal import Context, Decimal, localcontext
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from scipy import special
 from ..core import validate
 from ..core.errors import InputError, NoTheoremError
 from ..core.rounding import at_most, down, up
-from .accounting import gnmax_sigma
+from .accounting import gnmax_delta, gnmax_sigma
 
 _SIGMA = "give the standard deviation of the noise, e.g. 40"
 _ANSWERS = "say how many queries are answered"
@@ -64,12 +66,39 @@ _SMOOTH = 4.0
 _STEPS, _LEAST = 12, 0.5
 """Steps of the search for a σ at most, and the least one."""
 
+_MANY = (5.0, 150.0)
+"""The least σ and the largest one for more than two classes; the pairs of counts to look at grow with its square."""
+
+_CELL, _OUT = 0.25, 9.3
+"""Trios that are played lie this share of σ apart, and up to this multiple of σ from a tie."""
+
+_WIDER = 1.1
+"""They are wider than those they stand for by this multiple of what interpolation may cut off."""
+
+_SURE = 1.5
+"""From this multiple of σ on for both, others hardly matter, and two classes stand for all."""
+
+_ROOM, _SKEWED = 0.004, 0.02
+"""With others, corners of two classes are wider by this share, and by this multiple of the squared place."""
+
+_SKEWED_TO = 3.0
+"""No more than at this place."""
+
+_MIXED = (0.0, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97)
+"""Weights of two corners that may stand for an experiment together."""
+
+_THIN = 5
+"""Every so many of the corners are tried in mixtures, and more of those near a tie."""
+
+_SUM_ERROR = 1e-9
+"""More than the relative error of a chance of three classes, and of what is made of a few of them."""
+
 _Floats = NDArray[np.float64]
 
 
 @at_most
-def winner_delta(epsilon: float, *, sigma: float, answers: int) -> float:
-    r"""δ(ε) of N answers that name the larger of two noisy counts.
+def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2) -> float:
+    r"""δ(ε) of N answers that name the largest of K noisy counts.
 
     Parameters
     ----------
@@ -79,6 +108,8 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int) -> float:
         The standard deviation σ of the noise on each count.
     answers
         The number N of answers.
+    classes
+        The number K of classes. All numbers above 2 cost the same.
 
     Returns
     -------
@@ -87,16 +118,17 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int) -> float:
 
     Notes
     -----
-    Statement. δ(ε) ≤ V_N(exp(ε)), where V_0(y) = (1 − y)⁺ and V_n(y) is the largest p·V_(n−1)(y·q/p) +
-    (1 − p)·V_(n−1)(y·(1 − q)/(1 − p)) over p = F(m), q = F(m′), |m − m′| ≤ 2; F(m) = P(Y − X ≤ m) for two discrete
-    Gaussians X, Y of σ.
+    Statement. δ(ε) ≤ V_N(exp(ε)), where V_0(y) = (1 − y)⁺ and V_n(y) is the largest Σ P(o)·V_(n−1)(y·Q(o)/P(o)) over
+    all pairs (P, Q) of laws of one answer. For two classes P is a coin of F(m), Q one of F(m′), |m − m′| ≤ 2, with
+    F(m) = P(Y − X ≤ m) for two discrete Gaussians X, Y of σ. For more they are also laws of the largest of two noisy
+    counts and a known number, of which one count falls and one rises.
 
-    Assumptions. Two classes; one record changes at most one vote a query; fresh discrete Gaussian noise of σ on both
-    counts of every answer; nothing but the class of the larger noisy count is released, of equals the first; at most N
-    answers (caller).
+    Assumptions. One record changes at most one vote a query; fresh discrete Gaussian noise of σ on all counts of every
+    answer; nothing but the class of the largest noisy count is released, of equals the first; at most N answers
+    (caller). For more than two classes 5 ≤ σ ≤ 150 (checked).
 
-    Direction. An upper bound, rounded up; about as much above V_N as 1 % more answers would be. It takes a second for
-    200 answers, and some 15 for 2000.
+    Direction. An upper bound, rounded up; about as much above V_N as 1 % more answers would be for two classes, and 4 %
+    for more. It takes a second for 200 answers of two classes and some 15 for 2000; for more classes ten times as long.
 
     References
     ----------
@@ -107,7 +139,11 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int) -> float:
     n = validate.whole("answers", answers, at_least=1, remedy=_ANSWERS)
     if n > _MOST_ANSWERS:
         raise InputError("answers", n, requirement=f"must be at most {_MOST_ANSWERS}", remedy="use gnmax_delta")
-    corners, outside = _corners(sigma)
+    if validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") == 2:
+        (corners, outside), trios, missed = _corners(sigma), np.empty((2, 3, 0)), 0.0
+    else:
+        validate.number("sigma", sigma, at_least=_MANY[0], at_most=_MANY[1], remedy="charge for counts (gnmax_delta)")
+        corners, outside, trios, missed = _with_others(sigma)
     whole = math.sqrt(2 * n) / sigma
     step = min(_GRID * whole / math.sqrt(n), 0.1)
     # e^ε, or less, is a node; nodes are the powers of `ratio`. An ε far below their distance is charged as 0.
@@ -115,13 +151,15 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int) -> float:
     step = epsilon / start if start else step
     ratio = down(math.exp(step), relative=1e-12)
     nodes = start + math.ceil(_BEYOND * whole / step)
-    value = float(_Game(ratio, nodes, corners).value(n)[start])
-    return min(1.0, up(value + n * (2 * outside + 1e-300), relative=1e-15))
+    value = float(_Game(ratio, nodes, corners, trios).value(n)[start])
+    unlikely = 2 * outside + 1e-300 + missed * (1 + math.exp(epsilon))
+    charged = min(1.0, up(value + n * unlikely, relative=1e-14))
+    return charged if classes == 2 else min(charged, gnmax_delta(epsilon, sigma=sigma, answers=n))
 
 
 @at_most
-def winner_sigma(epsilon: float, delta: float, *, answers: int) -> float:
-    r"""A standard deviation of the noise at which N winners of two classes keep to a budget.
+def winner_sigma(epsilon: float, delta: float, *, answers: int, classes: int = 2) -> float:
+    r"""A standard deviation of the noise at which N winners keep to a budget.
 
     Parameters
     ----------
@@ -131,6 +169,8 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int) -> float:
         The δ of (ε, δ)-differential privacy.
     answers
         The number N of answers.
+    classes
+        The number K of classes.
 
     Returns
     -------
@@ -139,7 +179,7 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int) -> float:
 
     Notes
     -----
-    Statement. A σ of at least 0.5 with δ(ε) ≤ delta, δ(ε) of `winner_delta`.
+    Statement. A σ of at least 0.5, or 5 for more than two classes, with δ(ε) ≤ delta, δ(ε) of `winner_delta`.
 
     Assumptions. Those of `winner_delta`; epsilon > 0, delta in (0, 1) (checked).
 
@@ -150,20 +190,23 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int) -> float:
     ----------
     docs/proofs/winners.md.
     """
-    enough = max(gnmax_sigma(epsilon, delta, answers=answers), _LEAST)
-    low, high, best = _LEAST, enough, math.inf
-    tried, known = max(0.82 * enough, _LEAST), list[tuple[float, float]]()
+    least, start = _LEAST, 0.82
+    if validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") > 2:
+        least, start = _MANY[0], 0.83
+    enough = max(gnmax_sigma(epsilon, delta, answers=answers), least)
+    low, high, best = least, enough, math.inf
+    tried, known = max(start * enough, least), list[tuple[float, float]]()
     for _ in range(_STEPS):
-        spent = winner_delta(epsilon, sigma=tried, answers=answers)
+        spent = winner_delta(epsilon, sigma=tried, answers=answers, classes=classes)
         if spent <= delta:
             best = high = tried
-            if spent >= _CLOSE * delta or tried == _LEAST:
+            if spent >= _CLOSE * delta or tried == least:
                 return best
         else:
             low = tried
         known.append((math.log(tried), math.log(max(spent, 1e-300))))
         tried = _next(known, math.log((1 + _CLOSE) / 2 * delta), low, high)
-    if best == math.inf and winner_delta(epsilon, sigma=enough, answers=answers) <= delta:
+    if best == math.inf and winner_delta(epsilon, sigma=enough, answers=answers, classes=classes) <= delta:
         best = enough
     if best == math.inf:
         raise NoTheoremError(
@@ -182,43 +225,58 @@ def _next(known: list[tuple[float, float]], wanted: float, low: float, high: flo
     return guess if low < guess < high else math.sqrt(low * high)
 
 
-def _corners(sigma: float) -> tuple[list[tuple[float, float]], float]:
+def _corners(sigma: float, *, others: bool = False) -> tuple[list[tuple[float, float]], float]:
     """Pairs p ≥ q with p + q at most about 1: they, their mirror images and equal chances enclose all that are played.
 
-    The second result bounds the chance of an answer at a margin that is not.
+    The second result bounds the chance of an answer at a margin that is not. With others, one count against a known
+    number is played as well, and corners have room for more.
     """
-    below = _chances_below(sigma)
-    far = math.ceil(_FAR * math.sqrt(2) * sigma)
-    zero = len(below) // 2
-    p, q = below[zero - far : zero + 1], below[zero - far - 2 : zero - 1]  # F(m), F(m − 2) for m = −far … 0
-    outside = float(below[zero - far - 1]) * (1 + _TABLE_ERROR)
-    needed, given = p * (1 + _TABLE_ERROR), q * (1 - _TABLE_ERROR)
-    if far <= _FEW:
+    needed, given, outside = _pairs(_chances_below(sigma), math.ceil(_FAR * math.sqrt(2) * sigma), 2)
+    if others:
+        law = _one(sigma)
+        more, less, beyond = _pairs(np.cumsum(law) / law.sum(), math.ceil(_FAR * sigma), 1)
+        needed, given = np.concatenate([needed, more]), np.concatenate([given, less])
+        outside = max(outside, beyond)
+    elif len(needed) <= _FEW + 1:
         return list(zip((needed * (1 + 1e-15)).tolist(), given.tolist(), strict=True)), outside
     for slack in (1.2, 2.0, 5.0, 20.0):
-        corners = _chain(math.sqrt(2) / sigma, slack)
+        corners = _chain(math.sqrt(2) / sigma, slack, others)
         line = np.array([(0.0, 0.0), *corners])
-        if (np.interp(needed, line[:, 0], line[:, 1]) * (1 + 1e-14) <= given).all() and needed[-1] <= line[-1, 0]:
+        if (np.interp(needed, line[:, 0], line[:, 1]) * (1 + 1e-14) <= given).all() and needed.max() <= line[-1, 0]:
             return corners, outside
     raise NoTheoremError(f"corners must enclose all pairs of chances, got none that do at sigma = {sigma:g}")
 
 
-def _chain(shift: float, slack: float) -> list[tuple[float, float]]:
+def _pairs(below: _Floats, far: int, apart: int) -> tuple[_Floats, _Floats, float]:
+    """F(m) and F(m − apart) for m = −far … 0, rounded to the wide side, and what F is at most beyond."""
+    zero = len(below) // 2
+    p, q = below[zero - far : zero + 1], below[zero - far - apart : zero + 1 - apart]
+    return p * (1 + _TABLE_ERROR), q * (1 - _TABLE_ERROR), float(below[zero - far - 1]) * (1 + _TABLE_ERROR)
+
+
+def _chain(shift: float, slack: float, others: bool) -> list[tuple[float, float]]:
     """Corners a little beyond the pairs of a continuous Gaussian: by what chords between them would cut off."""
     fine, coarse = np.arange(0.0, _NEAR, _FINE), np.arange(_NEAR, _FAR + 2 * _COARSE, _COARSE)
     places = np.concatenate([fine, coarse])
     apart = np.where(places < _NEAR - _FINE / 2, _FINE, _COARSE)
     wider = shift * (1 + slack * (apart**2 / 8 + shift**2 / 8))
+    if others:
+        wider = wider + shift * (_ROOM + _SKEWED * np.minimum(places, _SKEWED_TO) ** 2)
     found = np.stack([special.ndtr(wider / 2 - places), special.ndtr(-wider / 2 - places)], axis=1)[::-1]
     return [(float(high), float(low)) for high, low in found]
+
+
+def _one(sigma: float) -> _Floats:
+    """Weights of a discrete Gaussian."""
+    reach = math.ceil(_REACH * sigma) + 4
+    weights: _Floats = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma * sigma))
+    return weights
 
 
 def _chances_below(sigma: float) -> _Floats:
     """F(m) for m = −reach … reach, within `_TABLE_ERROR` of itself up to m = 0; that of 0 is in the middle."""
     if sigma < _SMOOTH:
-        reach = math.ceil(_REACH * sigma) + 4
-        one = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma * sigma))
-        law = np.convolve(one, one)
+        law = np.convolve(_one(sigma), _one(sigma))
     else:  # the difference is a discrete Gaussian of √2·σ, but for exp(−16π²) of itself
         reach = math.ceil(_REACH * math.sqrt(2) * sigma) + 4
         law = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (4 * sigma * sigma))
@@ -226,13 +284,142 @@ def _chances_below(sigma: float) -> _Floats:
     return found
 
 
+@lru_cache(maxsize=4)
+def _with_others(sigma: float) -> tuple[list[tuple[float, float]], float, _Floats, float]:
+    """Corners, the chance beyond them, trios that stand with them for all answers, and the chance of one too far off.
+
+    A trio has the chances of three outcomes, under P and under Q: the first of two counts is the largest, or the
+    second, or a known number. Those of a grid of counts are played. That every other one is worth no more than a
+    mixture of these, or of corners, is looked at one by one.
+    """
+    corners, outside = _corners(sigma, others=True)
+    step = max(1, math.floor(_CELL * sigma))
+    cells = math.ceil(_OUT * sigma / step)
+    most, sure = cells * step, math.ceil(_SURE * sigma)
+    laws = _laws(sigma, most + 1)
+    places = np.arange(-cells, cells + 1) * step + most + 1
+    change, there, scale = _split(laws[:, places[:, None], places], laws[:, places[:, None] - 1, places + 1])
+    wider = _WIDER * step**2 / (4 * sigma**2)
+    grid = np.stack([(1 + wider) * change, there - wider / 2 * change, (1 + wider) * scale])
+    line = np.array([(0.0, 0.0), *corners])
+    line = np.concatenate([line, 1 - line[::-1, ::-1]])
+    good, used = bool((grid[1] > 0).all() and (grid[0] + grid[1] > 0).all()), np.zeros(grid.shape[2:], dtype=bool)
+    y = np.arange(-most, most + 1)
+    column = np.minimum((y + most) // step, 2 * cells - 1)
+    across = (y + most) / step - column
+    for x in range(-most, most + 1):
+        row = min((x + most) // step, 2 * cells - 1)
+        down, near = (x + most) / step - row, np.minimum(x, y) < sure
+        edge = grid[:, :, row] * (1 - down) + grid[:, :, row + 1] * down
+        mixed = edge[:, :, column] * (1 - across) + edge[:, :, column + 1] * across
+        used[row : row + 2, column[near]] = used[row : row + 2, column[near] + 1] = True
+        one = _split(laws[:, x + most + 1, 1:-1], laws[:, x + most, 2:])
+        good = good and bool(_enclosed(one[:, :, near], mixed[:, :, near]).all())
+        good = good and bool(_enclosed(one[:, :, ~near], _on_line(one[:, :, ~near], line)).all())
+    if not good:
+        raise NoTheoremError(f"trios must enclose the answers of many classes, got none that do at sigma = {sigma:g}")
+    kept = grid[:, :, used]
+    kept = kept[:, :, _not_below(kept, np.array(corners))]
+    law = _one(sigma)
+    missed = float(law[len(law) // 2 + most :].sum() / law.sum()) * (1 + _TABLE_ERROR)
+    return corners, outside, np.stack([kept[0] + kept[1], kept[1]]), missed
+
+
+def _laws(sigma: float, most: int) -> _Floats:
+    """The chances of the three outcomes for counts −most … most above the number; of equals the first wins."""
+    top = math.ceil(_REACH * sigma)
+    reach = 3 * most + top
+    law = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma * sigma))
+    law /= law.sum()
+    below, noise = np.cumsum(law), np.arange(-most, top + 1)
+    laws = np.empty((3, 2 * most + 1, 2 * most + 1))
+    for lead in range(-2 * most, 2 * most + 1):  # of a count over the other, which it beats if its noise is enough
+        count = np.arange(max(-most, lead - most), min(most, lead + most) + 1)
+        first, second = (
+            np.cumsum((law[reach + noise] * below[reach + noise + lead - tie])[::-1])[::-1][most - count]
+            for tie in (0, 1)
+        )
+        laws[0, count + most, count - lead + most] = first
+        laws[1, count - lead + most, count + most] = second
+    short = below[reach - most - 1 : reach + most][::-1]
+    laws[2] = short[:, None] * short
+    return laws
+
+
+def _split(here: _Floats, there: _Floats) -> _Floats:
+    """P − Q, Q, and what P − Q errs by a share of: for the likeliest outcome, which makes up for the others, theirs."""
+    likeliest = here.argmax(axis=0) == np.arange(len(here)).reshape(-1, *[1] * (here.ndim - 1))
+    change, scale = np.where(likeliest, 0.0, here - there), np.where(likeliest, 0.0, here + there)
+    return np.stack(
+        [np.where(likeliest, -change.sum(axis=0), change), there, np.where(likeliest, scale.sum(axis=0), scale)]
+    )
+
+
+def _gained(split: _Floats, ratios: tuple[_Floats, _Floats], side: int) -> _Floats:
+    """Σ(P − yQ)⁺ at a ratio y = 1 − gap ≥ 1, Σ(yQ − P)⁺ below 1: from above (1) or below (−1), wherever y really is."""
+    (change, there, scale), (gap, unsure) = split, ratios
+    error = _SUM_ERROR * (scale + np.abs(gap) * there) + unsure * there
+    terms = np.where(gap <= 0, 1.0, -1.0) * (change + gap * there) + side * error
+    found: _Floats = np.maximum(terms, 0.0).sum(axis=0)
+    return found
+
+
+def _ratios(split: _Floats) -> tuple[_Floats, _Floats]:
+    """1 − P/Q of each outcome, and by how much it may err."""
+    change, there, scale = split
+    gap = -change / there
+    return gap, _SUM_ERROR * (scale / there + np.abs(gap))
+
+
+def _enclosed(one: _Floats, other: _Floats) -> NDArray[np.bool_]:
+    """Where the first experiment is worth no more than the second, whatever comes after."""
+    found = np.ones(one.shape[2:], dtype=bool)
+    for ratios in zip(*_ratios(other), strict=True):
+        found &= _gained(one, ratios, 1) <= _gained(other, ratios, -1)
+    return found
+
+
+def _on_line(one: _Floats, line: _Floats) -> _Floats:
+    """A pair of two classes on the line of corners: the rarer of them wins as often, of the answers that are theirs."""
+    (first, second, _), line_high, line_low = one[0] + one[1], line[:, 0], line[:, 1]
+    rare, falls = np.minimum(first, second) / (first + second), first < second
+    high = np.where(falls, rare, np.interp(rare, line_low, line_high))
+    low = np.where(falls, np.interp(rare, line_high, line_low), rare)
+    there = np.where(falls, [low, 1 - low], [1 - high, high])
+    return np.stack([[high - low, low - high], there, [high + low, high + low]])
+
+
+def _not_below(trios: _Floats, corners: _Floats) -> NDArray[np.intp]:
+    """The places of trios that no mixture of two corners is seen to enclose."""
+    high, low = np.concatenate([corners[-1:-9:-2], corners[-9::-_THIN]]).T
+    here, there = np.concatenate([high, low]), np.concatenate([low, high])
+    number, scale = len(here), high + low
+    pairs = np.stack([[here - there, there - here], [there, 1 - there], np.tile(scale, (2, 2))])
+    gap, unsure = _ratios(pairs)
+    ratios = np.concatenate(gap), np.concatenate(unsure)
+    worth, needed = _gained(pairs[..., None], ratios, -1), _gained(trios[..., None], ratios, 1)
+    left = np.arange(trios.shape[2])
+    for first in range(number):
+        for second in range(first, number):
+            kinks = [first, number + first, second, number + second]
+            for weight in _MIXED:
+                mixed = (weight * worth[first, kinks] + (1 - weight) * worth[second, kinks]) * (1 - _SUM_ERROR)
+                left = left[(needed[left[:, None], kinks] > mixed).any(axis=1)]
+    return left
+
+
 class _Game:
     """Upper bounds on V_n at the powers of a ratio: positive weights, each rounded up, on bounds on V_(n−1)."""
 
-    def __init__(self, ratio: float, nodes: int, corners: list[tuple[float, float]]) -> None:
+    def __init__(self, ratio: float, nodes: int, corners: list[tuple[float, float]], trios: _Floats) -> None:
         self.nodes, self._powers = nodes, _Powers(ratio)
         with localcontext(_DIGITS):
-            moves = [self._move(*pair) for high, low in corners for pair in ((high, low), (low, high))]
+            moves = [self._move(_coin(*pair)) for high, low in corners for pair in ((high, low), (low, high))]
+            moves += [
+                self._move(_wide(*pair))
+                for p, q in zip(*trios.transpose(0, 2, 1).tolist(), strict=True)
+                for pair in ((p, q), (q, p))
+            ]
             reach = 2 + max(abs(place) for move in moves for place, _, _ in move)
             mirrored = [self._powers.at(-place) for place in range(nodes + reach, 0, -1)]
             self._shares = np.array([_float_up(value) for value in mirrored])
@@ -261,18 +448,29 @@ class _Game:
             values = best * (1 + _STEP_ERROR)
         return values
 
-    def _move(self, here: float, there: float) -> list[tuple[int, float, float]]:
-        """Where either outcome leads: by how many nodes, and the weights of that node and of the next."""
-        p, q = Decimal(here), Decimal(there)
+    def _move(self, outcomes: list[tuple[Decimal, Decimal]]) -> list[tuple[int, float, float]]:
+        """Where each outcome leads: by how many nodes, and the weights of that node and of the next."""
         found = []
-        for chance, other in ((p, q), (1 - p, 1 - q)):
-            factor = other / chance
+        for chance, factor in outcomes:
             place = self._powers.floor(factor)
             before, after = self._powers.at(place), self._powers.at(place + 1)
             share = (factor - before) / (after - before)
             share = min(max(share - _TINY, Decimal(0)), Decimal(1))  # nearer to 0, where V is larger
             found.append((place, _float_up(chance * (1 - share)), _float_up(chance * share)))
         return found
+
+
+def _coin(here: float, there: float) -> list[tuple[Decimal, Decimal]]:
+    """The chances of both outcomes of a pair, and the factors of y."""
+    p, q = Decimal(here), Decimal(there)
+    return [(p, q / p), (1 - p, (1 - q) / (1 - p))]
+
+
+def _wide(here: list[float], there: list[float]) -> list[tuple[Decimal, Decimal]]:
+    """The same of a trio, whose chances are known but for an error: chances from above, factors from below."""
+    error = Decimal(_SUM_ERROR)
+    trio = [(Decimal(p), Decimal(q)) for p, q in zip(here, there, strict=True)]
+    return [(p * (1 + error), q / p * (1 - 4 * error)) for p, q in trio]
 
 
 class _Powers:

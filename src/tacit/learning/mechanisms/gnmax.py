@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -30,61 +31,15 @@ _CONFIDENT = 0.6
 """The share of teachers that have to agree, unless a plan proves something with another threshold."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GNMax:
-    """Answer every query by the class with the largest noisy count.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The privacy loss of one session.
-    queries
-        The number of queries after which the session stops.
-    counts
-        Release all noisy counts instead of the largest one's class, at the same cost.
-    classes
-        2 if there are two classes and winners alone are released: these lose less than noisy counts, and less noise is
-        enough. None for any number of classes, at the cost of the counts.
-    """
-
-    epsilon: float
-    delta: float
-    queries: int
-    counts: bool = False
-    classes: int | None = None
-
-    def __post_init__(self) -> None:
-        check_budget(self)
-        validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are answered")
-        check_counts(self.counts)
-        if self.classes is not None and (self.classes != 2 or isinstance(self.classes, bool) or self.counts):
-            raise InputError(
-                "classes",
-                self.classes,
-                requirement="must be 2, with winners alone released, or None",
-                remedy="leave it out for any number of classes",
-            )
-
-    @cached_property
-    def sigma(self) -> float:
-        """The standard deviation parameter of every count's noise."""
-        if self.classes is not None:
-            return winners.winner_sigma(self.epsilon, self.delta, answers=self.queries)
-        return accounting.gnmax_sigma(self.epsilon, self.delta, answers=self.queries)
+class NoisyVotes(ABC):
+    """What mechanisms share that add noise to every count of every query."""
 
     @property
-    def guarantee(self) -> Guarantee:
-        """(ε, δ)-DP of one session."""
-        detail = {"queries": self.queries, "sigma": self.sigma, "counts": self.counts}
-        if self.classes is not None:
-            spent = winners.winner_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
-            theorem = ("winners of two noisy vote counts", "theory.winners.winner_delta")
-            return loss_guarantee(self, spent, theorem, {**detail, "classes": self.classes}, constants=None)
-        spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
-        theorem = ("noisy vote counts", "theory.accounting.gnmax_delta")
-        return loss_guarantee(self, spent, theorem, detail, constants=partial(_constants, self.sigma, self.queries))
+    @abstractmethod
+    def sigma(self) -> float:
+        """The standard deviation parameter of every count's noise."""
 
-    def session(self, noise: Noise | None = None) -> Session:
+    def session(self: Any, noise: Noise | None = None) -> Session:
         """Begin one run."""
         return Session(self, noise)
 
@@ -99,13 +54,71 @@ class GNMax:
         """The standard deviation of the noise."""
         return self.sigma
 
+
+@dataclass(frozen=True, kw_only=True)
+class GNMax(NoisyVotes):
+    """Answer every query by the class with the largest noisy count.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of one session.
+    queries
+        The number of queries after which the session stops.
+    counts
+        Release all noisy counts instead of the largest one's class, at the same cost.
+    classes
+        The most classes that a query has, if winners alone are released: these lose less than noisy counts, and less
+        noise is enough, for two classes a little less than for more. None for any number of classes, at the cost of the
+        counts.
+    """
+
+    epsilon: float
+    delta: float
+    queries: int
+    counts: bool = False
+    classes: int | None = None
+
+    def __post_init__(self) -> None:
+        check_budget(self)
+        validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are answered")
+        check_counts(self.counts)
+        if self.classes is not None:
+            validate.whole("classes", self.classes, at_least=2, remedy="leave it out for any number of classes")
+            if self.counts:
+                raise InputError(
+                    "classes",
+                    self.classes,
+                    requirement="must be None where all noisy counts are released",
+                    remedy="leave it out, or release winners alone",
+                )
+
+    @cached_property
+    def sigma(self) -> float:
+        """The standard deviation parameter of every count's noise."""
+        if self.classes is not None:
+            return winners.winner_sigma(self.epsilon, self.delta, answers=self.queries, classes=self.classes)
+        return accounting.gnmax_sigma(self.epsilon, self.delta, answers=self.queries)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(ε, δ)-DP of one session."""
+        detail = {"queries": self.queries, "sigma": self.sigma, "counts": self.counts}
+        if self.classes is not None:
+            spent = winners.winner_delta(self.epsilon, sigma=self.sigma, answers=self.queries, classes=self.classes)
+            theorem = ("winners of noisy vote counts", "theory.winners.winner_delta")
+            return loss_guarantee(self, spent, theorem, {**detail, "classes": self.classes}, constants=None)
+        spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
+        theorem = ("noisy vote counts", "theory.accounting.gnmax_delta")
+        return loss_guarantee(self, spent, theorem, detail, constants=partial(_constants, self.sigma, self.queries))
+
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
         """The class of the largest noisy count, of equals the first; or all noisy counts."""
-        if self.classes is not None and len(counts) != self.classes:
+        if self.classes is not None and len(counts) > self.classes:
             raise InputError(
                 "counts",
                 counts,
-                requirement=f"must be of {self.classes} classes, which the noise is for",
+                requirement=f"must be of at most {self.classes} classes, which the noise is for",
                 remedy="leave classes out of GNMax",
             )
         return noisy(counts, self.sigma, session.noise, whole=self.counts)
@@ -116,7 +129,7 @@ class GNMax:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidentGNMax:
+class ConfidentGNMax(NoisyVotes):
     """GNMax for queries whose largest count, with noise, reaches a threshold; other queries are refused.
 
     Both numbers, `queries` and `answers`, are fixed beforehand and paid in full, so the moment when the session stops
@@ -189,19 +202,10 @@ class ConfidentGNMax:
         constants = partial(_constants, self.sigma, self.answers, self.queries, self.test_sigma)
         return loss_guarantee(self, spent, theorem, {**detail, **noise}, constants=constants)
 
-    def session(self, noise: Noise | None = None) -> Session:
-        """Begin one run."""
-        return Session(self, noise)
-
     @property
     def undecided(self) -> tuple[int, int]:
         """A tie of counts at the threshold."""
         return self.threshold, self.threshold
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of an answer's noise."""
-        return self.sigma
 
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
         """GNMax's answer if the noisy largest count reaches the threshold; its noise is fresh."""
@@ -249,7 +253,15 @@ class GNMaxKind(Kind):
         )
         return Constants(noise=sigma, distance=distance, delta_spent=spent)
 
-    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+    def stated(
+        self,
+        *,
+        budget: tuple[float, float],
+        queries: int,
+        noise: float,
+        threshold: int | None,
+        refusals: int | None,
+    ) -> dict[str, Any]:
         """As of the mechanism itself, which answers all queries."""
         return _constants(noise, queries)
 
@@ -292,7 +304,15 @@ class ConfidentKind(GNMaxKind):
         threshold = max(0, teachers - outvoted - slack)
         return Constants(noise=sigma, threshold=threshold, distance=distance, delta_spent=spent)
 
-    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+    def stated(
+        self,
+        *,
+        budget: tuple[float, float],
+        queries: int,
+        noise: float,
+        threshold: int | None,
+        refusals: int | None,
+    ) -> dict[str, Any]:
         """As of the mechanism itself, which tests and may answer all queries."""
         return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise)
 

@@ -46,8 +46,16 @@ class Kind(ABC):
         `refusals` only matters to kinds that stop after a number of refusals.
         """
 
-    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
-        """What a certificate states of these constants; nothing if their δ is proven only when the mechanism is run."""
+    def stated(
+        self,
+        *,
+        budget: tuple[float, float],
+        queries: int,
+        noise: float,
+        threshold: int | None,
+        refusals: int | None,
+    ) -> dict[str, Any]:
+        """What a certificate states of these constants for (ε, δ); nothing if the checker cannot follow their proof."""
         return {}
 
     @abstractmethod

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...core import validate
 from ...core.guarantee import Assumption, Guarantee
 from ...theory import accounting
-from .gnmax import check_counts, noisy
-from .session import Answer, Noise, Session, check_budget, loss_guarantee
+from .gnmax import NoisyVotes, check_counts, noisy
+from .session import Answer, Session, check_budget, loss_guarantee
 
 
 def _one_quota(changed: int) -> Assumption:
@@ -27,7 +27,7 @@ def _one_quota(changed: int) -> Assumption:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VoteQuota:
+class VoteQuota(NoisyVotes):
     """Answer every query by noisy counts of voters, each of which votes on a limited number of queries.
 
     The session never stops: what a query costs is paid by those who vote on it. The counts must come from voters that
@@ -82,21 +82,6 @@ class VoteQuota:
         }
         theorem = ("noisy counts of voters with a quota", "theory.accounting.quota_delta")
         return loss_guarantee(self, spent, theorem, detail, voting=_one_quota(self.changed))
-
-    def session(self, noise: Noise | None = None) -> Session:
-        """Begin one run."""
-        return Session(self, noise)
-
-    @property
-    def undecided(self) -> tuple[int, int]:
-        """A tie, high enough for the noise."""
-        level = 1 + int(4 * self.sigma)
-        return level, level
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of the noise."""
-        return self.sigma
 
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
         """All noisy counts; or the class of the largest, of equals the first."""

@@ -236,13 +236,10 @@ def check_budget(mechanism: Any) -> None:
 
 
 def with_noise(sums: NDArray[np.int64], sigma: float, noise: Noise | None) -> NDArray[np.int64]:
-    """Whole numbers, each with fresh discrete Gaussian noise; what follows a point would leave without any."""
-    if not (isinstance(sums, np.ndarray) and sums.dtype.kind in "iu" and np.can_cast(sums.dtype, np.int64)):
+    """Whole numbers, each with fresh discrete Gaussian noise, which would leave the fractions of others as they are."""
+    if not (sums.dtype.kind in "iu" and np.can_cast(sums.dtype, np.int64)):
         raise InputError(
-            "the type of sums",
-            getattr(sums, "dtype", type(sums).__name__),
-            requirement="must be an array of whole numbers, as the noise is made of whole ones",
-            remedy="round the numbers before they are added up",
+            "sums", f"{sums.dtype} ones", requirement="must be whole numbers", remedy="round before adding up"
         )
     source = SystemNoise() if noise is None else noise
     drawn = np.array(source.gaussian(sigma, size=sums.size), dtype=np.int64)

@@ -54,17 +54,34 @@ class SparseVector(Thresholded):
             validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are asked at most")
 
     @cached_property
+    def _scales(self) -> tuple[float, float]:
+        """The least λ if the noise of thresholds is secret, and if it is told."""
+        secret, told = (
+            accounting.sparse_vector_scale(self.epsilon, self.delta, refusals=self.refusals, told=told)
+            for told in (False, True)
+        )
+        return secret, told
+
+    @property
+    def told(self) -> bool:
+        """Whether the guarantee is the one that holds even if the noise of thresholds is told."""
+        return self.variant == "tight" and self._scales[1] < self._scales[0]
+
+    @cached_property
     def scale(self) -> float:
         """λ, the scale of the threshold's noise; the distance's is twice as large."""
-        scale = accounting.printed_scale if self.variant == "faithful" else accounting.sparse_vector_scale
-        return scale(self.epsilon, self.delta, refusals=self.refusals)
+        if self.variant == "faithful":
+            return accounting.printed_scale(self.epsilon, self.delta, refusals=self.refusals)
+        return min(self._scales)
 
     @cached_property
     def threshold(self) -> int:
         """w, the number of votes to flip around which refusals end."""
         if self.variant == "faithful" and self.queries is not None:
             return accounting.printed_threshold(self.delta, scale=self.scale, queries=self.queries)
-        return accounting.sparse_vector_threshold(self.epsilon, self.delta, scale=self.scale, refusals=self.refusals)
+        return accounting.sparse_vector_threshold(
+            self.epsilon, self.delta, scale=self.scale, refusals=self.refusals, told=self.told
+        )
 
     def distance(self, *, queries: int, failure_probability: float) -> int:
         """The votes to flip from which that many queries are all answered, but for the probability given."""
@@ -80,20 +97,21 @@ class SparseVector(Thresholded):
     def delta_spent(self) -> float:
         """δ of these constants, which printed ones may exceed."""
         return accounting.sparse_vector_delta(
-            self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals
+            self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals, told=self.told
         )
 
     @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
-        detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}
+        detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant, "told": self.told}
         noise = {"scale": self.scale, "threshold": self.threshold}
         theorem = ("sparse vector over stability", "theory.accounting.sparse_vector_delta")
 
         def constants() -> dict[str, Any]:
             return {"mechanism": "sparse vector", "refusals": self.refusals, **noise}
 
-        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=constants)
+        checkable = None if self.told else constants
+        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=checkable)
 
     @property
     def spread(self) -> float:
@@ -135,8 +153,18 @@ class SparseVectorKind(ThresholdedKind):
             delta_spent=made.delta_spent,
         )
 
-    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
-        """As of the mechanism itself."""
+    def stated(
+        self,
+        *,
+        budget: tuple[float, float],
+        queries: int,
+        noise: float,
+        threshold: int | None,
+        refusals: int | None,
+    ) -> dict[str, Any]:
+        """As of the mechanism itself; nothing where its guarantee is the one with thresholds told."""
+        if _made(*budget, refusals or 1, queries, self.variant).told:
+            return {}
         return {"mechanism": "sparse vector", "scale": noise, "refusals": refusals, "threshold": threshold}
 
     def exceeds(self, gap: Floats, scale: float) -> Floats:

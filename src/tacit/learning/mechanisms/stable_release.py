@@ -96,7 +96,15 @@ class StableKind(ThresholdedKind):
         )
         return Constants(noise=made.scale, threshold=made.threshold, distance=distance, delta_spent=made.delta_spent)
 
-    def stated(self, *, queries: int, noise: float, threshold: int | None, refusals: int | None) -> dict[str, Any]:
+    def stated(
+        self,
+        *,
+        budget: tuple[float, float],
+        queries: int,
+        noise: float,
+        threshold: int | None,
+        refusals: int | None,
+    ) -> dict[str, Any]:
         """As of the mechanism itself."""
         return {"mechanism": "stable release", "scale": noise, "queries": queries, "threshold": threshold}
 

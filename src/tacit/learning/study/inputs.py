@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ...core.errors import InputError
 from ...core.near import did_you_mean
 from ...runtime import files, tables
 from ..columns import Columns, numbers, texts
+from ..encoders import ImageEncoder, TextEncoder
 from ..overlap import require_other_rows
 from .options import OTHERS, Task
 
@@ -47,11 +48,15 @@ class Records:
     """The columns of the public table that were not used."""
 
 
-def read(task: Task) -> Records:
-    """Read all tables of the task. The rule depends on the public table, or on the private one with --labels-only."""
+def read(task: Task, advance: Callable[[str], None] = lambda _: None) -> Records:
+    """Read all tables of the task. The rule depends on the public table, or on the private one with --labels-only.
+
+    `advance` is called with a line about the progress of encoders.
+    """
     for name, path in (("private", task.private), *task.others):
         files.existing(path, name)  # before anything is said about packages that read it
-    private = tables.read(task.private, name="private")
+    rule = Columns(encoders=_encoders(task))
+    private = _read(task, task.private, "private")
     if task.public is None:
         _no_row_number(private, task)
     rows = _order(task, len(next(iter(private.values()))))
@@ -61,14 +66,11 @@ def read(task: Task) -> Records:
     public, unused = None, []
     others: list[tuple[str, tables.Table]] = []
     if task.public is not None:
-        public = tables.read(task.public, name="public")
+        public = _read(task, task.public, "public")
         unused = [name for name in (task.label, task.ids) if name is not None and public.pop(name, None) is not None]
     known = None if task.labelled_public is None else _labelled(task, task.labelled_public, "labelled_public", labels)
     classes = _classes(task, labels, [] if known is None else known[1])
     among = sorted(set(labels)) if classes is None else classes  # for what only the owner is told
-    columns = Columns().fit(private if public is None else public)
-    if not len(columns.get_feature_names_out()):
-        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
     if public is not None:
         others.append(("public", public))
     test = None if task.test is None else _labelled(task, task.test, "test", among)
@@ -76,6 +78,10 @@ def read(task: Task) -> Records:
         others.append(("test", test[0]))
     if known is not None:
         others.append(("labelled_public", known[0]))
+    compared = {name: _compared(rule, table, name) for name, table in (("private", private), *others)}
+    columns = rule.fit(private if public is None else public, advance=advance)
+    if not len(columns.get_feature_names_out()):
+        raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
     for option, table in others[public is not None :]:
         _same_columns(table, columns, option)
     proposer = None
@@ -87,13 +93,12 @@ def read(task: Task) -> Records:
         )
     if public is not None:
         _same_columns(private, columns, "private")
-    for option, table in others:
-        if not task.allow_overlap:
-            require_other_rows(option, table, private, called="`private`", remedy=OTHERS)
+    if not task.allow_overlap:
+        _require_others(task, compared, others)
     return Records(
         columns=columns,
         rows=rows,
-        records=columns.transform(private),
+        records=columns.transform(private, advance=advance),
         labels=np.array(labels) if classes is None else typed(labels, classes),
         classes=None if classes is None else typed(classes, classes),
         ids=ids,
@@ -122,33 +127,34 @@ class Numbers:
     """The columns of the public table that were not used."""
 
 
-def read_numbers(task: Task, public_path: Path) -> Numbers:
+def read_numbers(task: Task, public_path: Path, advance: Callable[[str], None]) -> Numbers:
     """Read all tables of a task that learns numbers or several labels. The rule depends on the public table alone."""
     for name, path in (("private", task.private), *task.others):
         files.existing(path, name)  # before anything is said about packages that read it
-    private = tables.read(task.private, name="private")
+    private = _read(task, task.private, "private")
     values = _values(task, private, "private")
     ids = None if task.ids is None else _owners(task.ids, private)
-    public = tables.read(public_path, name="public")
+    public = _read(task, public_path, "public")
     taken = (*task.labels, *([] if task.ids is None else [task.ids]))
     unused = tuple(name for name in taken if public.pop(name, None) is not None)
-    columns = Columns().fit(public)
+    rule = Columns(encoders=_encoders(task))
+    columns = rule.fit(public, advance=advance)
     if not len(columns.get_feature_names_out()):
         raise InputError("public", columns.names_, requirement="must have columns to learn from", remedy="add features")
     _same_columns(private, columns, "private")
     others, test = [("public", public)], None
     if task.test is not None:
-        table = tables.read(task.test, name="test")
+        table = _read(task, task.test, "test")
         test = table, _values(task, table, "test")
         table.pop(task.ids or "", None)
         _same_columns(table, columns, "test")
         others.append(("test", table))
-    for option, table in others:
-        if not task.allow_overlap:
-            require_other_rows(option, table, private, called="`private`", remedy=OTHERS)
+    if not task.allow_overlap:
+        tables_compared = [("private", private), *others]
+        _require_others(task, {name: _compared(columns, table, name) for name, table in tables_compared}, others)
     return Numbers(
         columns=columns,
-        records=columns.transform(private),
+        records=columns.transform(private, advance=advance),
         values=values,
         ids=ids,
         public=columns.transform(public),
@@ -201,6 +207,53 @@ def _owners(name: str, private: tables.Table) -> list[str]:
     return [str(owner) for owner in found]
 
 
+def _encoders(task: Task) -> dict[str, TextEncoder | ImageEncoder] | None:
+    """The encoder of each column that has one."""
+    folder, weights = (None if path is None else str(path) for path in (task.text_encoder, task.image_weights))
+    found: dict[str, TextEncoder | ImageEncoder] = dict.fromkeys(task.text, TextEncoder(folder))
+    return found | dict.fromkeys(task.image, ImageEncoder(task.image_encoder, weights)) or None
+
+
+def _read(task: Task, path: Path, name: str) -> tables.Table:
+    """A table, with images by their whole paths; those that are relative begin at the folder of the table."""
+    found = tables.read(path, name=name)
+    for option, columns in (("text", task.text), ("image", task.image)):
+        for column in columns:
+            if column not in found:
+                raise InputError(
+                    option,
+                    column,
+                    requirement=f"must name one of the {len(found)} columns of `{name}`",
+                    remedy=did_you_mean(column, found, "check its name"),
+                )
+    for column in task.image:
+        places = np.empty(len(found[column]), dtype=object)
+        places[:] = [None if place is None else str(path.parent / place) for place in texts(found[column])]
+        found[column] = places
+    return found
+
+
+def _require_others(task: Task, compared: dict[str, tables.Table], others: list[tuple[str, tables.Table]]) -> None:
+    """Refuse records of another table that are private ones, too."""
+    for option, _ in others:
+        require_other_rows(
+            option,
+            compared[option],
+            compared["private"],
+            called="`private`",
+            remedy=OTHERS,
+            unlimited=(*task.text, *task.image),
+        )
+
+
+def _compared(columns: Columns, table: tables.Table, name: str) -> tables.Table:
+    """A table as equal rows are found in it; its images are looked at."""
+    found = dict(table)
+    for column, encoder in (columns.encoders or {}).items():
+        found[column] = encoder.compared(table[column], called=f"an image of `{name}`")
+    return found
+
+
 def _no_row_number(private: tables.Table, task: Task) -> None:
     """Refuse a column that counts up or down the file: it would publish the order of the file, which may tell labels.
 
@@ -233,7 +286,7 @@ def _order(task: Task, count: int) -> NDArray[np.int64]:
 
 def _labelled(task: Task, path: Path, option: str, classes: Sequence[str]) -> tuple[tables.Table, list[str]]:
     """Other labelled records."""
-    found = tables.read(path, name=option)
+    found = _read(task, path, option)
     labels = _labels(_taken(found, task.label, "label", of=option), option, task.label)
     if not set(labels) & set(classes):
         raise InputError(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...core import validate
 from ...core.errors import InputError
+from ..encoders import GRADIENTS
 from ..mechanisms.registry import KINDS, MOMENTS, NAMES, WITHOUT_TEACHERS
 from ..summed_fit import finite_range
 
@@ -56,6 +57,11 @@ class Task:
     teacher_accuracy: float
     classes: str | None
     ids: str | None
+    text: tuple[str, ...]
+    text_encoder: Path | None
+    image: tuple[str, ...]
+    image_encoder: str
+    image_weights: Path | None
     labelled_public: Path | None
     ledger: str | None
     ledger_url_file: Path | None
@@ -106,11 +112,34 @@ def checked(task: Task) -> Task:
     for name, lone, other, given in (
         ("student_settings", task.student_settings, "student", task.student),
         ("new_anchor", task.new_anchor, "anchor", task.anchor),
+        ("text_encoder", task.text_encoder, "text", task.text or None),
+        ("image_encoder", task.image_encoder != GRADIENTS and task.image_encoder, "image", task.image or None),
+        ("image_weights", task.image_weights, "image", task.image or None),
     ):
         if lone and given is None:
             raise InputError(
-                name, lone, requirement=f"must come with `{other}`", remedy=f"add `{other}`, or leave it out"
+                name,
+                str(lone) if isinstance(lone, Path) else lone,
+                requirement=f"must come with `{other}`",
+                remedy=f"add `{other}`, or leave it out",
             )
+    encoded = [*task.text, *task.image]
+    for column in encoded:
+        if encoded.count(column) > 1 or column in (task.label, task.ids):
+            raise InputError(
+                "image" if column in task.image else "text",
+                column,
+                requirement="must name a column once, and neither the label nor whose records are",
+                remedy="name another column",
+            )
+    if task.image and task.public is None and task.labels_only:
+        raise InputError(
+            "image",
+            task.image[0],
+            requirement="must not be combined with `labels_only`, which publishes half of the private table: the names "
+            "of files and folders often tell labels",
+            remedy="give public records with `public`",
+        )
     validate.number("teacher_accuracy", task.teacher_accuracy, above=0.5, at_most=1, remedy="give a share such as 0.8")
     for name, value in (("teachers", task.teachers), ("refusals", task.refusals)):
         if value is not None:

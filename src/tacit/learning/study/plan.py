@@ -112,26 +112,28 @@ def _guarantee(made: Plan) -> Guarantee:
         theorem=tuple(KINDS[mechanism].theorem for mechanism in spent) or "none: no constants keep to the budget",
         assumptions=_ASSUMED,
         detail={"delta": made.delta, "delta_spent": spent},
-        evidence=Evidence(rule="one of several mechanisms", inputs=lambda: _constants(made, tuple(spent)))
-        if spent
-        else None,
+        evidence=_evidence(made, tuple(spent)),
     )
 
 
-def _constants(made: Plan, mechanisms: tuple[str, ...]) -> dict[str, Any]:
-    """What a certificate states: the constants of every mechanism that keeps to the budget."""
-    parts = [
-        {
-            **KINDS[row.mechanism].stated(
-                queries=made.queries, noise=row.noise, threshold=row.threshold, refusals=row.refusals
-            ),
-            "epsilon": made.epsilon,
-            "delta": made.delta,
-        }
+def _evidence(made: Plan, mechanisms: tuple[str, ...]) -> Evidence | None:
+    """The constants of every mechanism that keeps to the budget; None if there is none, or one has no rule to check."""
+    stated = [
+        KINDS[row.mechanism].stated(
+            budget=(made.epsilon, made.delta),
+            queries=made.queries,
+            noise=row.noise,
+            threshold=row.threshold,
+            refusals=row.refusals,
+        )
         for row in made.rows
         if row.mechanism in mechanisms
     ]
-    return {"delta": made.delta, "neighbours": "one record added or removed", "parts": parts}
+    if not all(stated) or not stated:
+        return None
+    parts = [{**part, "epsilon": made.epsilon, "delta": made.delta} for part in stated]
+    inputs = {"delta": made.delta, "neighbours": "one record added or removed", "parts": parts}
+    return Evidence(rule="one of several mechanisms", inputs=lambda: inputs)
 
 
 def _without(made: Plan, spent: Mapping[str, float]) -> str:

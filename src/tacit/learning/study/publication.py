@@ -23,6 +23,7 @@ from ...theory.leakage import private_advantage, private_roc
 from .. import stored
 from ..choice import margins
 from ..classifier import PrivateClassifier
+from ..encoders import TextEncoder
 from .inputs import Records
 from .options import Task
 
@@ -78,7 +79,11 @@ def publish(
             "public_records": len(model.public_ if data.public is None else data.public),
             **_amounts(model),
             "choice": model.choice_,
-            "columns": {"numeric": list(data.columns.numeric_), "categories": data.columns.categories_},
+            "columns": {
+                "numeric": list(data.columns.numeric_),
+                "categories": data.columns.categories_,
+                **({"encoded": _encoded(data)} if data.columns.encoded_ else {}),
+            },
             "unused_columns": list(data.unused),
             "test": accuracy,
             "student": {"file": "student.skops", "trusted": list(trusted)},
@@ -88,6 +93,19 @@ def publish(
     write_whole(folder / "results.json", report.to_json().encode())
     write_whole(folder / "report.html", report.to_html().encode())
     return report
+
+
+def _encoded(data: Records) -> dict[str, dict[str, Any]]:
+    """By what the columns of texts and images were encoded."""
+    return {
+        name: {
+            "what": "Texts" if isinstance(encoder, TextEncoder) else "Images",
+            "encoder": encoder.called,
+            "numbers": len(data.columns.encoded_[name][1]),
+            "digest": getattr(encoder, "digest_", None),
+        }
+        for name, encoder in (data.columns.encoders or {}).items()
+    }
 
 
 def _summed(model: PrivateClassifier) -> bool:
@@ -338,6 +356,12 @@ def _summary(
         "deviation of numbers, the median in the place of missing numbers, and the categories of texts (others become "
         "zeros)."
     )
+    for name, about in _encoded(data).items():
+        said.append(
+            f"{about['what']} of column {name!r} were encoded by {about['encoder']}, each by itself, in the "
+            f"{about['numbers']} directions in which {'features' if task.public is None else 'public records'} differ "
+            f"most{'; of a long text only the beginning counts' * (about['what'] == 'Texts')}."
+        )
     if data.unused:
         said.append(f"Columns of the public table that were not used: {', '.join(data.unused)}.")
     said.append(f"The choice: {model.choice_}.")

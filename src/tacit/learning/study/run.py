@@ -15,8 +15,10 @@ from ...core.errors import InputError, TacitError
 from ...report import Report
 from ...report.timing import Timed
 from ...runtime import private_files, workers
+from ..assumptions import ENCODER_PUBLIC
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
+from ..encoders import GRADIENTS
 from ..mechanisms.registry import MOMENTS, NEIGHBOURS, WITHOUT_TEACHERS
 from . import earlier_ledgers, inputs, learners, owner_report, serving, summed
 from .accuracy import accuracy
@@ -65,6 +67,11 @@ def learn_files(
     teacher_accuracy: float = TEACHER_ACCURACY,
     classes: str | None = None,
     ids: str | None = None,
+    text: Sequence[str] = (),
+    text_encoder: Path | str | None = None,
+    image: Sequence[str] = (),
+    image_encoder: str = GRADIENTS,
+    image_weights: Path | str | None = None,
     ledger: str | None = None,
     ledger_url_file: Path | str | None = None,
     new_ledger: bool = False,
@@ -129,6 +136,15 @@ def learn_files(
         All labels that may occur, separated by commas; found with noise unless given.
     ids
         The column that says whose each record is, to protect all records of a person together.
+    text
+        Columns of whole texts: each is turned into numbers by `text_encoder`, not by categories.
+    text_encoder
+        The folder of a transformer, as for `TextEncoder`; all-MiniLM-L6-v2 from its installed package unless given.
+    image
+        Columns of paths of images, relative to the file that names them.
+    image_encoder, image_weights
+        What turns images into numbers, as for `ImageEncoder`: "gradients", "timm:NAME" or "torchvision:NAME", and the
+        .safetensors file with the weights of a network.
     ledger, ledger_url_file
         The ledger, or a file that holds its address; one in `out` unless given.
     new_ledger
@@ -182,6 +198,11 @@ def learn_files(
         teacher_accuracy=teacher_accuracy,
         classes=classes,
         ids=ids,
+        text=tuple(text),
+        text_encoder=_path(text_encoder),
+        image=tuple(image),
+        image_encoder=image_encoder,
+        image_weights=_path(image_weights),
         labelled_public=_path(labelled_public),
         ledger=ledger,
         ledger_url_file=_path(ledger_url_file),
@@ -207,7 +228,7 @@ def _run(task: Task, advance: Callable[[str], None]) -> Report:
     """Run what is left of the task, write its folder, and return the report that may be published."""
     advance = Timed(advance)
     advance("reading tables")
-    data = inputs.read(task)
+    data = inputs.read(task, advance)
     classifier = _classifier(task, data)
     if classifier.estimator is not None:
         advance("trying the learner on made-up records")
@@ -302,7 +323,7 @@ def _published(
 ) -> tuple[Report, dict[str, float] | None]:
     """Write what may be published; return its report and the accuracy, which may be for the owner alone."""
     shown = data.test is not None and not task.allow_overlap
-    assumed = [CHOSEN_BLINDLY, *[TEST_KNOWN] * shown]
+    assumed = [CHOSEN_BLINDLY, *[ENCODER_PUBLIC] * bool(data.columns.encoders), *[TEST_KNOWN] * shown]
     proven = classifier.guarantee_
     compared, *others = proven.assumptions
     classifier.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *assumed, *others))

@@ -76,6 +76,7 @@ def keep(task: Task, data: Records, model: PrivateClassifier, folder: Path) -> N
             "names": rule.names_,
             "numeric": rule.numeric_,
             "categories": rule.categories_,
+            "encoded": sorted(rule.encoded_),
             "facts": facts,
         },
     )
@@ -119,6 +120,13 @@ def load(folder: Path | str) -> Served:
         )
     private_files.closed(place)
     found, task = run_folder.record(place / _FILE, dict), run_folder.task(place)
+    if found.get("encoded"):
+        raise InputError(
+            "folder",
+            str(folder),
+            requirement="must be of a run that encodes no texts or images, which a service does not",
+            remedy="publish its student, or learn again without these columns",
+        )
     rule = Columns()
     rule.names_ = found["names"]
     rule.numeric_ = {name: tuple(numbers) for name, numbers in found["numeric"].items()}

@@ -19,6 +19,7 @@ from ...report.timing import Timed
 from ...runtime import private_files, tables, workers
 from ...runtime.files import write_whole
 from .. import stored
+from ..assumptions import ENCODER_PUBLIC
 from ..multi_label import PrivateMultiLabelClassifier
 from ..regressor import PrivateRegressor
 from . import earlier_ledgers, inputs, learners
@@ -55,7 +56,7 @@ def run(task: Task, advance: Callable[[str], None]) -> Report:
         raise InputError("public", None, requirement="must name a file of public records", remedy="give one")
     advance = Timed(advance)
     advance("reading tables")
-    data = inputs.read_numbers(task, task.public)
+    data = inputs.read_numbers(task, task.public, advance)
     model = _model(task)
     check_ledger(task)
     check_anchor(task)
@@ -139,7 +140,13 @@ def _published(task: Task, data: inputs.Numbers, model: Model, folder: Path) -> 
     """Write what may be published; return its report and what test records show, which may be for the owner alone."""
     shown = data.test is not None and not task.allow_overlap
     compared, *others = model.guarantee_.assumptions
-    assumed = (compared, CHOSEN_BLINDLY, *[TEST_KNOWN] * shown, *others)
+    assumed = (
+        compared,
+        CHOSEN_BLINDLY,
+        *[ENCODER_PUBLIC] * bool(data.columns.encoders),
+        *[TEST_KNOWN] * shown,
+        *others,
+    )
     model.guarantee_ = dataclasses.replace(model.guarantee_, assumptions=assumed)
     predictor = data.columns.before(model.published())
     measured = _measured(task, predictor, data.test)
