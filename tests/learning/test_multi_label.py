@@ -71,6 +71,20 @@ def test_labels_other_than_yes_and_no_are_refused(tags, wrong, tmp_path):
     assert not ledger.entries()
 
 
+@pytest.mark.parametrize(
+    "written", [lambda tags: (tags > 0).tolist(), lambda tags: np.array([(one, two > 0) for one, two in tags], object)]
+)
+def test_yes_and_no_may_be_bools_and_numbers(written):
+    tags = np.random.default_rng(0).integers(0, 2, (50, 2))
+    assert (PrivateMultiLabelClassifier()._values(written(tags), records=50) == tags).all()
+
+
+def test_masked_labels_are_refused():
+    masked = np.ma.array(np.ones((50, 2)), mask=np.arange(100).reshape(50, 2) == 7)
+    with pytest.raises(InputError, match="y must be 0 or 1"):
+        PrivateMultiLabelClassifier()._values(masked, records=50)
+
+
 # The command.
 
 

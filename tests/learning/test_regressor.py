@@ -305,6 +305,15 @@ def test_numbers_that_are_none_are_refused(numbers, wrong):
         regressor().fit(records[:300], np.where(np.arange(300) == 7, wrong, values[:300]), records[3000:3400])
 
 
+def test_errors_quote_no_private_numbers(numbers):
+    records, values = numbers
+    private = values[:300].round(5)
+    for wrong in (private.astype(str), private.reshape(-1, 1), private[:-1], np.ma.array(private, mask=private > 6)):
+        with pytest.raises(InputError, match="y must be one finite number for each of the 300 records") as refused:
+            regressor().fit(records[:300], wrong, records[3000:3400])
+        assert not any(str(value) in str(refused.value) for value in private)
+
+
 def test_private_records_among_public_ones_are_refused(numbers):
     records, values = numbers
     with pytest.raises(InputError, match="X_public must hold other records"):

@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import validate
-from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.wording import text_above
 from ..runtime import private_files
