@@ -115,7 +115,10 @@ class PrivateMultiLabelClassifier(ClassifierMixin, SummedFit):  # type: ignore[m
         if not isinstance(y, np.ma.MaskedArray):
             with contextlib.suppress(Exception):  # of ragged lists and foreign arrays, which are refused below
                 given = np.asarray(validate.detached(y))
-                if all(isinstance(entry, bool | np.bool_ | int | float) for entry in given.ravel().tolist()):
+                if all(
+                    isinstance(entry, int | float | np.bool_ | np.integer | np.floating)
+                    for entry in given.ravel().tolist()
+                ):
                     given = given.astype(np.float64)
         found = learned(given, dimensions=2, records=records, what=what, remedy=remedy)
         if not np.isin(found, (0.0, 1.0)).all():
