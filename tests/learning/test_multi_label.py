@@ -46,8 +46,10 @@ def test_one_record_moves_each_count_by_one_at_most():
 
 def test_a_classifier_of_several_labels(tags):
     records, labels = tags
-    model = PrivateMultiLabelClassifier(epsilon=4.0).fit(records[:2000], labels[:2000], records[2000:2300])
-    assert (model.predict(records[2300:]) == labels[2300:]).mean() > 0.8
+    model = PrivateMultiLabelClassifier(epsilon=4.0, n_teachers=80)
+    model.fit(records[:2000], labels[:2000], records[2000:2300])
+    # Six fits gave 0.902 to 0.911, so that noise alone brings it below 0.85 never.
+    assert (model.predict(records[2300:]) == labels[2300:]).mean() > 0.85
     detail = model.guarantee_.detail
     assert detail["sums"] == 3 * 300
     assert detail["reach"] == 1

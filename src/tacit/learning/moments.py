@@ -6,6 +6,7 @@ than answers of teachers do.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +33,11 @@ from .transformed import each_alone
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
+
+_RIDGE = 0.1
+"""The ridge unless another is given."""
+_LARGEST_SHARE, _LARGEST_NOISE = 0.25, 0.1
+"""What "auto" asks of public features, and of the noise of fitted values, to take sums."""
 
 SUMMED = "summed"
 """The folder, in that of a fit, which remembers whose records were summed up."""
@@ -121,6 +127,25 @@ class NoisySums:
         return with_noise(sums, self.sigma, noise)
 
 
+def suits(seen: NDArray[Any], mechanism: NoisySums, *, voters: int, classes: int) -> bool:
+    """Whether "auto" takes sums for so many records or people, where a linear classifier is asked for in any case.
+
+    It does for two classes, as least squares may hide one of several behind others; if no public feature holds more
+    than a quarter of the squared lengths of public records, as features of different scales would; and if the noise
+    moves fitted values, which differ by 1 between classes told apart for certain, by a tenth at most.
+    """
+    if classes != 2 or not np.isfinite(seen).all():
+        return False
+    squares = np.square(seen.astype(np.float64, copy=False)).mean(axis=0)
+    if not 0 < squares.max() <= _LARGEST_SHARE * squares.sum():
+        return False
+    rows = unit_rows(seen)
+    covariance, system = _system(rows, _RIDGE)
+    inverse = np.linalg.inv(system)
+    moved = mechanism.spread / voters * math.sqrt(2 * float(np.trace(inverse @ covariance @ inverse)))
+    return moved <= _LARGEST_NOISE
+
+
 def sums_by_class(
     rows: NDArray[np.float64], numbers: NDArray[np.int64], people: list[bytes] | None, *, classes: int
 ) -> NDArray[np.int64]:
@@ -175,7 +200,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         epsilon: float = 1.0,
         delta: float = 1e-5,
         features: Any = None,
-        ridge: float = 0.1,
+        ridge: float = _RIDGE,
         classes: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -291,15 +316,20 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def _weights(self, noisy: NDArray[np.int64], public: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
         """Ridge regression by noisy sums, and by the covariance of public features."""
-        rows = self._rows(public)
-        covariance = rows.T @ rows / len(rows)
-        penalty = ridge * np.trace(covariance) / len(covariance)
-        system = covariance + penalty * np.eye(len(covariance))
-        return np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
+        _, system = _system(self._rows(public), ridge)
+        return np.asarray(np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH), dtype=np.float64)
 
     def _rows(self, X: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: N803
         """Features with a constant beside them, each row of length 1."""
         return unit_rows(X if self.features_ is None else np.asarray(self.features_.transform(X)))
+
+
+def _system(rows: NDArray[np.float64], ridge: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The second moments of public rows, and the same with a ridge."""
+    covariance = rows.T @ rows / len(rows)
+    penalty = ridge * np.trace(covariance) / len(covariance)
+    system: NDArray[np.float64] = covariance + penalty * np.eye(len(covariance))
+    return covariance, system
 
 
 def unit_rows(features: NDArray[Any]) -> NDArray[np.float64]:

@@ -261,7 +261,7 @@ class SummedFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         return np.rint(shares * teachers * grid.reach).astype(np.int64).reshape(queries, columns)
 
     def _state(self, release: Release, mechanism: AnswerSums, teachers: int, *, resumed: bool) -> None:
-        proven = release.guarantee_of(mechanism, council={"teachers": teachers}, error=None, resumed=resumed)
+        proven = release.guarantee_of(mechanism, council={"teachers": teachers}, estimate=None, resumed=resumed)
         compared, *others = proven.assumptions
         self.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *self._assumed(), *others))
 
