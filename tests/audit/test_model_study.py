@@ -102,6 +102,7 @@ def test_a_ceiling_is_met_only_where_it_is_proven_for_the_release(folder):
     assert missed.returncode == 1, missed.stderr
     detail = json.loads((folder / "a.json").read_text())["detail"]
     assert detail["require_advantage"] == 0.2
+    assert detail["required_of"] == "the likeliest class for the record"
     assert not detail["met"]
     options = {"data": folder / "records.npz", "models": 16, "pictures": False, "release": "class"}
     free = audit_model(f"{folder}/constant.py:fit", **options, require_advantage=1.0)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from tacit import InputError
 from tacit.audit import audit_file, audit_vectors, certify, load_code
-from tacit.audit.codes import fixed, own_rows
+from tacit.audit.codes import Means, fixed, own_rows
 from tacit.audit.vectors import fingerprints
 
 ROWS, COLUMNS = 4_000, 6
@@ -59,6 +59,17 @@ def test_the_code_does_not_depend_on_the_rows_that_it_certifies():
     assert set(own.tolist()) != set(own_rows(ROWS, 1).tolist())
 
 
+def test_a_codebook_can_hold_a_record_and_that_is_said():
+    place = own_rows(ROWS, 0)[np.random.default_rng([0, 0xF17]).permutation(ROWS // 4)[0]]
+    odd = LOUD.copy()
+    odd[place] = [91.0, -82.0, 73.0, 64.0, -55.0, 46.0]
+    found = audit_vectors(SECRET, odd, code="kmeans", release_code=True, attack_rows=0)
+    assert np.isclose(found.code.centres * found.code.scales, odd[place]).all(axis=1).any()
+    assert "a point of k-means can be one of these records" in found.of_codebook
+    assert found.of_codebook in " ".join(str(found).split())
+    assert not audit_vectors(SECRET, LOUD, code="kmeans", attack_rows=0).of_codebook
+
+
 def test_auto_takes_what_shows_most():
     shown = {code: audit_vectors(SECRET, LOUD, code=code, attack_rows=0).code.shown for code in ("kmeans", "tree")}
     assert audit_vectors(SECRET, LOUD, attack_rows=0).code.shown >= max(shown.values()) > 0.3
@@ -68,6 +79,16 @@ def test_equal_vectors_have_equal_cells_whatever_stands_beside_them():
     for kind in ("kmeans", "tree"):
         code = audit_vectors(SECRET, LOUD, code=kind, attack_rows=0).code
         assert (np.concatenate([code(one[None]) for one in LOUD[:300]]) == code(LOUD)[:300]).all()
+
+
+def test_vectors_half_way_between_two_points_have_one_cell_in_any_layout():
+    """Such a vector's cell is decided by how sums are rounded, which must not differ from one record to many."""
+    centres = np.random.default_rng(5).normal(size=(8, 6))
+    code = Means(columns=6, cells=8, scales=np.ones(6), centres=centres)
+    between = (np.repeat(centres, 8, axis=0) + np.tile(centres, (8, 1))) / 2
+    alone = np.concatenate([code(one[None]) for one in between])
+    assert (code(np.asfortranarray(between)) == alone).all()
+    assert (code(between) == alone).all()
 
 
 @pytest.mark.parametrize("kind", ["kmeans", "tree"])
@@ -81,7 +102,35 @@ def test_a_stored_code_is_the_same_code(tmp_path, kind):
         read(CALM[:, 1:])
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"format": "tacit codebook 1", "kind": "tree"}', "[1]"])
+_OF_TEXTS = {"format": "tacit codebook 2", "texts": [[3, 7]]}
+_POINTS = {**_OF_TEXTS, "kind": "kmeans", "scales": [1.0] * 4, "centres": [[0.0] * 4, [1.0] * 4]}
+_NODES = {"features": [0, -1, -1], "thresholds": [1.0, 0.0, 0.0], "left": [1, 0, 1], "right": [2, -1, -1]}
+_LEAVES = {**_OF_TEXTS, "kind": "tree", "columns": 4, **_NODES}
+
+
+@pytest.mark.parametrize("book", [_POINTS, _LEAVES])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"texts": texts} for texts in ([[3, 2**20]], [[-1, 7]], [[3, 10**30]], [[7, 3]], [[3.5, 7]], [None] * 4, 3)),
+        {"centres": [[float("nan")] * 4] * 2, "left": [-9, 0, 1]},
+        {"scales": [float("inf")] * 4, "left": [0, 0, 1]},
+        {"centres": [], "left": [1, 2, 2]},
+        {"centres": 3, "columns": float("inf")},
+        {"centres": [[10**400] * 4] * 2, "features": [10**30, -1, -1]},
+        {"scales": [-1.0] * 4, "features": [4, -1, -1]},
+        {"scales": [], "thresholds": [float("nan"), 0, 0]},
+    ],
+)
+def test_a_codebook_that_was_changed_is_refused_before_it_codes(tmp_path, book, changed):
+    (tmp_path / "book.json").write_text(json.dumps(book))
+    assert load_code(tmp_path / "book.json")(["ab cd", "x"]).tolist() == [1, 0]
+    (tmp_path / "book.json").write_text(json.dumps({**book, **changed}))
+    with pytest.raises(InputError, match="must be a codebook"):
+        load_code(tmp_path / "book.json")
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"format": "tacit codebook 1", "kind": "tree"}', "[1]", "[" * 200_000])
 def test_another_file_is_no_code(tmp_path, content):
     (tmp_path / "book.json").write_text(content)
     with pytest.raises(InputError, match="must be a codebook"):
@@ -193,7 +242,7 @@ def test_the_command_writes_the_code_that_is_released(folder, here):
     assert detail["readings"]["advantage"] == certify(SECRET[rest], code(LOUD[rest]), name=name).advantage
     assert detail["code"]["released"]
     words = " ".join(finished.stdout.split())
-    assert "may tell something about the rows that fixed it" in words
+    assert "Publish it only if these rows may be public" in words
     assert here(folder, *common, "--code", "kmeans:4", "--require-advantage", "0.9").returncode == 1
 
 

@@ -39,7 +39,7 @@ def test_it_begins_with_the_best_promise_and_its_condition(written):
     assert said.startswith(
         "The best promise is that of gnmax: 1963 teachers with 30 records each answer at least 824 of 1000 queries "
         "correctly, except with probability 0.05, if they are as assumed (tacit proof hard_queries "
-        "tolerated_votes gnmax_distance stable_teachers). Teachers are assumed to err on 5 %"
+        "tolerated_votes gnmax_distance stable_teachers). By default, tacit learn takes "
     )
 
 
@@ -53,14 +53,16 @@ def test_the_json_holds_the_plan(written):
     assert "except gate (proven when it is run)" in comparison["guarantee"]["quantity"]
 
 
-def test_the_page_has_the_table_and_both_pictures(written):
+def test_the_page_has_the_table_and_all_pictures(written):
     _, _, source = written
     page = Page(source)
     assert page.tags.count("table") == 1
     assert unfolded_words(source) <= 900
-    assert page.tags.count("img") == 2
+    assert page.tags.count("img") == 4
     assert "Teachers that a promise needs" in page.text
     assert "Expected right answers" in page.text
+    assert "Right answers, by the number of teachers" in page.text
+    assert "Right answers, by ε" in page.text
 
 
 def test_a_hopeless_plan_is_an_answer(tmp_path, here):
@@ -85,7 +87,7 @@ def test_every_kind_of_learner_makes_a_page(inputs):
     made = report(10**8, 500, epsilon=1.0, delta=1e-6, **inputs)
     Page(made.to_html())
     assert max(len(line) for line in made.to_text().splitlines()) <= 80
-    assert len(made.opening) == 1
+    assert len(made.opening) == 2
     assert made.verdicts[0].level in ("fine", "weak", "broken")
 
 

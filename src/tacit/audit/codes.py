@@ -17,7 +17,7 @@ from ..core.errors import InputError
 from ..runtime.files import plain, write_whole
 from .attempt import LEARNER_NAMES
 from .learners import LEARNERS, fitting
-from .terms import Terms, chosen, with_texts
+from .terms import BUCKETS, Terms, chosen, with_texts
 
 CODES = ("auto", "kmeans", "tree", "attack")
 CELLS = {"kmeans": 64, "tree": 32, "attack": 16}
@@ -139,8 +139,9 @@ class Means(Code):
     centres: NDArray[np.float64] = field(compare=False)
 
     def _cells(self, rows: _Matrix) -> _Whole:
-        # Not by a matrix product, whose rounding may depend on the other rows: equal vectors have equal cells.
-        products = np.einsum("ij,kj->ik", rows / self.scales, self.centres)
+        # Neither by a matrix product nor by columns, whose rounding may depend on the other rows: equal vectors have
+        # equal cells.
+        products = np.einsum("ij,kj->ik", np.ascontiguousarray(rows / self.scales), self.centres)
         cells: _Whole = np.argmax(products - (self.centres**2).sum(axis=1) / 2, axis=1)
         return cells
 
@@ -394,30 +395,50 @@ def load_code(path: Path | str) -> Code:
         if known and held["kind"] == "kmeans":
             scales, centres = (np.array(held[name], dtype=np.float64) for name in ("scales", "centres"))
             fits = terms is None or terms.width == len(scales)
-            if fits and scales.shape == centres.shape[1:] and centres.ndim == 2 and (scales > 0).all():
+            fits = fits and scales.shape == centres.shape[1:] and centres.ndim == 2
+            if fits and (scales > 0).all() and np.isfinite(scales).all() and np.isfinite(centres).all():
                 return Means(columns=len(scales), cells=len(centres), scales=scales, centres=centres, terms=terms)
         elif known and held["kind"] == "tree":
-            features, left, right = (np.array(held[name], dtype=np.int64) for name in ("features", "left", "right"))
+            features, left, right = (_stored_whole(held[name]) for name in ("features", "left", "right"))
             thresholds, columns = np.array(held["thresholds"], dtype=np.float64), int(held["columns"])
-            cells, shape = int((features < 0).sum()), (len(thresholds),)
-            fits = features.shape == left.shape == right.shape == thresholds.shape == shape
+            fits = features.shape == left.shape == right.shape == thresholds.shape == (len(thresholds),)
             fits = fits and (terms is None or terms.width == columns)
-            if fits and max(left.max(), right.max()) < len(thresholds) and features.max() < columns:
+            if fits and _is_tree(features, left, right, columns=columns) and np.isfinite(thresholds).all():
                 return Tree(
                     columns=columns,
-                    cells=cells,
+                    cells=int((features < 0).sum()),
                     features=features,
                     thresholds=thresholds,
                     left=left,
                     right=right,
                     terms=terms,
                 )
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
         pass
     raise InputError(
         "path", str(path), requirement="must be a codebook that an audit wrote", remedy="write it again with save"
     )
 
 
+def _is_tree(features: _Whole, left: _Whole, right: _Whole, *, columns: int) -> bool:
+    """Whether every node leads to later ones, and leaves have the cells in their order."""
+    leaf, nodes = features == -1, np.arange(len(features))
+    inner = ~leaf
+    leads = all(((side > nodes) & (side < len(nodes)))[inner].all() for side in (left, right))
+    cells = np.array_equal(left[leaf], np.arange(int(leaf.sum())))
+    return bool(leads and cells and (features >= -1).all() and features.max() < columns)
+
+
+def _stored_whole(held: list[int]) -> _Whole:
+    found = np.array(held)
+    if found.ndim != 1 or (found.size and found.dtype.kind != "i"):
+        raise ValueError
+    return found.astype(np.int64)
+
+
 def _stored_terms(held: list[list[int] | None]) -> Terms:
-    return Terms(tuple(None if one is None else np.unique(np.array(one, dtype=np.int64)) for one in held))
+    buckets = [None if one is None else _stored_whole(one) for one in held]
+    texts = [one for one in buckets if one is not None]
+    if not texts or any((np.diff(one, prepend=-1, append=BUCKETS) <= 0).any() for one in texts):
+        raise ValueError
+    return Terms(tuple(buckets))

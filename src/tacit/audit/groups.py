@@ -48,7 +48,8 @@ _Certified = TypeVar("_Certified", bound=Certificate | GuessCertificate)
 def one_per_group(groups: object, *, weights: object = None) -> NDArray[np.int64]:
     """Draw one row of every group, all rows of a group being equally likely.
 
-    The seed of the draw is a digest of the groups, so that nobody can try several.
+    The seed of the draw is a digest of the groups, so that there is none to choose. Groups that are renamed, or rows in
+    another order, are drawn anew: whoever does that until a draw pleases has a false certificate.
 
     Parameters
     ----------

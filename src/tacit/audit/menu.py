@@ -247,7 +247,7 @@ def _mechanisms(own: _Columns) -> list[_Mechanism]:
         return _Mechanism(
             what=f"rounded to multiples of {size(share)}",
             applied=lambda seen: [np.rint(one / step) for one in seen],
-            halves=lambda seen: [_half(one, step) for one in seen],
+            halves=lambda seen: [halfway(one, step) for one in seen],
             step=step,
         )
 
@@ -265,7 +265,7 @@ def _mechanisms(own: _Columns) -> list[_Mechanism]:
             _Mechanism(
                 what=f"as the largest, rounded to {size(0.1)}",
                 applied=lambda seen: [_largest(seen), np.rint(np.max(seen, axis=0) / step)],
-                halves=lambda seen: [_half(np.max(seen, axis=0), step)],
+                halves=lambda seen: [halfway(np.max(seen, axis=0), step)],
             ),
             _Mechanism(what="as the name of the largest alone", applied=lambda seen: [_largest(seen)]),
         ]
@@ -280,7 +280,7 @@ def _mechanisms(own: _Columns) -> list[_Mechanism]:
     return found + [noisy(share) for share in _NOISES]
 
 
-def _half(column: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+def halfway(column: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """The number itself where it is about half-way between two multiples of the step, else 0.
 
     Which of the two it is rounded to differs between languages, and to float32.

@@ -22,6 +22,7 @@ from .classifiers import records_of
 from .curve import ImpliedByDP
 from .learners import roc_counts
 from .measuring import FALSE_POSITIVE_RATES
+from .menu import halfway
 from .record_attacks import (
     ATTACKS,
     OF_NUMBERS,
@@ -227,6 +228,8 @@ def audited(
 ) -> RecordAudit:
     """The audit of models that were trained already, as `audit_records` describes it."""
     rounded = np.round(found.largest, DIGITS)
+    half = halfway(found.largest, 10.0**-DIGITS)
+    digit = np.unique(np.where(half > 0, half, rounded), return_inverse=True)[1].reshape(rounded.shape)
     coarse = replace(found, chances=np.where(found.right, rounded, 1 - rounded))
     everything = tuple(name for name in OF_PROBABILITIES if name != "qmia" or found.inputs is not None)
     views = (
@@ -234,7 +237,7 @@ def audited(
         _View(
             f"the likeliest class for the record, with its probability to {DIGITS} digit",
             coarse,
-            found.predicted + found.classes * np.round(rounded * 10**DIGITS).astype(np.int64),
+            found.predicted + found.classes * digit,
             ("lira",),
         ),
         _View("the probabilities of all classes for all records", found, None, everything),

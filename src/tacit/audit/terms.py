@@ -21,10 +21,11 @@ TERMS = 128
 """How many terms are counted in a column's texts: half of them tell most, half are in about every other text."""
 LONGEST_STRING = 4
 """Letters of the longest string that is a term; words, and two words in a row, have any length."""
+BUCKETS = 2**20
+"""Of terms, which are known by the number of their bucket alone."""
 
 _MOST_LETTERS = 100_000  # of a text in which terms are counted; its length is known whole
 _LETTERS_AT_ONCE = 2**20
-_BUCKETS = 2**20  # of terms, which are known by the number of their bucket alone
 _FEWEST_TEXTS = 5  # with a term, and without it, among those that choose it
 _FACTOR, _INVERSE = 0x9E3779B97F4A7C15, 0xF1DE83E19937733D  # odd, and their product is 1 modulo 2**64
 _STEP = np.uint64(0xD6E8FEB86659FD93)
@@ -159,14 +160,14 @@ def chosen(labels: NDArray[np.bool_], columns: _Columns) -> Terms:
 
 
 def _chosen(labels: NDArray[np.bool_], texts: list[str]) -> _Whole:
-    positives, negatives, prints = np.zeros(_BUCKETS), np.zeros(_BUCKETS), np.zeros(_BUCKETS)
+    positives, negatives, prints = np.zeros(BUCKETS), np.zeros(BUCKETS), np.zeros(BUCKETS)
     marks = np.random.default_rng(0).random(len(texts))
     for rows, buckets in _occurring(texts):
-        there = np.unique(rows * _BUCKETS + buckets)
-        rows, buckets = np.divmod(there, _BUCKETS)
-        positives += np.bincount(buckets, weights=labels[rows], minlength=_BUCKETS)
-        negatives += np.bincount(buckets, weights=~labels[rows], minlength=_BUCKETS)
-        prints += np.bincount(buckets, weights=marks[rows], minlength=_BUCKETS)
+        there = np.unique(rows * BUCKETS + buckets)
+        rows, buckets = np.divmod(there, BUCKETS)
+        positives += np.bincount(buckets, weights=labels[rows], minlength=BUCKETS)
+        negatives += np.bincount(buckets, weights=~labels[rows], minlength=BUCKETS)
+        prints += np.bincount(buckets, weights=marks[rows], minlength=BUCKETS)
     both = positives + negatives
     kept = np.flatnonzero((both >= _FEWEST_TEXTS) & (both <= len(texts) - _FEWEST_TEXTS))
     # Terms that occur in the same texts, such as parts of one rare word, are counted once.
@@ -184,7 +185,7 @@ def _counts(texts: list[str], wanted: _Whole) -> _Floats:
     found = np.zeros((len(texts), 2 + len(wanted)))
     found[:, 0] = [len(text) for text in texts]
     found[:, 1] = [len(text.split()) for text in texts]
-    places = np.full(_BUCKETS, -1)
+    places = np.full(BUCKETS, -1)
     places[wanted] = np.arange(len(wanted))
     for rows, buckets in _occurring(texts):
         here = places[buckets]

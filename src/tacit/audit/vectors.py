@@ -16,7 +16,7 @@ from .attacks import LEAST_ROWS, attempts
 from .attempt import Attempt
 from .certificate import Certificate
 from .certifying import certify_tally, ordered, uncertified
-from .codes import Code, fixed, own_rows, parsed, vectors_of
+from .codes import Code, Means, fixed, own_rows, parsed, vectors_of
 from .columns import column, two_labels
 from .sample import Sample
 from .tally import Tally
@@ -126,9 +126,24 @@ class VectorAudit(Carded):
 
     def _card(self) -> tuple[str, Rows]:
         attacks = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
-        doubts = tuple(one for one in (self.caution, self.left_out) if one)
+        doubts = tuple(one for one in (self.caution, self.left_out, self.of_codebook) if one)
         on = "attacks on the vectors" if self.code.terms is None else "attacks on the texts"
         return self.verdict, [("mind", doubts), (on, attacks), *self.certificate.guarantee.facts]
+
+    @property
+    def of_codebook(self) -> str:
+        """What a released code may tell of the rows that fixed it; empty where no code is released."""
+        if not self.release_code:
+            return ""
+        held = "its thresholds lie between numbers of theirs"
+        if isinstance(self.code, Means):
+            held = "a point of k-means can be one of these records"
+        held += ", and its terms can be names in their texts" * (self.code.terms is not None)
+        return (
+            "The certificate also holds where the adversary knows the codebook, but it is not about the "
+            f"{self.own_rows} rows that fixed it, and the codebook may tell much about them: {held}. Publish it only "
+            "if these rows may be public."
+        )
 
     @property
     def left_out(self) -> str:
@@ -178,7 +193,8 @@ def audit_vectors(
         (bins of the strongest attack's score), and the number of cells if it follows: "kmeans:64". "auto" takes what
         shows the greatest advantage on the rows that fix the code.
     release_code
-        Whether the code is what is released, instead of the vectors: "kmeans" or "tree".
+        Whether the code is what is released, instead of the vectors: "kmeans" or "tree". The codebook, by which others
+        could code as well, may tell much about the rows that fixed it.
     failure_probability
         The chance that the rows were so unusual that the certificate is false. The intervals of attacks fail with a
         tenth of it, which comes on top.

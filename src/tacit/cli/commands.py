@@ -651,13 +651,13 @@ def learn(
         ),
     ] = None,
     teacher_accuracy: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--teacher-accuracy",
-            help="The share of teachers expected to be right; auto chooses the mechanism by it.",
+            help="The share of teachers expected to be right, to choose by; without it, 0.6 to 1.",
             rich_help_panel=LEARN,
         ),
-    ] = 0.8,
+    ] = None,
     ledger: Annotated[
         str | None,
         typer.Option(

@@ -1,14 +1,20 @@
-"""The choice of a mechanism, the number of queries and of refusals, by votes that are public or made up.
+"""The choice of a mechanism, the numbers of teachers, queries and refusals, by votes that are public or made up.
 
 Nothing here sees a private vote. Candidates are compared by a score: the expected number of answers that name the
-class with the most votes, minus four for every expected answer that names another class. If no score is positive, the
-share of the former among all answers decides. A class that wins the vote and is wrong counts against no mechanism. For
-confirmations, the score of the proposals alone is subtracted, as they were known before.
+class with the most votes, minus four for every expected answer that names another class. For confirmations, the score
+of the proposals alone is subtracted, as they were known before. A class that wins the vote and is wrong counts against
+no mechanism. If no score is positive, the share of answers that name the class with the most votes decides.
+
+Where nobody says how far teachers agree, several cases are thought possible. In each a candidate keeps a share of the
+best score that any candidate has there, and the one that keeps most on average is taken. Cases are about equally
+likely, unless an estimate of the agreement was paid for. The number of teachers is chosen before, so that the least
+share of the best score that it keeps in any case is large: which mechanism keeps it may then depend on the case.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,15 +22,32 @@ import numpy as np
 
 from ..core import validate
 from ..core.errors import InputError
+from ..core.rounding import down
 from ..core.wording import counted
+from .councils import Council, councils
+from .held_out import AgreementEstimate
 from .mechanisms import Mechanism
-from .mechanisms.candidates import Wanted
+from .mechanisms.candidates import Candidate, Wanted
 from .mechanisms.expectations import Votes, wrong_shares
 from .mechanisms.gnmax import GNMaxKind
+from .mechanisms.kind import Kind
 from .mechanisms.registry import KINDS
 from .votes import checked_counts, leads
 
-Margins = tuple[float, ...]
+Margins = tuple[tuple[float, ...], ...]
+"""In each case that is thought possible, equally likely leads of the winning class, as shares of all votes."""
+
+ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+"""The shares of right teachers that are thought possible, if nobody states one."""
+_FINE = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
+_SETTLED = (0.5, 1.0)
+"""The cases among which a mechanism is chosen: shares of right teachers, and their leads as shares of the usual."""
+_UNANIMOUS = 3.0
+"""That teachers always agree, as they do where classes are far apart, counts as much as so many other cases."""
+_FEWER = 7
+"""One in so many leads of the model is enough where there are many cases."""
+_TENTH, _VOTES, _USEFUL = 10, 60, 15
+"""An estimate of the agreement costs ε/10, or less if its noise is 1/60 of the teachers; it may not be above 1/15."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +61,9 @@ class Choice:
     queries
         The number of queries to ask.
     expected_answers, expected_right
-        The expected number of answers, and of those that name the class with the most votes.
+        The expected number of answers, and of those that name the class with the most votes; means over cases.
+    kept
+        The least share of the best score that is kept in any case.
     reason
         Why this was chosen, in words.
     """
@@ -47,29 +72,58 @@ class Choice:
     queries: int
     expected_answers: float
     expected_right: float
+    kept: float
     reason: str
 
 
 def margins(teacher_accuracy: object) -> Margins:
-    """The expected leads of the winning class over the next one, as shares of all votes.
+    """The expected leads of the winning class over the next one, as shares of all votes, in each case.
 
     Parameters
     ----------
     teacher_accuracy
         The share of teachers expected to be right on average, from which `wrong_shares` models the votes; or counts of
-        public or made-up votes, a row for each query.
+        public or made-up votes, a row for each query; or None for `ACCURACIES`, each of which may be the case.
     """
+    if teacher_accuracy is None:
+        return tuple(_modelled(share, every=_FEWER) for share in ACCURACIES)
     if np.ndim(teacher_accuracy) == 2:  # type: ignore[arg-type]  # whatever it is, it is checked next
         counts = checked_counts(teacher_accuracy)  # type: ignore[arg-type]
-        return tuple((leads(counts) / np.maximum(1, counts.sum(axis=1))).tolist())
+        return (tuple((leads(counts) / np.maximum(1, counts.sum(axis=1))).tolist()),)
     share = validate.number(
         "teacher_accuracy",
         teacher_accuracy,
         above=0.5,
         at_most=1,
-        remedy="give the share of teachers that are right, or public counts",
+        remedy="give the share of teachers that are right, or public counts, or None if nothing is known",
     )
-    return tuple(np.abs(1 - 2 * wrong_shares(1 - share)).tolist())
+    return (_modelled(share),)
+
+
+def possible_margins(teacher_accuracy: object) -> Margins:
+    """The leads of all cases among which a mechanism is chosen for some teachers, who may have few records each.
+
+    If something is stated, it is about these teachers.
+    """
+    if teacher_accuracy is not None:
+        return margins(teacher_accuracy)
+    cases = [_modelled(share, every=_FEWER) for share in _FINE]
+    return tuple(tuple(settled * share for share in case) for settled in _SETTLED for case in cases)
+
+
+def _modelled(share: float, *, every: int = 1) -> tuple[float, ...]:
+    """Equally likely leads by the model, or one of `every` so many."""
+    found = tuple(np.abs(1 - 2 * wrong_shares(1 - share)).tolist())
+    return found[every // 2 :: every] or found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Option:
+    """A candidate, and its score in each case."""
+
+    kind: str
+    candidate: Candidate
+    worth: tuple[float, ...]
 
 
 @lru_cache(maxsize=256)
@@ -86,45 +140,197 @@ def choice(
     classes: int = 2,
     counts: bool = False,
     proposer_error: float | None = None,
+    estimate: AgreementEstimate | None = None,
 ) -> Choice:
     """The best candidate of this name, or of all kinds that "auto" compares.
 
     `queries` and `refusals` may be fixed. Confirmations are compared only if `proposer_error`, the expected share of
-    wrong proposals, is given.
+    wrong proposals, is given. With an `estimate`, a case counts by how well it agrees with it.
     """
-    proposals = proposer_error is not None
-    if name == "auto":
-        kinds = [
-            kind for kind in KINDS.values() if kind.compared and kind.available(epsilon, delta, proposals=proposals)
-        ]
-    else:
-        kinds = [KINDS[validate.choice("mechanism", name, tuple(KINDS), remedy="use 'auto'")]]
-    votes = Votes(
-        lead=teachers - 2 * np.rint(teachers * (1 - np.array(lead)) / 2),
-        teachers=teachers,
-        classes=classes,
-        proposer_error=proposer_error or 0.0,
-    )
     wanted = Wanted(
-        epsilon=epsilon, delta=delta, points=points, queries=queries, refusals=refusals, counts=counts, votes=votes
+        epsilon=epsilon,
+        delta=delta,
+        points=points,
+        queries=queries,
+        refusals=refusals,
+        counts=counts,
+        votes=_votes(lead, Council(teachers=teachers), classes, proposer_error),
     )
-    found = {kind.name: max(kind.candidates(wanted), key=lambda item: item.worth) for kind in kinds}
-    chosen = max(found, key=lambda kind: found[kind].worth)
-    if found[chosen].worth[0] == 0 and GNMaxKind.name in found:
-        chosen = GNMaxKind.name  # nothing is worth its budget: this leaves answers, however doubtful, to learn from
-    best = found[chosen]
-    worths = ", ".join(f"{kind} {item.worth[0]:.3g}" for kind, item in found.items())
+    found = _options(name, wanted, proposals=proposer_error is not None)
+    most = _most(found)
+    if not any(most) and any(option.kind == GNMaxKind.name for option in found):
+        # Nothing is worth its budget: this leaves answers, however doubtful, to learn from.
+        found = [option for option in found if option.kind == GNMaxKind.name]
+    weights = _weights(wanted.votes, estimate)
+    best_of = {
+        kind: max(group, key=lambda item: _merit(item, most, weights)) for kind, group in _by_kind(found).items()
+    }
+    chosen = max(best_of, key=lambda kind: _merit(best_of[kind], most, weights))
+    best = best_of[chosen].candidate
     constants = {"refusals": best.refusals, "answers": best.answers}
     shown = ", ".join(f"{key} = {value}" for key, value in constants.items() if value)
+    scores = {kind: _mean(option.worth, weights) for kind, option in best_of.items()}
+    cases = "" if len(lead) == 1 else f", means over {counted(len(lead), 'case')} of how far teachers agree"
     return Choice(
         mechanism=best.made(),
         queries=best.queries,
-        expected_answers=best.expected[0],
-        expected_right=best.expected[1],
+        expected_answers=_mean([answers for answers, _ in best.expected], weights),
+        expected_right=_mean([right for _, right in best.expected], weights),
+        kept=min((score / best for score, best in zip(best_of[chosen].worth, most, strict=True) if best), default=1.0),
         reason=f"{chosen}, queries = {best.queries}{', ' * bool(shown)}{shown}, for {counted(teachers, 'teacher')} and "
-        f"{counted(points, 'record')} to ask about. Scores: {worths} (expected answers that name the class with the "
-        "most votes, minus four for each that names another). No private vote was used for this",
+        f"{counted(points, 'record')} to ask about. Scores{cases}: "
+        f"{', '.join(f'{kind} {score:.3g}' for kind, score in scores.items())} (expected answers that name the class "
+        "with the most votes, minus four for each that names another). "
+        + (
+            "No private vote was used for this"
+            if estimate is None
+            else f"Of private votes, only the mean number that have to change for another class to win was used, "
+            f"{estimate.value}, a number with noise that was paid for"
+        ),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prospect:
+    """What some teachers can be asked for, with the best candidate of each case.
+
+    Attributes
+    ----------
+    teachers
+        How many there are.
+    scores
+        The best score in each case.
+    right
+        The expected number of answers, with the best score, that name the class which one that learned from all records
+        would name.
+    """
+
+    teachers: int
+    scores: tuple[float, ...]
+    right: tuple[float, ...]
+
+
+@lru_cache(maxsize=256)
+def prospects(
+    name: str,
+    *,
+    epsilon: float,
+    delta: float,
+    records: int,
+    points: int,
+    queries: int | None,
+    lead: Margins,
+    refusals: int | None = None,
+    classes: int = 2,
+    proposer_error: float | None = None,
+) -> tuple[Prospect, ...]:
+    """What each number of teachers is good for, the largest first.
+
+    `lead` is that of teachers with many records; of those with fewer, `Council` says what they lead by.
+    """
+    made = []
+    for council in councils(records, classes):
+        wanted = Wanted(
+            epsilon=epsilon,
+            delta=delta,
+            points=points,
+            queries=queries,
+            refusals=refusals,
+            counts=False,
+            votes=_votes(lead, council, classes, proposer_error),
+        )
+        found = _options(name, wanted, proposals=proposer_error is not None)
+        best = [max(found, key=lambda option: option.worth[case]) for case in range(len(lead))]
+        scores = tuple(council.faithful * option.worth[case] for case, option in enumerate(best))
+        right = tuple(council.faithful * option.candidate.expected[case][1] for case, option in enumerate(best))
+        made.append(Prospect(teachers=council.teachers, scores=scores, right=right))
+    return tuple(made)
+
+
+def number_of_teachers(found: Sequence[Prospect]) -> int:
+    """The number of teachers whose least share of the best score in any case is largest.
+
+    Of equals it is the first, so the largest: where nothing is worth its budget, these lose least.
+    """
+    most = [max(scores) for scores in zip(*(prospect.scores for prospect in found), strict=True)]
+
+    def merit(prospect: Prospect) -> tuple[float, float]:
+        kept = [score / best for score, best in zip(prospect.scores, most, strict=True) if best]
+        return min(kept, default=0.0), sum(kept)
+
+    return max(found, key=merit).teachers
+
+
+def estimate_cost(unpaid: Choice, *, epsilon: float, teachers: int) -> float:
+    """The ε of an estimate of how far teachers agree; 0 if it would not pay.
+
+    It pays if it is exact enough, and if what is lost without it in the worst case is more than its cost. That is taken
+    to be twice its share of ε, as the number of noisy answers grows with the square of ε.
+    """
+    cost = min(epsilon / _TENTH, _VOTES / max(1, teachers))
+    pays = cost * teachers >= _USEFUL and 1 - unpaid.kept > 2 * cost / epsilon
+    return down(cost) if pays else 0.0
+
+
+def _votes(lead: Margins, council: Council, classes: int, proposer_error: float | None) -> tuple[Votes, ...]:
+    return tuple(
+        Votes(
+            lead=council.votes_ahead(np.array(shares)),
+            teachers=council.teachers,
+            classes=classes,
+            proposer_error=proposer_error or 0.0,
+        )
+        for shares in lead
+    )
+
+
+def _options(name: str, wanted: Wanted, *, proposals: bool) -> list[_Option]:
+    """All candidates of a name, or of all kinds that "auto" compares."""
+    kinds: list[Kind]
+    if name == "auto":
+        kinds = [
+            kind
+            for kind in KINDS.values()
+            if kind.compared and kind.available(wanted.epsilon, wanted.delta, proposals=proposals)
+        ]
+    else:
+        kinds = [KINDS[validate.choice("mechanism", name, tuple(KINDS), remedy="use 'auto'")]]
+    return [
+        _Option(kind=kind.name, candidate=candidate, worth=candidate.worth)
+        for kind in kinds
+        for candidate in kind.candidates(wanted)
+    ]
+
+
+def _by_kind(options: Sequence[_Option]) -> dict[str, list[_Option]]:
+    kinds = dict.fromkeys(option.kind for option in options)
+    return {kind: [option for option in options if option.kind == kind] for kind in kinds}
+
+
+def _most(options: Sequence[_Option]) -> list[float]:
+    """The best score in each case."""
+    return [max(scores) for scores in zip(*(option.worth for option in options), strict=True)]
+
+
+def _weights(votes: Sequence[Votes], estimate: AgreementEstimate | None) -> list[float]:
+    """How much each case counts: all alike before an estimate, but that teachers always agree counts more."""
+    found = [_UNANIMOUS if case.lead.min() >= case.teachers else 1.0 for case in votes]
+    if estimate is not None:
+        found = [
+            before * estimate.likelihood(float(case.distance.mean())) for before, case in zip(found, votes, strict=True)
+        ]
+    return [chance / sum(found) for chance in found]
+
+
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
+    return sum(value * weight for value, weight in zip(values, weights, strict=True))
+
+
+def _merit(option: _Option, most: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
+    """The share of the best score that is kept on average, and the share of answers that are right."""
+    kept = [score / best if best else 0.0 for score, best in zip(option.worth, most, strict=True)]
+    possible = sum(weight for weight, best in zip(weights, most, strict=True) if best)
+    return _mean(kept, weights) / possible if possible else 0.0, option.candidate.share
 
 
 def callers_choice(mechanism: Mechanism, *, queries: int, classes: int) -> Choice:
@@ -142,5 +348,6 @@ def callers_choice(mechanism: Mechanism, *, queries: int, classes: int) -> Choic
         queries=queries if planned is None else min(queries, planned),
         expected_answers=math.nan,
         expected_right=math.nan,
+        kept=1.0,
         reason="given by the caller",
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -29,21 +28,32 @@ from ..core.guarantee import Guarantee
 from ..core.rounding import down
 from ..ledger import Ledger
 from ..runtime import private_files, run_folder
+from ..theory.accounting import laplace_scale
 from . import interrupted, repeated_fits
 from .asking import answers, labels_and_counts
 from .assumptions import neighbours
-from .choice import Choice, callers_choice, choice, margins
+from .choice import (
+    Choice,
+    Margins,
+    callers_choice,
+    choice,
+    estimate_cost,
+    margins,
+    number_of_teachers,
+    possible_margins,
+    prospects,
+)
 from .columns import Columns
 from .drawn import Draws
 from .dry_run import fit_student, made_up_answers
 from .fit_options import check_options
 from .frames import rule_for
-from .held_out import ErrorEstimate, private_error
+from .held_out import AgreementEstimate, ErrorEstimate, private_agreement, private_error
 from .labels import UNNAMED, column, distinct, named, numbered, typed
 from .mechanisms import Mechanism, VoteQuota
 from .mechanisms.gate import Tabled
 from .mechanisms.registry import KINDS, MOMENTS, NEIGHBOURS
-from .moments import LEAST_EPSILON, SUMMED, MomentClassifier, NoisySums, sums_by_class, unit_rows
+from .moments import LEAST_EPSILON, SUMMED, MomentClassifier, NoisySums, suits, sums_by_class, unit_rows
 from .nearby import VOTERS, NearbyVoters, expected_votes, nearby_choice
 from .overlap import REMEDY, require_other_rows
 from .owners import order, owners, parts, remember
@@ -64,6 +74,8 @@ _EXPECTED_ERROR = 0.2
 """The error that is assumed in dry runs, until the estimate is paid for."""
 _NOTED = "sums"
 """The name of the note that holds released sums."""
+_PROBES = 500
+"""The most public records on which the agreement of teachers is estimated."""
 _FEW = 200
 """The number of public records on which a student is tried with a class that is answered once."""
 
@@ -88,15 +100,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     delta
         About 1/n².
     n_teachers
-        The number of teachers. "auto" takes the square root of the number of records, or of people if there are ids.
-        That number is private, so it is read with noise, for a hundredth of ε; if only labels are private, it is free.
+        The number of teachers. "auto" chooses it by the budget, the public records and the number of private records,
+        or of people if there are ids. That number is private, so it is read with noise, for a hundredth of ε; if only
+        labels are private, it is free.
     mechanism
         "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
         "auto", which chooses by expected votes and says why in `choice_`. "neighbours" trains no teachers: private
         records vote on public ones near them, each a few times, so that the number of queries costs nothing. It is
         not model-agnostic: it is a nearest-neighbour vote in `features`, and "auto" does not consider it. "moments"
         asks nobody: sums of `features` by class are released once with noise, and the student is the linear classifier
-        that follows from them (`MomentClassifier`). It is not model-agnostic either.
+        that follows from them (`MomentClassifier`). It is not model-agnostic either; "auto" takes it for two classes if
+        all about teachers is left to it, and public features and the number of records suit (`moments.suits`).
     student
         Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
         end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
@@ -107,7 +121,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     queries
         "all" public records, or a number of them, medoids of clusters; None leaves it to the choice.
     teacher_accuracy
-        The share of teachers expected to be right, or counts of public or made-up votes; "auto" chooses by it.
+        The share of teachers expected to be right, or counts of public or made-up votes; constants are chosen by it,
+        and the number of teachers, for which it is that of teachers with many records. With None, shares from 0.6 to 1
+        are thought possible; where it helps, at most a tenth of ε then pays for an estimate of how far teachers agree.
     refusals
         The T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate.
     error_share
@@ -152,8 +168,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         The fitted student.
     choice_
         Why the mechanism was chosen.
-    error_
-        The estimate of the teachers' error, if one was paid for.
+    error_, agreement_
+        The estimate of the teachers' error, and of how far they agree, if one was paid for.
     public_
         Without `X_public`: the places in `X` of the records that became public, in the order of `labels_`. Private, as
         the order of `X` may tell labels; pickles and copies leave it out.
@@ -173,7 +189,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         student: Any = None,
         features: Any = None,
         queries: int | str | None = None,
-        teacher_accuracy: Any = 0.8,
+        teacher_accuracy: Any = None,
         refusals: int | None = None,
         error_share: float = 0.0,
         ledger: Ledger | None = None,
@@ -339,13 +355,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             voters = everyone
             if labels_only:  # what is left to vote is known
                 voters = int(private.sum()) if ids is None else len({whose[row] for row in np.flatnonzero(private)})
-            teachers = self._teachers(int(private.sum()), everyone, counting=shares.counting)
+            teachers = self._teachers(voters, len(public), shares, len(shown), proposer is not None)
             warn_of_transformer(X, None if labels_only else public)
             near = None
             if self._nearby:  # for constants that the caller chose nobody reads their number, so nothing may tell it
                 told = labels_only or shares.counting
                 near = _Near(seen=seen, places=places, voters=voters if told else None)
-            rehearse(self._stand_in(release, shown, teachers, public, student, proposer, near, advance))
+            may_sum = self._undemanding and proposer is None
+            if may_sum or self._sums:  # whichever of both is done in the end
+                rehearse(self._stand_in(release, shown, 0, public, student, None, None, advance))
+            if not self._sums:
+                rehearse(self._stand_in(release, shown, teachers, public, student, proposer, near, advance))
             epsilon, delta = shares.whole
             once = run.release if ledger is not None and place is not None else None
             repeated_fits.count(X, epsilon=epsilon, delta=delta, release=once, limited=ledger is not None)
@@ -354,19 +374,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             if classes is None:
                 self.classes_ = draws.classes(y, shares.search(labels_only=labels_only), costs[CLASSES])
             numbers = numbered(y, self.classes_)
-            if self._sums:
+            if shares.counting:
+                voters = draws.count(costs[COUNT])
+                near = None if near is None else dataclasses.replace(near, voters=voters)
+            if self._sums or (
+                may_sum and suits(seen, _sums_mechanism(release), voters=voters, classes=len(self.classes_))
+            ):
                 own = None if people is None else [whose[row] for row in np.flatnonzero(private)]
                 self._release_sums(X[private], numbers[private], own, public, release, run, place, ledger)
                 return self
             taught &= numbers != UNNAMED
-            if shares.counting:
-                voters = draws.count(costs[COUNT])
-                teachers = 0 if self._nearby else math.isqrt(voters)
-                near = None if near is None else dataclasses.replace(near, voters=voters)
+            teachers = self._teachers(voters, len(public), shares, len(self.classes_), proposer is not None)
             first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
-            chosen = None
+            chosen, agreement_cost = None, 0.0
             if not self.error_share:
                 chosen = self._expected_choice(release, teachers, len(public), student, first, near)
+                agreement_cost = self._agreement_cost(chosen, shares, teachers)
+            if agreement_cost:
+                chosen = None
+            if chosen is not None:
                 _prove(chosen, advance)
             mark = self._mark(
                 None if chosen is None else chosen.mechanism,
@@ -403,8 +429,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             # From here on private votes are looked at: what that may cost is on the disk first.
             notes = self._spent(run.release, mark, costs[ANSWERS], ledger)
             self.teachers_ = council
-            self.error_ = None
-            if chosen is None or asked is None:  # which neighbours never leave open
+            self.error_ = self.agreement_ = None
+            if agreement_cost:
+                self.agreement_ = self._agreement(
+                    cast(Teachers, council), seen[places(min(_PROBES, len(public)))], notes, cost=agreement_cost
+                )
+                chosen = self._agreed_choice(shares, teachers, len(public), student, first, self.agreement_)
+            elif chosen is None:  # which neighbours never leave open
                 tested = parts(whose, key, b"tacit tester", teachers)[held_out]
                 self.error_ = self._error(
                     each_alone(self.features_, X[held_out], like=seen),
@@ -416,6 +447,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     cost=self._error_cost(shares),
                 )
                 chosen = self._informed_choice(shares, teachers, len(public), student, self.error_)
+            if asked is None:
                 _prove(chosen, advance)
                 asked = places(chosen.queries)
             self.choice_ = chosen.reason
@@ -431,7 +463,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             )
             labels, counts = labels_and_counts(found, points=len(public))
             self.guarantee_ = release.guarantee_of(
-                chosen.mechanism, council=_size(near, chosen, teachers), error=self.error_, resumed=notes.resumed
+                chosen.mechanism, council=_size(near, chosen, teachers), estimate=self._estimate, resumed=notes.resumed
             )
             self._answered(labels, counts, [point for point, _ in found])
             if not len(self.answered_):
@@ -510,6 +542,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return isinstance(self.mechanism, str) and self.mechanism == MOMENTS
 
     @property
+    def _undemanding(self) -> bool:
+        """Whether all is left to "auto": teachers would be logistic regression, and nothing was said about them."""
+        unset: dict[str, object] = {
+            "n_teachers": "auto",
+            "student": None,
+            "queries": None,
+            "refusals": None,
+            "teacher_accuracy": None,
+        }
+        unset |= {"engine": "local", "error_share": 0.0, "mechanism": "auto"}
+        if any(
+            type(getattr(self, name)) is not type(usual) or getattr(self, name) != usual
+            for name, usual in unset.items()
+        ):
+            return False
+        return self.estimator is None or _plain(self.estimator)
+
+    @property
     def _nearby(self) -> bool:
         """Whether records vote, and there are no teachers."""
         return isinstance(self.mechanism, VoteQuota) or (
@@ -525,14 +575,28 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return NearbyVoters(seen, rank=chosen.mechanism.rank, quota=chosen.mechanism.quota, classes=classes)
         return Teachers(self._estimator(), teachers, key, classes=range(classes), trusted=trusted)
 
-    def _teachers(self, private: int, everyone: int, *, counting: bool) -> int:
-        """The number of teachers, or what it would be if the number of records were no secret; 0 if records vote."""
-        if self._nearby:
+    def _teachers(self, voters: int, points: int, shares: Shares, classes: int, proposes: bool) -> int:
+        """The number of teachers for so many records or people; 0 if these vote themselves."""
+        if self._nearby or self._sums:
             return 0
-        if self.n_teachers == "auto":
-            return max(1, math.isqrt(everyone if counting else private))
-        remedy = "use 'auto' for about the root of the number of records"
-        return validate.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
+        if self.n_teachers != "auto":
+            remedy = "use 'auto' to have it chosen"
+            return validate.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
+        made = None if isinstance(self.mechanism, str) else self.mechanism
+        epsilon, delta = shares.left if made is None else (made.epsilon, made.delta)
+        found = prospects(
+            "auto" if made is not None or KINDS.get(str(self.mechanism)) is None else str(self.mechanism),
+            epsilon=epsilon,
+            delta=delta,
+            records=voters,
+            points=points,
+            queries=self._wanted(points),
+            lead=margins(self.teacher_accuracy),
+            refusals=None if self.refusals is None else int(self.refusals),
+            classes=classes,
+            proposer_error=_EXPECTED_ERROR if proposes else None,
+        )
+        return number_of_teachers(found)
 
     def _wanted(self, points: int) -> int | None:
         """The number of public records to ask about; None leaves it to the choice."""
@@ -545,11 +609,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         points: int,
         teachers: int,
         student: Any,
-        lead: tuple[float, ...],
+        lead: Margins,
         *,
         budget: tuple[float, float],
         refusals: int | None = None,
         proposer_error: float | None = None,
+        estimate: AgreementEstimate | None = None,
     ) -> Choice:
         queries = self._wanted(points)
         if not isinstance(self.mechanism, str):
@@ -567,6 +632,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             classes=len(self.classes_),
             counts=has_fit_parameter(student, "counts"),
             proposer_error=proposer_error,
+            estimate=estimate,
         )
 
     def _expected_choice(
@@ -592,7 +658,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 changed=2 if release.labels_only else 1,
             )
         wrong = None if proposer is None else proposer.error
-        lead = margins(self.teacher_accuracy)
+        lead = possible_margins(self.teacher_accuracy)
         return self._choice(points, teachers, student, lead, budget=shares.left, proposer_error=wrong)
 
     def _informed_choice(
@@ -608,6 +674,49 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         found = self._choice(points, teachers, student, lead, budget=budget, refusals=refusals)
         reason = f"{found.reason}, but for a private estimate of the teachers' error, {error.value:.3g}"
         return dataclasses.replace(found, reason=reason)
+
+    def _agreement_cost(self, unpaid: Choice, shares: Shares, teachers: int) -> float:
+        """What an estimate of the agreement costs; 0 where somebody has stated it, or where it would not help."""
+        if self.teacher_accuracy is not None or not isinstance(self.mechanism, str) or self._nearby:
+            return 0.0
+        return estimate_cost(unpaid, epsilon=shares.left[0], teachers=teachers)
+
+    def _agreed_choice(
+        self,
+        shares: Shares,
+        teachers: int,
+        points: int,
+        student: Any,
+        proposer: Proposer | None,
+        found: AgreementEstimate,
+    ) -> Choice:
+        """The choice by the estimated agreement."""
+        epsilon, delta = shares.left
+        return self._choice(
+            points,
+            teachers,
+            student,
+            possible_margins(None),
+            budget=(down(epsilon - found.epsilon), delta),
+            proposer_error=None if proposer is None else proposer.error,
+            estimate=found,
+        )
+
+    def _agreement(
+        self, council: Teachers, probes: NDArray[Any], notes: interrupted.Notes, *, cost: float
+    ) -> AgreementEstimate:
+        """How far the teachers agree on some public records, drawn once and noted."""
+        noted = notes.value("agreement")
+        if noted is not None:
+            return AgreementEstimate(**noted)
+        found = private_agreement(council.counts(probes, engine=self.engine), epsilon=cost)
+        notes.add({"agreement": dataclasses.asdict(found)})
+        return found
+
+    @property
+    def _estimate(self) -> ErrorEstimate | AgreementEstimate | None:
+        """The estimate that was paid for."""
+        return self.error_ if self.agreement_ is None else self.agreement_
 
     def _error_cost(self, shares: Shares) -> float:
         return down(shares.epsilon * float(self.error_share))
@@ -687,15 +796,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     ) -> PrivateClassifier:
         """This classifier fitted to made-up answers, so that what would fail later fails before anything is paid."""
         made = type(self)(**self.get_params(deep=False))
-        made.classes_, made.error_ = classes, None
+        made.classes_, made.error_, made.agreement_ = classes, None, None
         for name in ("n_features_in_", "feature_names_in_", "public_", "columns_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
-        if self._sums:
+        if not teachers and near is None:
             mechanism = _sums_mechanism(release)
             width = unit_rows(self._seen(public[:1])).shape[1]
             made.features_ = self.features_
-            made.guarantee_ = release.guarantee_of(mechanism, council={}, error=None, resumed=True)
+            made.guarantee_ = release.guarantee_of(mechanism, council={}, estimate=None, resumed=True)
             made._learn_sums(np.zeros((len(classes), width), dtype=np.int64), public)
             return made
         if self.error_share:
@@ -705,10 +814,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         else:
             first = None if proposer is None else Proposer(proposer, public, classes, student)
             chosen = made._expected_choice(release, teachers, len(public), student, first, near)
+            cost = made._agreement_cost(chosen, release.shares, teachers)
+            if cost:
+                scale = laplace_scale(cost, sensitivity=AgreementEstimate.sensitivity)
+                made.agreement_ = AgreementEstimate(value=teachers // 4, epsilon=cost, scale=scale, teachers=teachers)
+                chosen = made._agreed_choice(release.shares, teachers, len(public), student, first, made.agreement_)
         _prove(chosen, advance)
         made.choice_ = chosen.reason
         council = _size(near, chosen, teachers)
-        made.guarantee_ = release.guarantee_of(chosen.mechanism, council=council, error=made.error_, resumed=True)
+        made.guarantee_ = release.guarantee_of(chosen.mechanism, council=council, estimate=made._estimate, resumed=True)
         counting = bool(getattr(chosen.mechanism, "counts", False))
         labels, counts = made_up_answers(len(public), asked=chosen.queries, classes=len(classes), counts=counting)
         made._answered(labels, counts, range(chosen.queries))
@@ -750,12 +864,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             sums = sums_by_class(rows, numbers, people, classes=len(self.classes_))
             noted = mechanism.release(sums).tolist()
             notes.add({_NOTED: noted})
-        self.guarantee_ = release.guarantee_of(mechanism, council={}, error=None, resumed=notes.resumed)
+        self.guarantee_ = release.guarantee_of(mechanism, council={}, estimate=None, resumed=notes.resumed)
         self._learn_sums(np.array(noted, dtype=np.int64), public)
 
     def _learn_sums(self, noisy: NDArray[np.int64], public: NDArray[np.float64]) -> None:
         """Set the attributes that follow from sums."""
-        self.noisy_sums_, self.error_, self.choice_ = noisy, None, NoisySums.reason
+        self.noisy_sums_, self.choice_ = noisy, NoisySums.reason
+        self.error_ = self.agreement_ = None
         self.student_ = MomentClassifier.of_sums(
             noisy,
             public,
@@ -808,6 +923,14 @@ class _Near:
     seen: NDArray[Any]
     places: Callable[[int], NDArray[np.int64]]
     voters: int | None
+
+
+def _plain(estimator: Any) -> bool:
+    """Whether it is logistic regression as it comes, however long it may iterate."""
+    if type(estimator) is not LogisticRegression:
+        return False
+    usual = LogisticRegression(max_iter=estimator.max_iter)
+    return bool(estimator.get_params() == usual.get_params())
 
 
 def _sums_mechanism(release: Release) -> NoisySums:

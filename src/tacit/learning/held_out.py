@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +14,11 @@ from ..core import validate
 from ..core.errors import InputError
 from ..theory.accounting import laplace_scale
 from .mechanisms import Noise, SystemNoise
+from .mechanisms.session import one_distance
 from .votes import checked_counts
 
 UNITS = 100
+"""Parts of an error that are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +41,84 @@ class ErrorEstimate:
     epsilon: float
     scale: float
     teachers: int
+
+    sensitivity: ClassVar[int] = UNITS
+    """How far one record moves the number that gets the noise."""
+
+    @property
+    def detail(self) -> dict[str, float]:
+        """What a guarantee says about it."""
+        return {"epsilon_error": self.epsilon, "error": self.value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementEstimate:
+    """How far teachers agree on public records, with noise.
+
+    Attributes
+    ----------
+    value
+        The mean number of votes that have to change for another class to win, rounded down, with noise.
+    epsilon
+        What it cost; δ is 0.
+    scale
+        The scale of the noise, in votes.
+    teachers
+        The number of teachers.
+    """
+
+    value: int
+    epsilon: float
+    scale: float
+    teachers: int
+
+    sensitivity: ClassVar[int] = 1
+    """How far one record moves the number that gets the noise."""
+
+    @property
+    def detail(self) -> dict[str, float]:
+        """What a guarantee says about it."""
+        return {"epsilon_agreement": self.epsilon, "agreement": self.value}
+
+    def likelihood(self, distance: float) -> float:
+        """How likely the estimate is if the mean was this number of votes, up to a factor; never quite 0."""
+        away = abs(self.value - min(max(distance, 0.0), self.teachers / 2))
+        return math.exp(-away / self.scale) + sys.float_info.min
+
+
+def private_agreement(counts: ArrayLike, *, epsilon: float, noise: Noise | None = None) -> AgreementEstimate:
+    """How far teachers agree on some public records, (ε, 0)-DP.
+
+    One record changes one teacher's votes, which moves the votes to flip of every query by at most 1, so their mean by
+    at most 1, and the whole part of that mean by at most 1: it gets discrete Laplace noise of scale 1/ε.
+
+    Parameters
+    ----------
+    counts
+        The votes for each class, a row for each query. All rows must have one number of votes.
+    epsilon
+        What it costs.
+    noise
+        A source of noise, for tests.
+
+    Returns
+    -------
+    The estimate.
+    """
+    epsilon = validate.number("epsilon", epsilon, at_least=1e-9, at_most=1e4, remedy="use a tenth of the budget")
+    votes = checked_counts(counts)
+    teachers = sorted(set(votes.sum(axis=1).tolist()))
+    if len(teachers) != 1:
+        raise InputError(
+            "counts",
+            f"{len(teachers)} different numbers of votes",
+            requirement="must have as many votes on every query, one of each teacher",
+            remedy="pass the counts of one council",
+        )
+    scale = laplace_scale(epsilon, sensitivity=AgreementEstimate.sensitivity)
+    source = SystemNoise() if noise is None else noise
+    mean = sum(one_distance(row) for row in votes) // len(votes)
+    return AgreementEstimate(value=mean + source.laplace(scale), epsilon=epsilon, scale=scale, teachers=teachers[0])
 
 
 def private_count(count: int, *, epsilon: float, noise: Noise | None = None) -> int:

@@ -6,6 +6,7 @@ than answers of teachers do.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,22 +18,26 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import validate
-from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.wording import text_above
 from ..runtime import private_files
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import FOUND_BY, UNNAMED, column, named, numbered
-from .mechanisms import Noise, SystemNoise
+from .mechanisms import Noise
 from .mechanisms.registry import MOMENTS
-from .mechanisms.session import check_budget
+from .mechanisms.session import check_budget, with_noise
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .shares import Shares
 from .transformed import each_alone
 
 _LENGTH = 2**15
 """Of a record's features as whole numbers, at most: what rounding takes away is far below the noise."""
+
+_RIDGE = 0.1
+"""The ridge unless another is given."""
+_LARGEST_SHARE, _LARGEST_NOISE = 0.25, 0.1
+"""What "auto" asks of public features, and of the noise of fitted values, to take sums."""
 
 SUMMED = "summed"
 """The folder, in that of a fit, which remembers whose records were summed up."""
@@ -118,17 +123,27 @@ class NoisySums:
         )
 
     def release(self, sums: NDArray[np.int64], noise: Noise | None = None) -> NDArray[np.int64]:
-        """The sums with fresh noise; `noise` is another source for tests and attacks.
+        """The sums with fresh noise; `noise` is another source for tests and attacks."""
+        return with_noise(sums, self.sigma, noise)
 
-        Whole numbers alone: noise that is whole would leave the fractions of others as they are.
-        """
-        if sums.dtype.kind not in "iu":
-            raise InputError(
-                "sums", f"{sums.dtype} ones", requirement="must be whole numbers", remedy="use those of `sums_by_class`"
-            )
-        source = SystemNoise() if noise is None else noise
-        drawn = np.array(source.gaussian(self.sigma, size=sums.size), dtype=np.int64)
-        return sums + drawn.reshape(sums.shape)
+
+def suits(seen: NDArray[Any], mechanism: NoisySums, *, voters: int, classes: int) -> bool:
+    """Whether "auto" takes sums for so many records or people, where a linear classifier is asked for in any case.
+
+    It does for two classes, as least squares may hide one of several behind others; if no public feature holds more
+    than a quarter of the squared lengths of public records, as features of different scales would; and if the noise
+    moves fitted values, which differ by 1 between classes told apart for certain, by a tenth at most.
+    """
+    if classes != 2 or not np.isfinite(seen).all():
+        return False
+    squares = np.square(seen.astype(np.float64, copy=False)).mean(axis=0)
+    if not 0 < squares.max() <= _LARGEST_SHARE * squares.sum():
+        return False
+    rows = unit_rows(seen)
+    covariance, system = _system(rows, _RIDGE)
+    inverse = np.linalg.inv(system)
+    moved = mechanism.spread / voters * math.sqrt(2 * float(np.trace(inverse @ covariance @ inverse)))
+    return moved <= _LARGEST_NOISE
 
 
 def sums_by_class(
@@ -185,7 +200,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         epsilon: float = 1.0,
         delta: float = 1e-5,
         features: Any = None,
-        ridge: float = 0.1,
+        ridge: float = _RIDGE,
         classes: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -301,15 +316,20 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def _weights(self, noisy: NDArray[np.int64], public: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
         """Ridge regression by noisy sums, and by the covariance of public features."""
-        rows = self._rows(public)
-        covariance = rows.T @ rows / len(rows)
-        penalty = ridge * np.trace(covariance) / len(covariance)
-        system = covariance + penalty * np.eye(len(covariance))
-        return np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH)
+        _, system = _system(self._rows(public), ridge)
+        return np.asarray(np.linalg.solve(system, noisy.T.astype(np.float64) / _LENGTH), dtype=np.float64)
 
     def _rows(self, X: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: N803
         """Features with a constant beside them, each row of length 1."""
         return unit_rows(X if self.features_ is None else np.asarray(self.features_.transform(X)))
+
+
+def _system(rows: NDArray[np.float64], ridge: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The second moments of public rows, and the same with a ridge."""
+    covariance = rows.T @ rows / len(rows)
+    penalty = ridge * np.trace(covariance) / len(covariance)
+    system: NDArray[np.float64] = covariance + penalty * np.eye(len(covariance))
+    return covariance, system
 
 
 def unit_rows(features: NDArray[Any]) -> NDArray[np.float64]:

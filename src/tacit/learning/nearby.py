@@ -238,6 +238,7 @@ def nearby_choice(
         queries=asked,
         expected_answers=asked,
         expected_right=math.nan,
+        kept=1.0,
         reason=f"{NEIGHBOURS}, queries = {asked}, rank = {rank}, quota = {quota}, for about {counted(voters, 'voter')} "
         f"and {counted(points, 'record')} to ask about: a private record votes on a query if it is as near to it "
         f"as the nearest {counted(rank, 'public record')}, and {counted(quota, 'time')} at most. It is not "

@@ -22,6 +22,7 @@ from ..core.display import Carded, Rows
 from ..core.encoding import SCHEMA, encoded
 from ..core.errors import InputError
 from ..theory import learnability
+from .intended import Intention, intended
 from .mechanisms.kind import Kind
 from .mechanisms.registry import KINDS
 from .mechanisms.setting import Setting
@@ -34,7 +35,8 @@ MECHANISMS = ("svt-faithful", "svt", "stable", "gnmax", "gate", "confident-gnmax
 """In the order of a plan's rows: the paper's own first."""
 _REMEDY = "see tacit.learning.planning.MECHANISMS"
 
-_EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # that are drawn
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""That are drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,11 +198,38 @@ class Plan(Carded):
         found = kind.outlook(kind.promised(teachers, setting) or kind.hoped(teachers, setting), setting)
         return None if found is None else found[1] / self.queries
 
+    def intended(self, *, epsilon: float | None = None) -> Intention:
+        """What `PrivateClassifier` and `tacit learn` do by default with this budget, and what they expect of it.
+
+        Of the inputs, they know what can be said to them: numbers, and an error that is a number below a half. They
+        count records with noise, and find the classes with noise. It is about teachers: where two classes are to be
+        told apart by a linear classifier, `tacit learn` may release sums instead, which needs none.
+
+        Parameters
+        ----------
+        epsilon
+            Another ε.
+
+        Returns
+        -------
+        The intention.
+        """
+        stated = isinstance(self.error, float | int) and self.error < 0.5
+        return intended(
+            self.records,
+            self.queries,
+            epsilon=self.epsilon if epsilon is None else _epsilon(epsilon),
+            delta=self.delta,
+            classes=self.classes,
+            teacher_accuracy=1 - float(self.error) if stated else None,  # type: ignore[arg-type]  # a number
+            teachers=self.teachers,
+        )
+
     def plot(self) -> Figure:
         """Draw the number of teachers that each mechanism needs for a promise, against ε."""
         from ..report import Figure, figures
 
-        epsilons = sorted({*_EPSILONS, self.epsilon})
+        epsilons = sorted({*EPSILONS, self.epsilon})
         needed = {
             row.mechanism: [self.teachers_needed(row.mechanism, epsilon=epsilon) for epsilon in epsilons]
             for row in self.rows

@@ -13,7 +13,7 @@ from ..core.wording import text_above
 from ..theory.accounting import laplace_scale, replacement_delta
 from .answer_sums import AnswerSums
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, ENCODER_PUBLIC, LABELS_ALONE, PROPOSER_PUBLIC, comparing
-from .held_out import UNITS, ErrorEstimate
+from .held_out import AgreementEstimate, ErrorEstimate
 from .interrupted import UNSEEN
 from .labels import FOUND_BY
 from .mechanisms import Mechanism
@@ -60,10 +60,10 @@ class Release:
         mechanism: Mechanism | NoisySums | AnswerSums,
         *,
         council: Mapping[str, float],
-        error: ErrorEstimate | None,
+        estimate: ErrorEstimate | AgreementEstimate | None,
         resumed: bool,
     ) -> Guarantee:
-        """The guarantee of the whole fit with this mechanism; `error` is the estimate that was paid for, if any.
+        """The guarantee of the whole fit with this mechanism; `estimate` is what was paid for to choose it.
 
         `council` says how many may vote: `teachers`, or the `expected_votes` on a query; nothing where nobody votes.
         """
@@ -97,10 +97,10 @@ class Release:
             theorem += FOUND_BY
             search = shares.search(labels_only=self.labels_only)
             detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
-        if error is not None:
-            detail |= {"epsilon_error": error.epsilon, "error": error.value}
+        if estimate is not None:
+            detail |= estimate.detail
             theorem.append("theory.accounting.laplace_scale")
-        if shares.counting or shares.finding or error is not None:
+        if shares.counting or shares.finding or estimate is not None:
             theorem.insert(0, "theory.accounting.basic_composition")  # which gives the number
         what = "privacy loss ε of one label" if self.labels_only else "privacy loss ε"
         return dataclasses.replace(
@@ -110,10 +110,10 @@ class Release:
             theorem=(*words, *theorem),
             assumptions=(*first, *proven.assumptions),
             detail=detail,
-            evidence=self._evidence(proven, error),
+            evidence=self._evidence(proven, estimate),
         )
 
-    def _evidence(self, proven: Guarantee, error: ErrorEstimate | None) -> Evidence | None:
+    def _evidence(self, proven: Guarantee, estimate: ErrorEstimate | AgreementEstimate | None) -> Evidence | None:
         """The mechanism's constants, and those of what else was released with noise."""
         mechanism, shares = proven.evidence, self.shares
         if mechanism is None:
@@ -128,8 +128,8 @@ class Release:
                 search = shares.search(labels_only=self.labels_only)
                 found = {"changed": search.changed, "scale": search.scale, "threshold": search.threshold}
                 parts.append({"mechanism": "labels found", "epsilon": search.epsilon, "delta": search.delta, **found})
-            if error is not None:
-                parts.append(_laplace(error.epsilon, sensitivity=UNITS, scale=error.scale))
+            if estimate is not None:
+                parts.append(_laplace(estimate.epsilon, sensitivity=estimate.sensitivity, scale=estimate.scale))
             return {"delta": shares.whole[1], "neighbours": self.compared.partition(" (")[0], "parts": parts}
 
         return Evidence(rule="private answers", inputs=inputs)

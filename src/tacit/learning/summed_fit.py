@@ -261,7 +261,7 @@ class SummedFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         return np.rint(shares * teachers * grid.reach).astype(np.int64).reshape(queries, columns)
 
     def _state(self, release: Release, mechanism: AnswerSums, teachers: int, *, resumed: bool) -> None:
-        proven = release.guarantee_of(mechanism, council={"teachers": teachers}, error=None, resumed=resumed)
+        proven = release.guarantee_of(mechanism, council={"teachers": teachers}, estimate=None, resumed=resumed)
         compared, *others = proven.assumptions
         self.guarantee_ = dataclasses.replace(proven, assumptions=(compared, *self._assumed(), *others))
 
@@ -319,6 +319,18 @@ def predicted(student: Any, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """What a student predicts, a column for each answer."""
     said = np.asarray(student.predict(points), dtype=np.float64)
     return said.reshape(len(points), -1)
+
+
+def learned(y: Any, *, dimensions: int, records: int, what: str, remedy: str) -> NDArray[np.float64]:
+    """What is to be learned as finite numbers, one row for each record. Errors do not quote any: they are private."""
+    try:
+        found = validate.array("y", y, dimensions=dimensions, remedy=remedy)
+        if len(found) == records:
+            return found
+        got = f"{len(found)} rows"
+    except InputError:
+        got = f"other values, of shape {y.shape}" if hasattr(y, "shape") else "other values"
+    raise InputError("y", got, requirement=f"must be {what} each of the {records} records", remedy=remedy) from None
 
 
 def finite_range(name: str, value: Any) -> tuple[float, float]:

@@ -406,7 +406,7 @@ def _guarantee(run: _Run, rows: list[_Row], epsilon: float) -> Guarantee:
         named=True,
         transformed=True,
     )
-    return release.guarantee_of(mechanism, council={}, error=None, resumed=False)
+    return release.guarantee_of(mechanism, council={}, estimate=None, resumed=False)
 
 
 def _shares(epsilon: float) -> Shares:

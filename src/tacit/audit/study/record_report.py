@@ -87,6 +87,9 @@ def record_page(
             "trained_with": None if found.claimed is None else [found.claimed.epsilon, found.claimed.delta],
             "refuted": found.refuted,
             "require_advantage": require_advantage,
+            "required_of": None
+            if required_of is None
+            else found.comparisons[required_of].guarantee.adversary.scope.removeprefix(KNOWN),
             "met": met,
             "attacks": [attack.to_dict() for attack in found.attacks],
             "exposure": found.exposure.tolist(),

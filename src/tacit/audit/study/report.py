@@ -290,11 +290,7 @@ def _coded(table: Read, found: VectorAudit) -> str:
     if found.code.terms is not None:
         said += f" {found.left_out}"
     if found.release_code:
-        return (
-            f"{said} The certificate is about records whose code is released and nothing else. The codebook may be "
-            "known to all: it was fixed before, but it may tell something about the rows that fixed it, which the "
-            "certificate is not about."
-        )
+        return f"{said} The certificate is about records whose code is released and nothing else. {found.of_codebook}"
     return f"{said} The certificate is about whoever sees the code. What the code leaves out of a " + (
         "vector is attacked, not certified." if found.code.terms is None else "text is not certified."
     )

@@ -15,9 +15,9 @@ _FEW = 25
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What a candidate is wanted for: the budget, the public records and the votes expected on them.
+    """What a candidate is wanted for: the budget, the public records and the votes that may be cast on them.
 
-    `queries` and `refusals` may be fixed by the caller.
+    `queries` and `refusals` may be fixed by the caller. `votes` has one entry for each case that is thought possible.
     """
 
     epsilon: float
@@ -26,7 +26,7 @@ class Wanted:
     queries: int | None
     refusals: int | None
     counts: bool
-    votes: Votes
+    votes: tuple[Votes, ...]
 
     @property
     def most(self) -> int:
@@ -47,17 +47,21 @@ class Candidate:
     queries: int
     refusals: int | None = None
     answers: int | None = None
-    expected: tuple[float, float]
-    """The expected number of answers, and of those that name the class with the most votes."""
+    expected: tuple[tuple[float, float], ...]
+    """In each case, the expected number of answers, and of those that name the class with the most votes."""
     known: float = 0.0
     """The score of a proposed answer before it is confirmed, which is subtracted."""
 
     @property
-    def worth(self) -> tuple[float, float]:
-        """The score (right answers minus four times the wrong ones, 0 if below 1), and the share of right answers."""
-        answered, right = self.expected
-        worth = 5 * right - (4 + self.known) * answered
-        return worth if worth >= 1 else 0.0, right / answered if answered >= 1 else 0.0
+    def worth(self) -> tuple[float, ...]:
+        """The score in each case: right answers minus four times the wrong ones, 0 if below 1."""
+        found = (5 * right - (4 + self.known) * answered for answered, right in self.expected)
+        return tuple(score if score >= 1 else 0.0 for score in found)
+
+    @property
+    def share(self) -> float:
+        """The share of answers that name the class with the most votes, on average over the cases."""
+        return sum(right / answered if answered >= 1 else 0.0 for answered, right in self.expected) / len(self.expected)
 
 
 def steps(first: int, last: int) -> list[int]:

@@ -320,7 +320,7 @@ class _TabledKind(Kind):
                 made=partial(self.made, epsilon=wanted.epsilon, delta=wanted.delta, refusals=stop),
                 queries=asked,
                 refusals=stop,
-                expected=self.expected(wanted.votes, queries=asked, noise=noise, refusals=stop),
+                expected=self.in_each(wanted, queries=asked, noise=noise, refusals=stop),
             )
 
     def tried_refusals(self, setting: Setting) -> Sequence[int]:
@@ -371,7 +371,7 @@ class ConfirmKind(_TabledKind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Less what the proposals alone are worth, by the measure of answers."""
-        known = max(0.0, 1 - 5 * wanted.votes.proposer_error)
+        known = max(0.0, 1 - 5 * wanted.votes[0].proposer_error)
         return (replace(found, known=known) for found in super().candidates(wanted))
 
     def hard_queries(self, error: float, setting: Setting, *, teachers: int, outvoted: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ from .setting import Constants, Run, Setting
 
 TEST_RATIO = 3.0
 """The ratio of the noise in a test to that in an answer, σ₁ / σ₂."""
+_MOST_TESTED = 100.0
+"""The largest ε for which Confident-GNMax is considered."""
 _CONFIDENT = 0.6
 """The share of teachers that have to agree, unless a plan proves something with another threshold."""
 
@@ -282,9 +285,9 @@ class GNMaxKind(Kind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling."""
-        unit = _unit(wanted)
+        unit = _unit(wanted.epsilon, wanted.delta)
         for asked in wanted.numbers:
-            found = self.expected(wanted.votes, queries=asked, noise=unit * math.sqrt(2 * asked))
+            found = self.in_each(wanted, queries=asked, noise=unit * math.sqrt(2 * asked))
             made = partial(GNMax, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, counts=wanted.counts)
             yield Candidate(made=made, queries=asked, expected=found)
 
@@ -299,6 +302,10 @@ class ConfidentKind(GNMaxKind):
 
     name = "confident-gnmax"
     promise = ("theory.learnability.gnmax_distance", "theory.learnability.gnmax_test_margin")
+
+    def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
+        """Where the noise of its tests is found; for a larger ε there is no use for tests."""
+        return super().available(epsilon, delta, proposals=proposals) and epsilon <= _MOST_TESTED
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
         """With the highest threshold that lets through every query on which no more are wrong than is tolerated."""
@@ -331,12 +338,12 @@ class ConfidentKind(GNMaxKind):
         return special.ndtr((largest - (threshold or 0)) / (TEST_RATIO * noise)), right
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
-        """Queries by doubling, and a few answers more than will be confident."""
-        unit, votes = _unit(wanted), wanted.votes
-        threshold = math.ceil(_CONFIDENT * votes.teachers)
-        confident = float(np.mean((votes.teachers + votes.lead) / 2 >= _CONFIDENT * votes.teachers))
-        for asked in wanted.numbers:
-            answers = max(1, min(asked, math.ceil(1.1 * confident * asked)))
+        """Queries by doubling, and a few answers more than will be confident in one of the cases."""
+        unit, teachers = _unit(wanted.epsilon, wanted.delta), wanted.votes[0].teachers
+        threshold = math.ceil(_CONFIDENT * teachers)
+        confident = {float(np.mean((teachers + votes.lead) / 2 >= _CONFIDENT * teachers)) for votes in wanted.votes}
+        for asked, share in itertools.product(wanted.numbers, sorted(confident)):
+            answers = max(1, min(asked, math.ceil(1.1 * share * asked)))
             sigma = unit * math.sqrt(2 * answers + asked / TEST_RATIO**2)
             made = partial(
                 ConfidentGNMax,
@@ -348,7 +355,7 @@ class ConfidentKind(GNMaxKind):
                 ratio=TEST_RATIO,
                 counts=wanted.counts,
             )
-            found = self.expected(votes, queries=asked, noise=sigma, threshold=threshold, answers=answers)
+            found = self.in_each(wanted, queries=asked, noise=sigma, threshold=threshold, answers=answers)
             yield Candidate(made=made, queries=asked, answers=answers, expected=found)
 
     def hoped(self, teachers: int, setting: Setting) -> Run:
@@ -357,9 +364,10 @@ class ConfidentKind(GNMaxKind):
         return replace(run, constants=replace(run.constants, threshold=round(_CONFIDENT * teachers)))
 
 
-def _unit(wanted: Wanted) -> float:
+@cache
+def _unit(epsilon: float, delta: float) -> float:
     """About the noise of half an answer; it grows with the root of their number."""
-    return accounting.gnmax_sigma(wanted.epsilon, wanted.delta, answers=50) / 10
+    return accounting.gnmax_sigma(epsilon, delta, answers=50) / 10
 
 
 @cache

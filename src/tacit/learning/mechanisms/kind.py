@@ -96,6 +96,10 @@ class Kind(ABC):
         asked = reached(queries, refusals, 1 - rate) if answers is None else reached(queries, answers, rate)
         return asked * rate, asked * float((answered * right).mean())
 
+    def in_each(self, wanted: Wanted, **constants: Any) -> tuple[tuple[float, float], ...]:
+        """What these constants of `expected` let expect in each case."""
+        return tuple(self.expected(votes, **constants) for votes in wanted.votes)
+
     def outlook(self, run: Run, setting: Setting) -> tuple[float, float] | None:
         """The answers and right answers that a plan expects; None without an error to model votes by."""
         if not setting.modelled or run.error >= 1:

@@ -14,7 +14,7 @@ KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
 NEIGHBOURS = "neighbours"
 MOMENTS = "moments"
 WITHOUT_TEACHERS = (NEIGHBOURS, MOMENTS)
-"""What users type for a release that trains no teachers. "auto" and plans leave them out: they are not model-agnostic.
-"""
+"""What users type for a release that trains no teachers. They are not model-agnostic: plans leave them out, and "auto"
+takes sums only where a linear classifier is asked for in any case."""
 NAMES = ("auto", *KINDS, *WITHOUT_TEACHERS)
 """All that users may type."""

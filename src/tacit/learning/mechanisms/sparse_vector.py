@@ -181,7 +181,7 @@ class SparseVectorKind(ThresholdedKind):
         for stop in steps(1, asked) if wanted.refusals is None else [wanted.refusals]:
             made = partial(self._mechanism, wanted, stop, asked)
             noise, threshold = made().scale, made().threshold
-            found = self.expected(wanted.votes, queries=asked, noise=noise, threshold=threshold, refusals=stop)
+            found = self.in_each(wanted, queries=asked, noise=noise, threshold=threshold, refusals=stop)
             yield Candidate(made=made, queries=asked, refusals=stop, expected=found)
 
     def tried_refusals(self, setting: Setting) -> Sequence[int]:

@@ -120,7 +120,7 @@ class StableKind(ThresholdedKind):
         """Queries by doubling."""
         for asked in wanted.numbers:
             made = partial(_made, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked)
-            found = self.expected(wanted.votes, queries=asked, noise=made().scale, threshold=made().threshold)
+            found = self.in_each(wanted, queries=asked, noise=made().scale, threshold=made().threshold)
             yield Candidate(made=made, queries=asked, expected=found)
 
 

@@ -20,14 +20,14 @@ OTHERS = (
 )
 """The remedy for private records in a file that is not private."""
 
-LEARNER, TEACHER_ACCURACY = "sklearn.linear_model:LogisticRegression", 0.8
-"""What teachers are, and how many of them are expected to be right, unless somebody says otherwise."""
+LEARNER = "sklearn.linear_model:LogisticRegression"
+"""What teachers are, unless somebody says otherwise."""
 REGRESSOR = "sklearn.linear_model:Ridge"
 """What teachers are if they answer with numbers."""
 _USUAL = {
     "learner": LEARNER,
     "settings": (),
-    "teacher_accuracy": TEACHER_ACCURACY,
+    "teacher_accuracy": None,
     "device": "auto",
     "engine": "local",
 }
@@ -54,7 +54,7 @@ class Task:
     mechanism: str
     queries: str | None
     refusals: int | None
-    teacher_accuracy: float
+    teacher_accuracy: float | None
     classes: str | None
     ids: str | None
     text: tuple[str, ...]
@@ -140,7 +140,10 @@ def checked(task: Task) -> Task:
             "of files and folders often tell labels",
             remedy="give public records with `public`",
         )
-    validate.number("teacher_accuracy", task.teacher_accuracy, above=0.5, at_most=1, remedy="give a share such as 0.8")
+    if task.teacher_accuracy is not None:
+        validate.number(
+            "teacher_accuracy", task.teacher_accuracy, above=0.5, at_most=1, remedy="give a share such as 0.8"
+        )
     for name, value in (("teachers", task.teachers), ("refusals", task.refusals)):
         if value is not None:
             validate.whole(name, value, at_least=1, remedy="leave it out to have it chosen")
@@ -232,7 +235,7 @@ def _check_labels(task: Task) -> None:
         "refusals": None,
         "classes": None,
         "labelled_public": None,
-        "teacher_accuracy": TEACHER_ACCURACY,
+        "teacher_accuracy": None,
     }
     for name, unset in usual.items():
         value = getattr(task, name)

@@ -15,7 +15,7 @@ from ...core.wording import counted, safe_text, text_above
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.wording import percent, percent_down
 from ..mechanisms.registry import KINDS
-from ..planning import Plan, Row, plan
+from ..planning import EPSILONS, Plan, Row, plan
 from .publication import promise_verdict
 
 _COLOURS = (figures.MUTED, figures.PROVEN, figures.ACHIEVED, figures.USEFUL, figures.INK) * 2
@@ -64,6 +64,7 @@ def report(
         public_model_error=public_model_error,
     )
     first, *others = _figures(made)
+    by_teachers, *more = _intended_figures(made)
     usual = _usual(made)
     if made.best is None and others and usual is not None and usual.share >= _WORTH_TRYING:
         # What is expected says more than what a promise would need.
@@ -75,9 +76,9 @@ def report(
         summary=_summary(made),
         comparisons=(Comparison(guarantee=_guarantee(made)),),
         verdicts=(_verdict(made), promise_verdict(_guarantee(made))),
-        opening=(first,),
+        opening=(first, by_teachers),
         changes=_changes(made),
-        figures=tuple(others),
+        figures=(*others, *more),
         tables=(_table(made),),
         detail={"plan": decoded(made.to_dict())},
     )
@@ -189,7 +190,7 @@ def _usual(made: Plan) -> _Usual | None:
     """None without a teacher's error, as then nothing is expected."""
     if made.error is None:
         return None
-    teachers = max(1, math.isqrt(made.records)) if made.teachers is None else made.teachers
+    teachers = made.intended().teachers
     shares = {row.mechanism: made.expected_right(row.mechanism, teachers=teachers) or 0.0 for row in made.rows}
     best = max(shares, key=lambda name: shares[name])
     return _Usual(best, teachers, made.records // teachers, shares[best])
@@ -362,6 +363,7 @@ def _summary(made: Plan) -> tuple[str, ...]:
         )
     return (
         choice,
+        _intended(made),
         f"{_teachers(made)} No private data is used for a plan.",
         *(f"{row.mechanism}. {row.verdict}" + f" Proof: {_proof(row)}." * (not row.estimated) for row in made.rows),
     )
@@ -378,6 +380,78 @@ def _figures(made: Plan) -> tuple[Figure, ...]:
     if usual is not None and not isinstance(made.error, Mapping):
         found.append(_against_teachers(made, made.best or usual))
     return tuple(found)
+
+
+def _intended(made: Plan) -> str:
+    """What `tacit learn` does by default, in words."""
+    meant = made.intended()
+    paid = ""
+    if meant.estimate:
+        paid = f", spends ε = {text_above(meant.estimate)} on an estimate of how far they agree"
+    worst, best = (percent(right / made.queries) for right in (min(meant.right), max(meant.right)))
+    expected = (
+        f"{worst} of the queries"
+        if len(meant.accuracies) == 1
+        else f"{worst} to {best} of the queries, if teachers with many records are right on "
+        f"{percent(meant.accuracies[0])} to {percent(meant.accuracies[-1])}"
+    )
+    return (
+        f"By default, tacit learn takes {counted(meant.teachers, 'teacher')} with about "
+        f"{counted(meant.records_per_teacher, 'record')} each{paid}, and names the class that one learner of all "
+        f"records would name on {expected}. That is expected by a model of votes, not promised. "
+        "Where a linear classifier is to tell two classes apart, it may take moments, without teachers."
+    )
+
+
+def _intended_figures(made: Plan) -> list[Figure]:
+    """Expected right answers for several agreements, against the number of teachers and against ε."""
+    meant = made.intended()
+    epsilons = sorted({*EPSILONS, made.epsilon})
+    at = {epsilon: made.intended(epsilon=epsilon) for epsilon in epsilons}
+    councils = [prospect for prospect in meant.prospects[::-1] if str(prospect.teachers).strip("0") in ("1", "3")]
+
+    def lines(rights: Sequence[Sequence[float]]) -> dict[str, tuple[list[float], str]]:
+        return {
+            f"{100 * accuracy:.3g} % right": ([right[case] / made.queries for right in rights], colour)
+            for case, (accuracy, colour) in enumerate(zip(meant.accuracies, _COLOURS, strict=False))
+        }
+
+    caption = (
+        "By a model of votes, with the mechanism that is best in each case. A line is for a share of queries on which "
+        "teachers with many records are right; those with fewer are right on less. This is no promise."
+    )
+    spread = " to ".join(percent(right / made.queries) for right in (min(meant.right), max(meant.right)))
+    found = []
+    if len(councils) > 1:
+        found.append(
+            Figure(
+                title="Right answers, by the number of teachers",
+                caption=f"{caption} tacit learn takes {counted(meant.teachers, 'teacher')} by default.",
+                alternative=f"With {counted(meant.teachers, 'teacher')}, {spread} of the queries are answered rightly.",
+                svg=figures.curves(
+                    [prospect.teachers for prospect in councils],
+                    lines([prospect.right for prospect in councils]),
+                    x_label="teachers",
+                    y_label="share of queries",
+                    marked=(meant.teachers, "tacit learn"),
+                ),
+            )
+        )
+    found.append(
+        Figure(
+            title="Right answers, by ε",
+            caption=f"{caption} At each ε there are as many teachers as tacit learn takes.",
+            alternative=f"At ε = {made.epsilon:.10g}, {spread} of the queries are answered rightly.",
+            svg=figures.curves(
+                epsilons,
+                lines([at[epsilon].right for epsilon in epsilons]),
+                x_label="ε",
+                y_label="share of queries",
+                marked=(made.epsilon, "this plan"),
+            ),
+        )
+    )
+    return found
 
 
 def _against_teachers(made: Plan, best: Row | _Usual) -> Figure:

@@ -58,7 +58,7 @@ def publish(
 ) -> Report:
     """Write everything that may be published into the folder, and return the report."""
     trusted = stored.publish(folder / "student.skops", data.columns.before(model.published()))
-    labelled = None if _summed(model) else _write_answers(task, data, model, folder)
+    labelled = None if releases_sums(model) else _write_answers(task, data, model, folder)
     report = Report(
         command="learn",
         title="A classifier that may be published, and what it gives away",
@@ -67,8 +67,8 @@ def publish(
         verdicts=_verdicts(task, model, accuracy),
         opening=(promise_figure(task),),
         changes=_changes(task, model, accuracy),
-        tables=() if _summed(model) else (_answers_table(model),),
-        figures=() if _summed(model) else _leads_figures(task, model),
+        tables=() if releases_sums(model) else (_answers_table(model),),
+        figures=() if releases_sums(model) else _leads_figures(task, model),
         detail={
             "epsilon": task.epsilon,
             "delta": task.delta,
@@ -108,14 +108,14 @@ def _encoded(data: Records) -> dict[str, dict[str, Any]]:
     }
 
 
-def _summed(model: PrivateClassifier) -> bool:
+def releases_sums(model: PrivateClassifier) -> bool:
     """Whether sums were released, and no answers."""
     return hasattr(model, "noisy_sums_")
 
 
 def _amounts(model: PrivateClassifier) -> dict[str, int]:
     """How much was released."""
-    if _summed(model):
+    if releases_sums(model):
         return {"sums": int(model.noisy_sums_.size)}
     answered, refused = len(model.answered_), len(model.refused_)
     return {"asked": answered + refused, "answered": answered, "refused": refused}
@@ -176,7 +176,9 @@ def protected(task: Task) -> str:
 def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | None) -> tuple[Verdict, ...]:
     remarks = []
     if task.public is None:
-        shown = "Features of records count as public" if _summed(model) else "Which records there are is published"
+        shown = (
+            "Features of records count as public" if releases_sums(model) else "Which records there are is published"
+        )
         remarks.append(f"{shown}; their labels alone are protected.")
     if task.allow_overlap:
         remarks.append("Private records that are also in public files are not protected.")
@@ -187,13 +189,13 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
         cards.append(
             Verdict(
                 level=FINE if _useful(accuracy) else BROKEN if high < one_class else WEAK,
-                about=f"How often the {'classifier' if _summed(model) else 'student'} is right",
+                about=f"How often the {'classifier' if releases_sums(model) else 'student'} is right",
                 proven=f"{percent_down(low)} to {percent_up(high)}",
                 measured=True,
                 reason=f"Naming the most frequent class is right on {percent(one_class)} of the test records.",
             )
         )
-    if _summed(model):
+    if releases_sums(model):
         cards.append(
             Verdict(
                 level=WEAK if accuracy is None else FINE,
@@ -238,7 +240,7 @@ def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | 
         Change(
             what=f"Promise more: run a new release with ε = {text_above(half)}.",
             price=f"about twice as many records{' and teachers' * (not near)} for as "
-            f"{'good a classifier' if _summed(model) else 'many right answers'}, and this release stays spent.",
+            f"{'good a classifier' if releases_sums(model) else 'many right answers'}, and this release stays spent.",
         ),
         Change(
             what=f"Bring more private records: with twice as many {'of them' if near else 'teachers'}, the same noise "
@@ -249,11 +251,11 @@ def _changes(task: Task, model: PrivateClassifier, accuracy: dict[str, float] | 
     if accuracy is not None and not _useful(accuracy):
         found.append(
             Change(
-                what=f"Try {_COLUMNS if _summed(model) else _LEARNERS} on public or made-up records first.",
+                what=f"Try {_COLUMNS if releases_sums(model) else _LEARNERS} on public or made-up records first.",
                 price="time; trying it on private records would be another release.",
             )
         )
-    elif not _summed(model) and not len(model.answered_):
+    elif not releases_sums(model) and not len(model.answered_):
         found.append(Change(what="Ask fewer queries, or plan first.", price="fewer answers; tacit plan reads no data."))
     return tuple(found)
 
@@ -415,7 +417,7 @@ def expected_leads(task: Task, model: PrivateClassifier) -> dict[str, NDArray[np
     """The leads by which a mechanism was chosen, if they were expected of teachers."""
     if "teachers" not in model.guarantee_.detail:
         return {}
-    return {"expected beforehand": np.array(margins(task.teacher_accuracy))}
+    return {"expected beforehand": np.concatenate([np.array(case) for case in margins(task.teacher_accuracy)])}
 
 
 def _summing(task: Task) -> str:

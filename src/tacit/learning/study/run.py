@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,15 @@ from ...report import Report
 from ...report.timing import Timed
 from ...runtime import private_files, workers
 from ..assumptions import ENCODER_PUBLIC
+from ..choice import margins, number_of_teachers, prospects
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..encoders import GRADIENTS
 from ..mechanisms.registry import MOMENTS, NEIGHBOURS, WITHOUT_TEACHERS
+from ..teachers import Teachers
 from . import earlier_ledgers, inputs, learners, owner_report, serving, summed
 from .accuracy import accuracy
-from .options import LEARNER, REGRESSOR, TEACHER_ACCURACY, Task, checked
+from .options import LEARNER, REGRESSOR, Task, checked
 from .places import (
     check_anchor,
     check_ledger,
@@ -32,7 +33,7 @@ from .places import (
     told_if_interrupted,
     where,
 )
-from .publication import CHOSEN_BLINDLY, TEST_KNOWN, publish
+from .publication import CHOSEN_BLINDLY, TEST_KNOWN, publish, releases_sums
 
 _SECONDS, _SECONDS_PER_RECORD, _SECONDS_PER_TEACHER = 10.0, 2e-4, 0.03
 """What a run takes beside its learners: the pages, reading and comparing records, and storing each teacher."""
@@ -64,7 +65,7 @@ def learn_files(
     labelled_public: Path | str | None = None,
     queries: str | None = None,
     refusals: int | None = None,
-    teacher_accuracy: float = TEACHER_ACCURACY,
+    teacher_accuracy: float | None = None,
     classes: str | None = None,
     ids: str | None = None,
     text: Sequence[str] = (),
@@ -131,7 +132,7 @@ def learn_files(
     refusals
         The number of refusals after which the mechanism stops; chosen unless given.
     teacher_accuracy
-        The share of teachers expected to be right, by which "auto" chooses.
+        The share of teachers expected to be right, by which constants are chosen; from 0.6 to 1 unless given.
     classes
         All labels that may occur, separated by commas; found with noise unless given.
     ids
@@ -310,9 +311,9 @@ def _written(
     report, measured = _published(task, data, classifier, folder / "publish")
     advance("writing the owner's page")
     with private_files.enclosed(folder / "private"):
-        if task.mechanism not in WITHOUT_TEACHERS:
+        if isinstance(getattr(classifier, "teachers_", None), Teachers):
             serving.keep(task, data, classifier, folder / "private")
-        lead = None if task.mechanism == MOMENTS else owner_report.true_leads(task, data, classifier)
+        lead = None if releases_sums(classifier) else owner_report.true_leads(task, data, classifier)
         plain = owner_report.unprotected_accuracy(task, data)
         owner_report.write_page(task, data, classifier, folder / "private", lead=lead, student=measured, plain=plain)
     return report
@@ -343,7 +344,7 @@ def _rehearse(task: Task, data: inputs.Records, stand_in: PrivateClassifier, fol
     def write(trial: Path) -> set[Path]:
         _, measured = _published(task, data, stand_in, trial)
         written = set(trial.iterdir())
-        lead = None if task.mechanism == MOMENTS else np.zeros(len(stand_in.answered_))
+        lead = None if releases_sums(stand_in) else np.zeros(len(stand_in.answered_))
         owner_report.write_page(task, data, stand_in, trial, lead=lead, student=measured, plain=None)
         return written
 
@@ -375,8 +376,22 @@ def _seconds(task: Task, data: inputs.Records, learner: Any, *, classes: int, co
     records, width = len(data.records), data.records.shape[1]
     if task.mechanism in WITHOUT_TEACHERS:
         return _SECONDS + records * _SECONDS_PER_RECORD
-    teachers = task.teachers or max(1, math.isqrt(records))
     queries = records // 2 if data.public is None else len(data.public)
+    teachers = task.teachers
+    if teachers is None:
+        found = prospects(
+            task.mechanism,
+            epsilon=task.epsilon,
+            delta=task.delta,
+            records=records if data.public is not None else records // 2,
+            points=queries,
+            queries={None: None, "all": queries}.get(task.queries, queries),
+            lead=margins(task.teacher_accuracy),
+            refusals=task.refusals,
+            classes=classes,
+            proposer_error=None if task.labelled_public is None else 0.2,
+        )
+        teachers = number_of_teachers(found)
     one = seconds_of_a_teacher(learner, rows=records // teachers, width=width, classes=classes, queries=queries)
     return _SECONDS + records * _SECONDS_PER_RECORD + teachers * (one / cores + _SECONDS_PER_TEACHER)
 

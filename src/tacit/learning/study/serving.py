@@ -60,7 +60,7 @@ class Served:
         shares = Shares(epsilon=mechanism.epsilon, delta=mechanism.delta, mechanism=mechanism)
         release = Release(shares=shares, compared=self.neighbours, proposed=False, transformed=False, **self._facts)
         return release.guarantee_of(
-            mechanism, council={"teachers": self.teachers.n_teachers}, error=None, resumed=False
+            mechanism, council={"teachers": self.teachers.n_teachers}, estimate=None, resumed=False
         )
 
 

@@ -1,0 +1,157 @@
+"""The choice of teachers, mechanism and constants, where nobody says how far teachers agree."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from tacit.core.errors import InputError
+from tacit.learning import PrivateClassifier
+from tacit.learning.choice import (
+    ACCURACIES,
+    choice,
+    estimate_cost,
+    margins,
+    number_of_teachers,
+    possible_margins,
+    prospects,
+)
+from tacit.learning.councils import LEAST
+from tacit.learning.held_out import AgreementEstimate, private_agreement
+from tacit.learning.intended import intended
+from tacit.learning.mechanisms import Gate, GNMax, SparseVector
+from tacit.learning.moments import NoisySums, suits
+from tacit.learning.planning import plan
+from tacit.theory.accounting import laplace_scale
+
+WANTED = {"epsilon": 1.0, "delta": 1e-5, "points": 5000, "queries": None, "classes": 4}
+
+
+class _Still:
+    """No noise."""
+
+    def laplace(self, _):
+        return 0
+
+
+def _estimate(value, teachers, cost):
+    return AgreementEstimate(value=value, epsilon=cost, scale=laplace_scale(cost, sensitivity=1), teachers=teachers)
+
+
+def test_teachers_that_always_agree_answer_nearly_all():
+    """The default's estimate says so, and a mechanism that stops after a few refusals is enough."""
+    unpaid = choice("auto", teachers=300, lead=possible_margins(None), **WANTED)
+    cost = estimate_cost(unpaid, epsilon=1.0, teachers=300)
+    assert 0 < cost <= 0.1
+    budget = {**WANTED, "epsilon": 1.0 - cost}
+    for name in ("auto", "gate"):
+        chosen = choice(name, teachers=300, lead=possible_margins(None), estimate=_estimate(149, 300, cost), **budget)
+        assert isinstance(chosen.mechanism, Gate | SparseVector)
+        assert chosen.mechanism.refusals <= 5
+    doubtful = choice("auto", teachers=300, lead=possible_margins(None), estimate=_estimate(75, 300, cost), **budget)
+    assert isinstance(doubtful.mechanism, GNMax)
+    assert "a number with noise that was paid for" in doubtful.reason
+
+
+@pytest.mark.parametrize("teachers", [300, 1000])
+@pytest.mark.parametrize("accuracy", ACCURACIES)
+def test_little_is_lost_in_any_case_if_the_estimate_is_right(teachers, accuracy):
+    lead = margins(accuracy)
+    distance = int(teachers * np.mean(lead[0]) / 2)
+    estimate = _estimate(min(distance, teachers // 2 - 1), teachers, 0.1)
+    found = choice("auto", teachers=teachers, lead=possible_margins(None), estimate=estimate, **WANTED)
+    best = choice("auto", teachers=teachers, lead=lead, **WANTED)
+    kind = found.reason.partition(",")[0]
+    refusals = getattr(found.mechanism, "refusals", None)
+    asked = found.queries if kind.endswith("gnmax") else None
+    same = choice(kind, teachers=teachers, lead=lead, **{**WANTED, "queries": asked}, refusals=refusals)
+    kept, most = (5 * each.expected_right - 4 * each.expected_answers for each in (same, best))
+    assert kept >= 0.6 * most  # one case is told from the next by the mean of the leads alone
+
+
+def test_the_smaller_the_budget_the_more_teachers():
+    wanted = {"delta": 1e-5, "records": 60_000, "points": 500, "queries": 500, "lead": margins(None), "classes": 10}
+    found = [number_of_teachers(prospects("auto", epsilon=epsilon, **wanted)) for epsilon in (0.25, 1.0, 8.0)]
+    assert all(before >= after for before, after in itertools.pairwise(found))
+    assert found[0] >= 2000
+    assert found[-1] <= 1000
+    assert all(60_000 // teachers >= LEAST for teachers in found)
+    assert number_of_teachers(prospects("auto", epsilon=1.0, **{**wanted, "records": 50})) == 7
+
+
+def test_one_teacher_moves_the_agreement_by_one_vote_at_most():
+    """Every teacher's votes are changed at random, twice, and the estimate without noise compared."""
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        teachers, queries, classes = generator.integers(1, 8), generator.integers(1, 6), generator.integers(2, 4)
+        votes = generator.integers(0, classes, size=(queries, teachers))
+        other = votes.copy()
+        other[:, generator.integers(teachers)] = generator.integers(0, classes, size=queries)
+        first, second = (
+            private_agreement([np.bincount(row, minlength=classes) for row in each], epsilon=1.0, noise=_Still()).value
+            for each in (votes, other)
+        )
+        assert abs(first - second) <= AgreementEstimate.sensitivity
+    exact = private_agreement([[10, 0], [8, 2]], epsilon=0.5, noise=_Still())
+    assert (exact.value, exact.teachers) == ((4 + 2) // 2, 10)
+    assert exact.scale == laplace_scale(0.5, sensitivity=1)
+    with pytest.raises(InputError, match="as many votes on every query"):
+        private_agreement([[10, 0], [8, 1]], epsilon=0.5)
+
+
+def test_a_plan_says_what_a_fit_then_does():
+    """By 4000 records; the noise of their number, of scale 12, leaves the number of teachers as it is."""
+    generator = np.random.default_rng(0)
+    points, public = generator.normal(size=(4000, 2)), generator.normal(size=(200, 2))
+    y = (points[:, 0] > 0).astype(int)
+    meant = plan(4000, 200, epsilon=8.0, delta=1e-5).intended()
+    model = PrivateClassifier(DecisionTreeClassifier(), epsilon=8.0, delta=1e-5).fit(points, y, public)
+    detail = model.guarantee_.detail
+    assert detail["teachers"] == meant.teachers
+    assert detail.get("epsilon_agreement", 0.0) == meant.estimate
+    assert meant.records_per_teacher >= LEAST
+    stated = plan(4000, 200, epsilon=8.0, delta=1e-5, error=0.1).intended()
+    told = PrivateClassifier(DecisionTreeClassifier(), epsilon=8.0, delta=1e-5, teacher_accuracy=0.9)
+    told.fit(points, y, public)
+    assert stated.estimate == 0
+    assert told.agreement_ is None
+    assert told.guarantee_.detail["teachers"] == stated.teachers
+    assert told.choice_ == stated.choice.reason
+
+
+def test_an_estimate_is_paid_for_and_stated():
+    generator = np.random.default_rng(1)
+    points, public = generator.normal(size=(3000, 2)), generator.normal(size=(400, 2))
+    y = (points[:, 0] > 0).astype(int)
+    meant = intended(3000, 400, epsilon=2.0, delta=1e-5, teachers=100, named=True)
+    assert meant.estimate > 0
+    model = PrivateClassifier(
+        DecisionTreeClassifier(max_depth=3), epsilon=2.0, delta=1e-5, classes=[0, 1], n_teachers=100
+    ).fit(points, y, public)
+    detail = model.guarantee_.detail
+    assert detail["epsilon_agreement"] == model.agreement_.epsilon == meant.estimate
+    assert detail["epsilon_mechanism"] + detail["epsilon_agreement"] <= 2.0
+    assert model.guarantee_.value == 2.0
+    assert "theory.accounting.basic_composition" in model.guarantee_.theorem
+    parts = model.guarantee_.evidence.inputs()["parts"]
+    assert {"mechanism": "laplace", "sensitivity": 1} in [
+        {key: part[key] for key in ("mechanism", "sensitivity")} for part in parts if "sensitivity" in part
+    ]
+
+
+def test_auto_takes_sums_where_a_linear_classifier_is_asked_for_in_any_case():
+    generator = np.random.default_rng(2)
+    points, public = generator.normal(size=(20_000, 8)), generator.normal(size=(500, 8))
+    y = (points.sum(axis=1) > 0).astype(int)
+    sums = NoisySums(epsilon=1.0, delta=1e-5)
+    assert suits(public, sums, voters=20_000, classes=2)
+    assert not suits(public, sums, voters=100, classes=2), "the noise is too large"
+    assert not suits(public, sums, voters=20_000, classes=3), "least squares may hide a class"
+    assert not suits(public * np.array([100, *[1] * 7]), sums, voters=20_000, classes=2), "one feature decides alone"
+    model = PrivateClassifier(epsilon=1.0).fit(points, y, public)
+    assert model.noisy_sums_.shape == (2, 9)
+    assert model.score(public, (public.sum(axis=1) > 0).astype(int)) > 0.9
+    assert model.guarantee_.detail["epsilon_count"] == 0.01
+    asked = PrivateClassifier(epsilon=1.0, queries=100, n_teachers=50).fit(points, y, public)
+    assert not hasattr(asked, "noisy_sums_")
