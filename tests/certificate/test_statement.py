@@ -145,6 +145,20 @@ def test_a_published_classifier_carries_its_constants(here, tmp_path):
     assert set(statement["predicate"]["claims"][0]["inputs"]) == {"delta", "neighbours", "parts"}
 
 
+def test_a_certificate_names_what_was_published_where_the_default_releases_sums(here, tmp_path):
+    rng = np.random.default_rng(0)
+    for name, rows in (("private", 3000), ("public", 100)):
+        x = rng.normal(size=(rows, 8))
+        lines = [",".join([*(f"{value:.4f}" for value in row), "yes" if row.sum() > 0 else "no"]) for row in x]
+        (tmp_path / f"{name}.csv").write_text("\n".join([",".join([*"abcdefgh", "bought"]), *lines]) + "\n")
+    options = ("--label", "bought", "--public", "public.csv", "--epsilon", "4", "--delta", "1e-5", "--out", "out")
+    ran = here(tmp_path, "learn", "private.csv", *options, "--certificate", "c.json", "--json", "r.json", "--quiet")
+    assert ran.returncode in (0, 1), ran.stderr
+    assert "labelled" not in json.loads((tmp_path / "r.json").read_text())["detail"], "this case is for sums"
+    statement = json.loads((tmp_path / "c.json").read_text())
+    assert [one["name"] for one in statement["subject"]] == ["student.skops"]
+
+
 def test_the_proofs_say_which_theorems_the_checker_covers():
     page = (ROOT / "docs" / "proofs" / "index.md").read_text()
     for rule, (_, proofs, _) in tacit_check.RULES.items():

@@ -710,9 +710,11 @@ def learn(
     """Learn a classifier or regressor that may be published from private records, with (ε, δ)-differential privacy."""
     kept = (ledger, ledger_url_file, anchor, out / "ledger.sqlite", out / "private" / "anchor.json")
     read = (private, public, test, labelled_public, image_weights, *kept)
-    suffix = (private if public is None else public).suffix.lower()
-    published = [out / "publish" / "student.skops"]
-    published += [out / "publish" / f"labelled{suffix}"] * (mechanism != "moments")  # which answers nothing
+
+    def published(written: Report) -> list[Path]:
+        names = ["student.skops", written.detail.get("labelled")]  # nothing is labelled where sums are released
+        return [out / "publish" / name for name in names if name is not None]
+
     wanted = Wanted(path=certificate, reveal=True, published=published)  # the constants of a mechanism are public
     with delivery(json, report, quiet=quiet, inputs=read, certificate=wanted) as deliver:
         from ..learning import learn_files

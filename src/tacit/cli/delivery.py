@@ -40,16 +40,16 @@ class Wanted:
     """The certificate that a command is asked for.
 
     `reveal` puts private inputs of theorems into it; otherwise they go, with what opens their commitments, into a file
-    beside it that only its owner can read. `subjects` are released files that exist, `published` those that the
-    command writes. `replay` tells from the report how the run can be repeated, and `files` are those that it read, of
-    which nobody may guess the `private` ones by their hash. Of `only_with`, options that mean nothing without a
-    certificate, none may be given without one.
+    beside it that only its owner can read. `subjects` are released files that exist, `published` tells from the report
+    those that the command has written. `replay` tells from it how the run can be repeated, and `files` are those that
+    it read, of which nobody may guess the `private` ones by their hash. Of `only_with`, options that mean nothing
+    without a certificate, none may be given without one.
     """
 
     path: Path | None
     reveal: bool
     subjects: Sequence[Path] = ()
-    published: Sequence[Path] = ()
+    published: Callable[[Report], Sequence[Path]] = lambda _: ()
     seed: int | None = None
     replay: Callable[[Report], dict[str, Any]] | None = None
     files: Mapping[str, Path] | None = None
@@ -77,7 +77,7 @@ class Wanted:
             [comparison.guarantee for comparison in report.comparisons],
             command=report.command,
             title=report.title,
-            subjects=(*self.subjects, *self.published),
+            subjects=(*self.subjects, *self.published(report)),
             reveal=self.reveal,
             seed=self.seed,
             replay=None if self.replay is None else self.replay(report),
