@@ -80,6 +80,8 @@ def test_the_smaller_the_budget_the_more_teachers():
     assert found[-1] <= 1000
     assert all(60_000 // teachers >= LEAST for teachers in found)
     assert number_of_teachers(prospects("auto", epsilon=1.0, **{**wanted, "records": 50})) == 7
+    many = prospects("auto", epsilon=1e-6, **{**wanted, "records": 10**9})  # by a noisy count, at a tiny ε
+    assert number_of_teachers(many) <= 70_000
 
 
 def test_one_teacher_moves_the_agreement_by_one_vote_at_most():
@@ -180,6 +182,7 @@ def test_auto_takes_sums_where_a_linear_classifier_is_asked_for_in_any_case():
     assert not suits(public, sums, voters=100, classes=2), "the noise is too large"
     assert not suits(public, sums, voters=20_000, classes=3), "least squares may hide a class"
     assert not suits(public * np.array([100, *[1] * 7]), sums, voters=20_000, classes=2), "one feature decides alone"
+    assert not suits(public * 1e200, sums, voters=20_000, classes=2), "scaled to length 1, nothing is left of them"
     model = PrivateClassifier(epsilon=1.0).fit(points, y, public)
     assert model.noisy_sums_.shape == (2, 9)
     assert model.score(public, (public.sum(axis=1) > 0).astype(int)) > 0.9
