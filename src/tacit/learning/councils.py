@@ -18,9 +18,9 @@ from .mechanisms.expectations import Floats
 LEAST = 10
 """The fewest records of a teacher."""
 _NUMBERS = (10, 15, 20, 30, 50, 70)
-"""Numbers of teachers to try, and ten times them, up to a thousand times: a noisy number of records hardly changes which."""
+"""Numbers of teachers to try, and 10, 100 and 1000 times them: a noisy number of records hardly changes which."""
 _POWERS = 4
-"""So many powers of ten: at a tiny ε the noisy number of records may be a billion, and there are at most 70000 teachers."""
+"""Powers of ten to try: at a tiny ε, the noisy number of records may be a billion where there are few."""
 _RECORDS = 3.0
 """With so many records for each class, the winner leads by half of what it would with many."""
 _UNLIKE = 0.7
