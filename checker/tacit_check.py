@@ -21,7 +21,7 @@ from collections import Counter, namedtuple
 from contextlib import ExitStack
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from itertools import accumulate, pairwise, repeat
 
@@ -77,10 +77,9 @@ def parsed(data):
 def number(value, what, least, most, inside=False):
     """A whole number, a fraction "p/q", or a float64 in hexadecimal: all of them exactly."""
     found = str(value) if type(value) in (int, str) else ""
-    binary = re.fullmatch(r"(-?0x[01])(?:\.([0-9a-f]{1,13}))?p([+-][0-9]{1,4})", found)
+    binary = re.fullmatch(r"(-?0x[01])(\.[0-9a-f]{1,13}|)p([+-][0-9]{1,4})", found)
     if binary and int(binary[3]) < 1024:
-        after = binary[2] or ""
-        exact = int(binary[1] + after, 16) * Fraction(2) ** (int(binary[3]) - 4 * len(after))
+        exact = int(binary[1] + binary[2][1:], 16) * Fraction(2) ** (int(binary[3]) - 4 * len(binary[2][1:]))
     else:
         written = re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?", found)
         require(written, f"{what} must be a whole number, 'p/q' or '0x1.8p+1'", value)
@@ -117,7 +116,7 @@ def read(value, what, shape):
 
 
 # ---------- 2. Intervals: two decimal numbers between which a real number lies.
-DOWN, UP = (Context(50, way, -(10**9), 10**9) for way in (ROUND_FLOOR, ROUND_CEILING))  # an overflow is an error
+DOWN, UP = (Context(50, way, -(10**5), 10**9) for way in (ROUND_FLOOR, ROUND_CEILING))  # an overflow is an error
 
 
 class Interval(namedtuple("Interval", "low high")):
@@ -169,9 +168,8 @@ def binomial_at_most(k, n, p):
     below, above = (i / (odds * (n - i + 1)) for i in range(k, 0, -1)), (odds * (n - i) / (i + 1) for i in range(k, n))
     for way, quotients in ((UP, below), (DOWN, above)):
         with localcontext(way):
-            term, total = Decimal(1), Decimal(0)
-            for quotient in quotients:
-                term *= quotient
+            total = Decimal(0)
+            for term in accumulate(quotients, Decimal.__mul__):
                 total += term
                 if term * n < total * Decimal("1e-40"):
                     total += term * n * (way is UP)  # so much are all the others at most, as they fall
@@ -327,10 +325,21 @@ def revealing(p, step, times, epsilon):
     return Fraction((real(1) - (real(1) - p) ** times * (real(1) - Interval(composed, composed))).high)
 
 
+def refused(epsilon, step, times, share):
+    """The logarithm of refusals_delta at α = 1 + u, u this share, between 0 and 1, of what it may be, from above."""
+    u = share * Fraction(ln((b := exp(-step)) + 1).low) / step
+    rare, often = exp(u * step), exp(-(1 + u) * step)  # b^(1−α) and b^α
+    costs = ln(often / (b + 1 - rare)), ln(rare / (b + 1 - often))
+    return max(Fraction((cost * times - u * epsilon + ln(u / (1 + u)) * u - ln(1 + u)).high) for cost in costs)
+
+
 def sparse_vector(epsilon, scale, threshold, refusals):
-    b = exp(-1 / (2 * scale))
+    b, told, share = exp(-1 / (2 * scale)), cache(partial(refused, epsilon, 1 / (2 * scale), refusals)), Fraction(1, 2)
     p = (b ** (threshold + 1) * (b + 1) - b ** (2 * threshold + 3) / (b * b + 1)) / (b + 1 + b * b)
-    return revealing(p, 2 / scale, refusals, epsilon)
+    for place in range(2, 36):  # every share is valid, and the bound is convex in it
+        share = min((share + Fraction(move, 2**place) for move in (-1, 0, 1)), key=told)
+    lost = Fraction((real(1) - (real(1) - p) ** refusals + exp(told(share))).high)
+    return min(lost, revealing(p, 2 / scale, refusals, epsilon)) if refusals <= 20_000 else lost
 
 
 def stable_release(epsilon, scale, threshold, queries):
@@ -349,11 +358,9 @@ def gaussian_sum(sigma, draws):
     reach = math.isqrt(math.ceil(144 * variance)) + 1
     within_reach(reach <= 500_000, "its noise has more than a million values")
     chance = ((eta + 1) / (real(1) - eta)) ** (draws - 1) / total * exp(-(reach**2) / (2 * variance))
-    chances, ratio, falls = [chance.high], exp((2 * reach - 1) / (2 * variance)).high, exp(-1 / variance).high
-    for _ in range(2 * reach):
-        chances.append(UP.multiply(chances[-1], ratio))
-        ratio = UP.multiply(ratio, falls)
-    return chances
+    first, falls = exp((2 * reach - 1) / (2 * variance)).high, exp(-1 / variance).high
+    ratios = accumulate(repeat(falls, 2 * reach - 1), UP.multiply, initial=first)
+    return [*accumulate(ratios, UP.multiply, initial=chance.high)]
 
 
 def gnmax(epsilon, sigma, answers, tests, test_sigma):
@@ -361,12 +368,9 @@ def gnmax(epsilon, sigma, answers, tests, test_sigma):
     require(not tests or test_sigma * 2 >= 1, "test_sigma must be at least 1/2")
     votes, noise = gaussian_sum(sigma, 2 * answers), gaussian_sum(test_sigma, tests) if tests else [Decimal(1)]
     reach, far, unit, each = len(votes) // 2, len(noise) // 2, sigma**2, 1 / (2 * test_sigma**2) if tests else 0
-    above, tilted = [Decimal(0)], [Decimal(0)]  # sums from the top: of the chances, and of chance times e^(−loss)
-    damp, grows = exp(-(answers + reach) / unit - Fraction(1, 10**30)).low, exp(1 / unit).low
-    for chance in votes:
-        above.append(UP.add(above[-1], chance))
-        tilted.append(DOWN.add(tilted[-1], DOWN.multiply(chance, damp)))
-        damp = DOWN.multiply(damp, grows)
+    least, grows = exp(-(answers + reach) / unit - Fraction(1, 10**30)).low, exp(1 / unit).low  # of e^(−loss)
+    damped = map(DOWN.multiply, votes, accumulate(repeat(grows), DOWN.multiply, initial=least))
+    above, tilted = ([*accumulate(terms, way.add, initial=Decimal(0))] for terms, way in ((votes, UP), (damped, DOWN)))
     total, left, falls = exp(-69).high, exp(epsilon - (tests - 2 * far) * each).low, exp(-2 * each).low
     for u, chance in enumerate(noise, start=-far):  # from 4e^(−72), what lies beyond 12 deviations, and more
         first = max(-reach, math.floor((epsilon - (tests + 2 * u) * each) * unit) - answers + 1)
@@ -406,13 +410,11 @@ def gate(epsilon, refusals, table, corners, nodes, levels, released=None):
     good = all(one[0] > other[0] for one, other in pairwise(line)) and all(high >= low for high, low in corners)
     require(good, "corners must descend, the larger chance first")
     require(nodes[0] == 1 and all(one < other for one, other in pairwise(nodes)), "nodes must ascend from 1")
-    good = len(levels) == refusals and all(len(level) == len(nodes) for level in levels)
-    require(good, "levels must be one for each refusal, with a number for each node")
+    require([*map(len, levels)] == [len(nodes)] * refusals, "levels must be one a refusal, with a number for each node")
     within_reach(len(corners) * refusals * len(nodes) <= 2_500_000, "its table would take more than ten seconds")
     for high, low in ((max(pair), min(pair)) for pair in pairwise(table)):
         (a, b), (c, d) = next(ends for ends in pairwise(line) if ends[1][0] <= high)
-        good = (low - d) * (a - c) >= (b - d) * (high - c)
-        prove(good, "neighbouring chances of its table differ by more than its corners allow")
+        prove((low - d) * (a - c) >= (b - d) * (high - c), "neighbours in its table differ more than its corners allow")
     at_once, low = (ONE - table[0] if released is None else released) / ONE, "its function lies below a query's worth"
     before = lambda y: max(0.0, 1 - y)  # noqa: E731 — W_0
     for level in levels:
@@ -493,7 +495,7 @@ INPUTS = {"reading": READINGS, "loss": "joint|squared|zero-one", "sampling": "by
 INPUTS |= {"failure_probability": CHANCE, "coordinates": SIZE, "parts": [part, 1, 20], "about": TEXT, "delta": UNIT}
 INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6], "epsilon": (Fraction(1, 10**9), 700)}
 INPUTS |= KEPT_BACK | {"scale": (Fraction(1, 100), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
-INPUTS |= {"refusals": range(1, 20_001), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
+INPUTS |= {"refusals": range(1, 10**8 + 1), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
 INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], "seed": {None: COUNT}}
 INPUTS |= {"table": [SHARE, 1, 10**5], "corners": [[SHARE, 2, 2], 1, 10**4], "nodes": [(1, 10**200), 2, 10**5]}
 TABLE = "that counts are the data's, rows independent, secrets of pairs fair coins, and choices made before the data"
@@ -577,10 +579,8 @@ def main(arguments=None):
     """Print a line for each claim, and return the exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     paths = [each for each in given if each != "--all"]
-    if len(paths) not in (1, 3) or paths[1:2] not in ([], ["--opening"]):
-        print("usage: python -m tacit_check FILE [--opening FILE] [--all]", file=sys.stderr)
-        return 2
     try:
+        require(len(paths) in (1, 3) and paths[1:2] in ([], ["--opening"]), "it takes FILE [--opening FILE] [--all]")
         with ExitStack() as files:
             verdicts = check(*(files.enter_context(open(path, "rb")).read(LARGEST_FILE + 1) for path in paths[::2]))
     except (OSError, ValueError, BadFileError) as failure:

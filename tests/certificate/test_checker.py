@@ -14,6 +14,8 @@ import fuzz_checker
 import pytest
 import tacit_check
 
+from tacit.learning.mechanisms import SparseVector
+
 FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)
 LINES = 600
@@ -57,7 +59,10 @@ def test_a_claim_that_is_one_percent_stronger_does_not(name):
     assert verdict(statement) == FAILS
 
 
-@pytest.mark.parametrize("name", ["sparse vector", "stable release", "gnmax", "confident gnmax", "gate", "confirm"])
+MECHANISMS = ["sparse vector", "sparse vector, thresholds told", "stable release", "gnmax", "confident gnmax", "gate"]
+
+
+@pytest.mark.parametrize("name", [*MECHANISMS, "confirm"])
 def test_a_mechanism_spends_what_tacit_says_and_no_less(name):
     """The checker's δ is Tacit's to within half a percent."""
     statement = cases.statement(name)
@@ -67,6 +72,38 @@ def test_a_mechanism_spends_what_tacit_says_and_no_less(name):
     assert verdict(statement) == FOLLOWS
     part["delta"] = str(spent * Fraction(995, 1000))
     assert verdict(statement) == FAILS
+
+
+@pytest.mark.parametrize("change", [{"refusals": 41}, {"scale": Fraction(99, 100)}, {"threshold": -1}])
+def test_less_noise_more_refusals_or_a_lower_threshold_cost_more_than_is_stated(change):
+    """For thresholds told, of which the certificate states the least noise and the least threshold."""
+    statement = cases.statement("sparse vector, thresholds told")
+    [part] = claim_of(statement)["inputs"]["parts"]
+    assert part["refusals"] == 40
+    part |= {
+        "refusals": change.get("refusals", 40),
+        "scale": str(cases.exact(part["scale"]) * change.get("scale", 1)),
+        "threshold": part["threshold"] + change.get("threshold", 0),
+    }
+    assert verdict(statement) == FAILS
+
+
+def test_more_refusals_than_can_be_added_up_are_followed_with_thresholds_told():
+    mechanism = SparseVector(epsilon=1.0, delta=1e-6, refusals=10**6)
+    [part] = mechanism.guarantee.evidence.inputs()["parts"]
+    constants = {name: tacit_check.number(str(Fraction(part[name])), name, 0, 10**12) for name in ("epsilon", "scale")}
+    spent = tacit_check.sparse_vector(**constants, threshold=part["threshold"], refusals=10**6)
+    assert mechanism.delta_spent * (1 - 1e-6) < spent <= mechanism.delta
+
+
+def test_a_threshold_beyond_all_noise_gets_a_verdict():
+    """A chance of 10^(−4·10¹³) is no fraction that can be written."""
+    statement = cases.statement("fit")
+    [part] = [part for part in claim_of(statement)["inputs"]["parts"] if part["mechanism"] == "labels found"]
+    part |= {"threshold": 10**12, "scale": "1/100"}
+    assert verdict(statement) == FAILS  # of so little noise
+    part |= {"epsilon": 700, "scale": "1/100"}
+    assert verdict(statement) == FAILS  # of so large an ε
 
 
 def test_classes_found_with_noise_cost_what_tacit_says():

@@ -514,14 +514,14 @@ def test_the_choice_is_made_without_private_votes():
     assert first.choice_ == second.choice_
 
 
-def test_a_mechanism_for_two_classes_needs_two():
+def test_a_mechanism_for_two_classes_takes_no_more():
     points, y = blobs(300)
     mechanism = GNMax(epsilon=50.0, delta=1e-6, queries=15, classes=2)
     options = {"epsilon": 60.0, "n_teachers": 17, "mechanism": mechanism}
     model = PrivateClassifier(classes=[0, 1], **options).fit(points, y, ELSEWHERE[:60])
     assert "theory.winners.winner_delta" in model.guarantee_.references
     assert len(model.answered_) == 15
-    with pytest.raises(InputError, match="must be for the number of classes, which is 3"):
+    with pytest.raises(InputError, match="must be for all 3 classes"):
         PrivateClassifier(classes=[0, 1, 2], **options).fit(points, y, ELSEWHERE[:60])
     with pytest.raises(InputError, match="must be named, as this mechanism is for a fixed number of them"):
         PrivateClassifier(**options).fit(points, y, ELSEWHERE[:60])  # whatever labels there are

@@ -122,14 +122,22 @@ def test_winners_are_of_the_classes_they_are_charged_for(classes):
     assert mechanism.guarantee.detail["classes"] == classes
     session = mechanism.session()
     assert session.answer([3, 2][:classes]) in (0, 1)
-    with pytest.raises(InputError, match=f"must be of at most {classes} classes"):
-        session.answer([1] * (classes + 1))
+    with pytest.raises(InputError, match=f"number of classes must be at most {classes}.*got {classes + 1};") as refused:
+        session.answer([817] * (classes + 1))
+    assert "817" not in str(refused.value)  # votes are private
 
 
 @pytest.mark.parametrize("wrong", [{"classes": 1}, {"classes": True}, {"classes": 2.5}, {"classes": 3, "counts": True}])
 def test_winners_are_of_a_number_of_classes_and_nothing_else_is_released(wrong):
     with pytest.raises(InputError, match="classes must be"):
         GNMax(epsilon=1.0, delta=1e-5, queries=2, **wrong)
+
+
+def test_winners_beyond_what_is_computed_are_refused_in_the_callers_words():
+    with pytest.raises(InputError, match=r"queries must be at most 2000 .*got 2001; ask fewer, or leave classes out"):
+        GNMax(epsilon=1.0, delta=1e-5, queries=2001, classes=2)
+    with pytest.raises(NoTheoremError, match=r"at most 150, got about 510 .*, or GNMax without classes"):
+        GNMax(epsilon=0.1, delta=1e-5, queries=200, classes=3).sigma  # noqa: B018
 
 
 @pytest.mark.parametrize(("left", "right"), [((5, 5), (6, 4)), ((6, 3), (5, 4)), ((4, 4), (4, 5))])

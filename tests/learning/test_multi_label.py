@@ -46,8 +46,10 @@ def test_one_record_moves_each_count_by_one_at_most():
 
 def test_a_classifier_of_several_labels(tags):
     records, labels = tags
-    model = PrivateMultiLabelClassifier(epsilon=4.0).fit(records[:2000], labels[:2000], records[2000:2300])
-    assert (model.predict(records[2300:]) == labels[2300:]).mean() > 0.8
+    model = PrivateMultiLabelClassifier(epsilon=4.0, n_teachers=80)
+    model.fit(records[:2000], labels[:2000], records[2000:2300])
+    # Six fits gave 0.902 to 0.911, so that noise alone brings it below 0.85 never.
+    assert (model.predict(records[2300:]) == labels[2300:]).mean() > 0.85
     detail = model.guarantee_.detail
     assert detail["sums"] == 3 * 300
     assert detail["reach"] == 1
@@ -69,6 +71,20 @@ def test_labels_other_than_yes_and_no_are_refused(tags, wrong, tmp_path):
     with pytest.raises(InputError, match="y must be"):
         PrivateMultiLabelClassifier(ledger=ledger).fit(records[:300], bad, records[2000:2300])
     assert not ledger.entries()
+
+
+@pytest.mark.parametrize(
+    "written", [lambda tags: (tags > 0).tolist(), lambda tags: np.array([(one, two > 0) for one, two in tags], object)]
+)
+def test_yes_and_no_may_be_bools_and_numbers(written):
+    tags = np.random.default_rng(0).integers(0, 2, (50, 2))
+    assert (PrivateMultiLabelClassifier()._values(written(tags), records=50) == tags).all()
+
+
+def test_masked_labels_are_refused():
+    masked = np.ma.array(np.ones((50, 2)), mask=np.arange(100).reshape(50, 2) == 7)
+    with pytest.raises(InputError, match="y must be 0 or 1"):
+        PrivateMultiLabelClassifier()._values(masked, records=50)
 
 
 # The command.
@@ -123,6 +139,18 @@ def test_numbers_by_the_command(folder, here):
     assert "numbers or several labels" in served.stderr
 
 
+def test_test_records_beyond_the_range_count_as_they_are(folder, here):
+    """Clipped to a range far below them, they would all be predicted well."""
+    options = ("--label", "price", "--label-range", "0", "150", "--public", "public-price.csv", "--teachers", "30")
+    done = here(folder, "learn", "private-price.csv", *options, "--test", "test-price.csv", *BUDGET, "--out", "low")
+    assert done.returncode == 0, done.stderr
+    measured = json.loads((folder / "low/publish/results.json").read_text())["detail"]["test"]
+    with (folder / "test-price.csv").open() as file:
+        truth = np.array([float(row["price"]) for row in csv.DictReader(file)])
+    assert measured["error"] >= np.maximum(truth - 150, 0).mean()  # no prediction is above 150
+    assert measured["error_of_mean"] == pytest.approx(np.abs(truth - truth.mean()).mean())
+
+
 def test_several_labels_by_the_command(folder, here):
     options = ("--label", "warm", "--label", "large", "--public", "public-tags.csv", "--test", "test-tags.csv")
     done = here(folder, "learn", "private-tags.csv", *options, *BUDGET, "--out", "tags")
@@ -145,6 +173,7 @@ def test_several_labels_by_the_command(folder, here):
         ("--label price --label a --public public-price.csv", "must hold yes or no, 1 or 0 for every record"),
         ("--label price --label a --label-range 0 9 --public public-price.csv", "--label-range must come with one"),
         ("--label colour --label-range 0 9 --public public-price.csv", "must hold a number for every record"),
+        ("--label price --public public-price.csv", "if it holds numbers to be learned, give --label-range"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(folder, here, options, message):

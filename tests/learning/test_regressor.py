@@ -157,6 +157,19 @@ def test_constants_without_a_meaning_are_refused(wrong):
         AnswerSums(**{"epsilon": 1.0, "delta": 1e-5, "sums": 3} | wrong)
 
 
+def test_more_sums_than_were_paid_for_are_not_released():
+    mechanism = AnswerSums(epsilon=1.0, delta=1e-5, sums=3, reach=10)
+    with pytest.raises(InputError, match="the number of sums must be what the noise was made for, 3"):
+        mechanism.release(np.zeros((3, 2), dtype=np.int64))
+
+
+@pytest.mark.parametrize("sums", [np.full(3, 0.123), np.array([0.5, 1, 2], dtype=object), np.zeros(3, dtype=np.uint64)])
+def test_numbers_that_are_not_whole_are_not_released(sums):
+    """What follows the point would leave without noise."""
+    with pytest.raises(InputError, match="sums must be whole numbers"):
+        AnswerSums(epsilon=1.0, delta=1e-5, sums=3, reach=10).release(sums)
+
+
 # The regressor.
 
 
@@ -270,6 +283,7 @@ def test_a_fit_that_is_interrupted_before_the_note_pays_once(numbers, tmp_path, 
         ({"n_teachers": 0}, "n_teachers must be"),
         ({"queries": 0}, "queries must be"),
         ({"epsilon": 1e-9}, "epsilon must be"),
+        ({"epsilon": 1e-6, "n_teachers": "auto"}, "epsilon must be"),
         ({"ledger": "ledger.sqlite"}, "ledger must be a Ledger"),
         ({"estimator": object()}, "estimator must learn from a table of numbers"),
         ({"estimator": DummyRegressor(strategy="quantile", quantile=7)}, "estimator must learn"),
@@ -289,6 +303,15 @@ def test_numbers_that_are_none_are_refused(numbers, wrong):
     records, values = numbers
     with pytest.raises(InputError, match="y must be"):
         regressor().fit(records[:300], np.where(np.arange(300) == 7, wrong, values[:300]), records[3000:3400])
+
+
+def test_errors_quote_no_private_numbers(numbers):
+    records, values = numbers
+    private = values[:300].round(5)
+    for wrong in (private.astype(str), private.reshape(-1, 1), private[:-1], np.ma.array(private, mask=private > 6)):
+        with pytest.raises(InputError, match="y must be one finite number for each of the 300 records") as refused:
+            regressor().fit(records[:300], wrong, records[3000:3400])
+        assert not any(str(value) in str(refused.value) for value in private)
 
 
 def test_private_records_among_public_ones_are_refused(numbers):

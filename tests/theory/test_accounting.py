@@ -365,6 +365,11 @@ def test_designs_with_thresholds_told_are_the_least(epsilon, delta, refusals):
     assert spent[1] <= delta < spent[0]
 
 
+def test_a_delta_that_no_noise_keeps_to_ends_the_search():
+    with pytest.raises(NoTheoremError, match="use less extreme ones"):
+        sparse_vector_scale(1.0, 5e-324, refusals=5, told=True)
+
+
 def test_too_little_noise_is_no_design():
     with pytest.raises(NoTheoremError, match="use more noise"):
         sparse_vector_threshold(1.0, 1e-5, scale=1.0, refusals=3)

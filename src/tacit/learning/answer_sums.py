@@ -21,8 +21,8 @@ from ..core.wording import text_above
 from ..runtime import workers
 from ..theory import accounting
 from .chunks import chunks
-from .mechanisms import Noise, SystemNoise
-from .mechanisms.session import check_budget
+from .mechanisms import Noise
+from .mechanisms.session import check_budget, with_noise
 from .teachers import untrained
 
 _ASSUMED = (
@@ -102,9 +102,14 @@ class AnswerSums:
 
     def release(self, sums: NDArray[np.int64], noise: Noise | None = None) -> NDArray[np.int64]:
         """The sums with fresh noise; `noise` is another source for tests and attacks."""
-        source = SystemNoise() if noise is None else noise
-        drawn = np.array(source.gaussian(self.sigma, size=sums.size), dtype=np.int64)
-        return sums + drawn.reshape(sums.shape)
+        if sums.size != self.sums:
+            raise InputError(
+                "the number of sums",
+                sums.size,
+                requirement=f"must be what the noise was made for, {self.sums}",
+                remedy="count all that is released, every label of every public record",
+            )
+        return with_noise(sums, self.sigma, noise)
 
 
 @dataclass(frozen=True, kw_only=True)

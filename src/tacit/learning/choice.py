@@ -335,11 +335,11 @@ def _merit(option: _Option, most: Sequence[float], weights: Sequence[float]) -> 
 
 def callers_choice(mechanism: Mechanism, *, queries: int, classes: int) -> Choice:
     """The mechanism that the caller has made, for this many queries, or as many as it was made for."""
-    if getattr(mechanism, "classes", None) not in (None, classes):
+    if isinstance(most := getattr(mechanism, "classes", None), int) and classes > most:
         raise InputError(
             "mechanism",
             mechanism,
-            requirement=f"must be for the number of classes, which is {classes}",
+            requirement=f"must be for all {classes} classes",
             remedy="leave classes out of it",
         )
     planned = getattr(mechanism, "queries", None)

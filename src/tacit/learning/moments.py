@@ -18,16 +18,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import validate
-from ..core.errors import InputError
 from ..core.guarantee import Adversary, Assumption, Guarantee
 from ..core.wording import text_above
 from ..runtime import private_files
 from ..theory import accounting
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, comparing, neighbours
 from .labels import FOUND_BY, UNNAMED, column, named, numbered
-from .mechanisms import Noise, SystemNoise
+from .mechanisms import Noise
 from .mechanisms.registry import MOMENTS
-from .mechanisms.session import check_budget
+from .mechanisms.session import check_budget, with_noise
 from .overlap import ALLOWED, REMEDY, require_other_rows
 from .shares import Shares
 from .transformed import each_alone
@@ -124,17 +123,8 @@ class NoisySums:
         )
 
     def release(self, sums: NDArray[np.int64], noise: Noise | None = None) -> NDArray[np.int64]:
-        """The sums with fresh noise; `noise` is another source for tests and attacks.
-
-        Whole numbers alone: noise that is whole would leave the fractions of others as they are.
-        """
-        if sums.dtype.kind not in "iu":
-            raise InputError(
-                "sums", f"{sums.dtype} ones", requirement="must be whole numbers", remedy="use those of `sums_by_class`"
-            )
-        source = SystemNoise() if noise is None else noise
-        drawn = np.array(source.gaussian(self.sigma, size=sums.size), dtype=np.int64)
-        return sums + drawn.reshape(sums.shape)
+        """The sums with fresh noise; `noise` is another source for tests and attacks."""
+        return with_noise(sums, self.sigma, noise)
 
 
 def suits(seen: NDArray[Any], mechanism: NoisySums, *, voters: int, classes: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..core.errors import InputError
 from ..ledger import Ledger
 from .answer_sums import Grid
 from .published_sums import PublishedMultiLabelClassifier
-from .summed_fit import SummedFit
+from .summed_fit import SummedFit, learned
 
 
 class PrivateMultiLabelClassifier(ClassifierMixin, SummedFit):  # type: ignore[misc]
@@ -109,18 +110,19 @@ class PrivateMultiLabelClassifier(ClassifierMixin, SummedFit):  # type: ignore[m
         return Grid(low=0.0, high=1.0, reach=1)
 
     def _values(self, y: Any, *, records: int) -> NDArray[np.float64]:
-        remedy = "pass 0 or 1 for each record and label, a column for each label"
-        given = np.asarray(validate.detached(y)) if hasattr(y, "__array__") else y
-        if isinstance(given, np.ndarray) and given.dtype == np.bool_:
-            given = given.astype(np.float64)
-        found = validate.array("y", given, dimensions=2, at_least=0, at_most=1, remedy=remedy)
-        if len(found) != records or not np.isin(found, (0.0, 1.0)).all():
-            raise InputError(
-                "y",
-                f"{found.shape[0]} × {found.shape[1]} numbers",
-                requirement=f"must be 0 or 1 for each of the {records} rows of X and each label",
-                remedy=remedy,
-            )
+        what, remedy = "0 or 1, or False or True, for every label of", "pass an array, a column for each label"
+        given = y
+        if not isinstance(y, np.ma.MaskedArray):
+            with contextlib.suppress(Exception):  # of ragged lists and foreign arrays, which are refused below
+                given = np.asarray(validate.detached(y))
+                if all(
+                    isinstance(entry, int | float | np.bool_ | np.integer | np.floating)
+                    for entry in given.ravel().tolist()
+                ):
+                    given = given.astype(np.float64)
+        found = learned(given, dimensions=2, records=records, what=what, remedy=remedy)
+        if not np.isin(found, (0.0, 1.0)).all():
+            raise InputError("y", "other numbers", requirement=f"must be {what} each record", remedy=remedy)
         return found + 0.0
 
     def _estimator(self) -> Any:

@@ -10,13 +10,12 @@ from sklearn.base import RegressorMixin
 from sklearn.linear_model import Ridge
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import Assumption
 from ..ledger import Ledger
 from .answer_sums import Grid
 from .published_sums import PublishedRegressor
-from .summed_fit import SummedFit, finite_range
+from .summed_fit import SummedFit, finite_range, learned
 
 _REACH = 2**10
 """Steps of the grid from one end of the range to the other: what rounding takes away is far below the noise."""
@@ -133,11 +132,8 @@ class PrivateRegressor(RegressorMixin, SummedFit):  # type: ignore[misc]
         return Grid(low=low, high=high, reach=_REACH)
 
     def _values(self, y: Any, *, records: int) -> NDArray[np.float64]:
-        found = validate.array("y", y, dimensions=1, remedy="pass one finite number for each record")
-        if len(found) != records:
-            raise InputError(
-                "the length of y", len(found), requirement=f"must be that of X, {records}", remedy="pass one each"
-            )
+        remedy = "pass an array of one dimension, without missing values"
+        found = learned(y, dimensions=1, records=records, what="one finite number for", remedy=remedy)
         return np.clip(found, *finite_range("label_range", self.label_range)).reshape(-1, 1) + 0.0
 
     def _estimator(self) -> Any:

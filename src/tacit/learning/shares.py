@@ -42,7 +42,7 @@ class Shares:
 
     def __post_init__(self) -> None:
         least, remedy = self.least, "use about 1"
-        if self.counting or (self.finding and least < LEAST):
+        if (self.counting or self.finding) and least < LEAST:
             least, remedy = LEAST, "use about 1, or say n_teachers and classes"
         epsilon = validate.budget("epsilon", self.epsilon, at_least=least, at_most=1e4, remedy=remedy)
         delta = validate.budget(

@@ -321,6 +321,18 @@ def predicted(student: Any, points: NDArray[np.float64]) -> NDArray[np.float64]:
     return said.reshape(len(points), -1)
 
 
+def learned(y: Any, *, dimensions: int, records: int, what: str, remedy: str) -> NDArray[np.float64]:
+    """What is to be learned as finite numbers, one row for each record. Errors do not quote any: they are private."""
+    try:
+        found = validate.array("y", y, dimensions=dimensions, remedy=remedy)
+        if len(found) == records:
+            return found
+        got = f"{len(found)} rows"
+    except InputError:
+        got = f"other values, of shape {y.shape}" if hasattr(y, "shape") else "other values"
+    raise InputError("y", got, requirement=f"must be {what} each of the {records} records", remedy=remedy) from None
+
+
 def finite_range(name: str, value: Any) -> tuple[float, float]:
     """A range of two finite numbers, the first below the second, whose width is finite, too."""
     remedy = "give the least and the largest value that can occur, from public knowledge, e.g. (0, 500)"

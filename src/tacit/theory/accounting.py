@@ -37,6 +37,9 @@ _SENSITIVITY = "give the largest change by one record, in Euclidean norm"
 _MOST_STEPS = 10**8
 """Beyond this the incomplete beta function may err by more than `SPECIAL` grants."""
 
+_MOST_NOISE = 2.0**60
+"""Where a search for enough noise ends; half of the least float is 0, which no δ that is rounded up keeps to."""
+
 _SPAN = 12.0
 """Sums of discrete Gaussians are tabulated up to this many standard deviations; both tails hold below 2·exp(−72)."""
 
@@ -440,7 +443,7 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, told: bo
     holds, fails = up(2 * t / epsilon, relative=LIBRARY), 1 / (epsilon + 1)
     if told:
         holds, fails = 1.0, 1e-3
-        while _lost(epsilon, holds, t, told) > delta / 2:
+        while holds < _MOST_NOISE and _lost(epsilon, holds, t, told) > delta / 2:
             holds *= 2
     return last_true(lambda scale: _lost(epsilon, scale, t, told) <= delta / 2, holds=holds, fails=fails)
 

@@ -23,8 +23,9 @@ from .accounting import gnmax_delta, gnmax_sigma
 
 _SIGMA = "give the standard deviation of the noise, e.g. 40"
 _ANSWERS = "say how many queries are answered"
+_COUNTS = "charge for counts (gnmax_delta, or GNMax without classes)"
 
-_MOST_ANSWERS = 2000
+MOST_ANSWERS = 2000
 """Beyond, the game would be computed for minutes."""
 
 _FAR = 9.5
@@ -63,11 +64,11 @@ _FEW = 130
 _SMOOTH = 4.0
 """The σ from which a difference of two is a discrete Gaussian but for far less than rounding."""
 
-_STEPS, _LEAST = 12, 0.5
-"""Steps of the search for a σ at most, and the least one."""
+_STEPS, _LEAST, _MOST = 12, 0.5, 1e4
+"""Steps of the search for a σ at most, the least one, and the largest."""
 
 _MANY = (5.0, 150.0)
-"""The least σ and the largest one for more than two classes; the pairs of counts to look at grow with its square."""
+"""The least σ of the game of more classes, and the largest: the pairs of counts to look at grow with its square."""
 
 _CELL, _OUT = 0.25, 9.3
 """Trios that are played lie this share of σ apart, and up to this multiple of σ from a tie."""
@@ -125,7 +126,10 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
 
     Assumptions. One record changes at most one vote a query; fresh discrete Gaussian noise of σ on all counts of every
     answer; nothing but the class of the largest noisy count is released, of equals the first; at most N answers
-    (caller). For more than two classes 5 ≤ σ ≤ 150 (checked).
+    (caller). At most 2000 answers, and σ ≤ 150 for more than two classes (checked).
+
+    Where `gnmax_delta`, which charges for all noisy counts, is smaller, it is returned; so it is for more than two
+    classes and σ < 5.
 
     Direction. An upper bound, rounded up; about as much above V_N as 1 % more answers would be for two classes, and 4 %
     for more. It takes a second for 200 answers of two classes and some 15 for 2000; for more classes ten times as long.
@@ -135,14 +139,18 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
     docs/proofs/winners.md.
     """
     epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=100, remedy="use about 1")
-    sigma = validate.number("sigma", sigma, at_least=_LEAST, at_most=1e4, remedy=_SIGMA)
+    sigma = validate.number("sigma", sigma, at_least=_LEAST, at_most=_MOST, remedy=_SIGMA)
     n = validate.whole("answers", answers, at_least=1, remedy=_ANSWERS)
-    if n > _MOST_ANSWERS:
-        raise InputError("answers", n, requirement=f"must be at most {_MOST_ANSWERS}", remedy="use gnmax_delta")
-    if validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") == 2:
+    if n > MOST_ANSWERS:
+        raise InputError("answers", n, requirement=f"must be at most {MOST_ANSWERS}", remedy=_COUNTS)
+    many = validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") > 2
+    counts = gnmax_delta(epsilon, sigma=sigma, answers=n)
+    if many and sigma < _MANY[0]:
+        return counts
+    if not many:
         (corners, outside), trios, missed = _corners(sigma), np.empty((2, 3, 0)), 0.0
     else:
-        validate.number("sigma", sigma, at_least=_MANY[0], at_most=_MANY[1], remedy="charge for counts (gnmax_delta)")
+        validate.number("sigma", sigma, at_least=_MANY[0], at_most=_MANY[1], remedy=_COUNTS)
         corners, outside, trios, missed = _with_others(sigma)
     whole = math.sqrt(2 * n) / sigma
     step = min(_GRID * whole / math.sqrt(n), 0.1)
@@ -153,8 +161,7 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
     nodes = start + math.ceil(_BEYOND * whole / step)
     value = float(_Game(ratio, nodes, corners, trios).value(n)[start])
     unlikely = 2 * outside + 1e-300 + missed * (1 + math.exp(epsilon))
-    charged = min(1.0, up(value + n * unlikely, relative=1e-14))
-    return charged if classes == 2 else min(charged, gnmax_delta(epsilon, sigma=sigma, answers=n))
+    return min(up(value + n * unlikely, relative=1e-14), counts)
 
 
 @at_most
@@ -179,7 +186,8 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int, classes: int = 2
 
     Notes
     -----
-    Statement. A σ of at least 0.5, or 5 for more than two classes, with δ(ε) ≤ delta, δ(ε) of `winner_delta`.
+    Statement. A σ of at least 0.5 with δ(ε) ≤ delta, δ(ε) of `winner_delta`; for more than two classes it is below 5
+    only if counts need no more.
 
     Assumptions. Those of `winner_delta`; epsilon > 0, delta in (0, 1) (checked).
 
@@ -190,12 +198,17 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int, classes: int = 2
     ----------
     docs/proofs/winners.md.
     """
-    least, start = _LEAST, 0.82
+    enough = max(gnmax_sigma(epsilon, delta, answers=answers), _LEAST)
+    least, most, start = _LEAST, _MOST, 0.82
     if validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") > 2:
-        least, start = _MANY[0], 0.83
-    enough = max(gnmax_sigma(epsilon, delta, answers=answers), least)
-    low, high, best = least, enough, math.inf
+        least, most, start = min(enough, _MANY[0]), _MANY[1], 0.83
+    low, high, best = least, min(enough, most), math.inf
     tried, known = max(start * enough, least), list[tuple[float, float]]()
+    if tried > most:
+        raise NoTheoremError(
+            f"sigma of winners must be at most {most:g}, got about {tried:.3g} for answers = {answers}, "
+            f"epsilon = {epsilon:g} and delta = {delta:g}; {_COUNTS}"
+        )
     for _ in range(_STEPS):
         spent = winner_delta(epsilon, sigma=tried, answers=answers, classes=classes)
         if spent <= delta:
@@ -206,12 +219,12 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int, classes: int = 2
             low = tried
         known.append((math.log(tried), math.log(max(spent, 1e-300))))
         tried = _next(known, math.log((1 + _CLOSE) / 2 * delta), low, high)
-    if best == math.inf and winner_delta(epsilon, sigma=enough, answers=answers, classes=classes) <= delta:
-        best = enough
+    if best == math.inf and enough <= most:
+        best = enough if winner_delta(epsilon, sigma=enough, answers=answers, classes=classes) <= delta else best
     if best == math.inf:
         raise NoTheoremError(
             f"some noise must keep {answers} answers to epsilon = {epsilon:g} and delta = {delta:g}, got none in "
-            f"{_STEPS} steps; use gnmax_sigma"
+            f"{_STEPS} steps up to sigma = {min(enough, most):g}; {_COUNTS}"
         )
     return best
 
@@ -327,7 +340,7 @@ def _with_others(sigma: float) -> tuple[list[tuple[float, float]], float, _Float
 
 def _laws(sigma: float, most: int) -> _Floats:
     """The chances of the three outcomes for counts −most … most above the number; of equals the first wins."""
-    top = math.ceil(_REACH * sigma)
+    top = max(2 * most, math.ceil(_REACH * sigma))  # to make up for a lead of 2·most takes noise of about `most`
     reach = 3 * most + top
     law = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma * sigma))
     law /= law.sum()

@@ -72,8 +72,9 @@ class GNMax(NoisyVotes):
         Release all noisy counts instead of the largest one's class, at the same cost.
     classes
         The most classes that a query has, if winners alone are released: these lose less than noisy counts, and less
-        noise is enough, for two classes a little less than for more. None for any number of classes, at the cost of the
-        counts.
+        noise is enough, for two classes a little less than for more; at most 2000 queries, and for more than two
+        classes as much noise as for counts if that is below 5, and 150 at most. None for any number of classes, at the
+        cost of the counts.
     """
 
     epsilon: float
@@ -88,6 +89,13 @@ class GNMax(NoisyVotes):
         check_counts(self.counts)
         if self.classes is not None:
             validate.whole("classes", self.classes, at_least=2, remedy="leave it out for any number of classes")
+            if self.queries > winners.MOST_ANSWERS:
+                raise InputError(
+                    "queries",
+                    self.queries,
+                    requirement=f"must be at most {winners.MOST_ANSWERS} where winners alone are charged for",
+                    remedy="ask fewer, or leave classes out of GNMax",
+                )
             if self.counts:
                 raise InputError(
                     "classes",
@@ -119,9 +127,9 @@ class GNMax(NoisyVotes):
         """The class of the largest noisy count, of equals the first; or all noisy counts."""
         if self.classes is not None and len(counts) > self.classes:
             raise InputError(
-                "counts",
-                counts,
-                requirement=f"must be of at most {self.classes} classes, which the noise is for",
+                "the number of classes",
+                len(counts),  # and not the votes, which are private
+                requirement=f"must be at most {self.classes}, which the noise is for",
                 remedy="leave classes out of GNMax",
             )
         return noisy(counts, self.sigma, session.noise, whole=self.counts)
@@ -259,7 +267,6 @@ class GNMaxKind(Kind):
     def stated(
         self,
         *,
-        budget: tuple[float, float],
         queries: int,
         noise: float,
         threshold: int | None,
@@ -314,7 +321,6 @@ class ConfidentKind(GNMaxKind):
     def stated(
         self,
         *,
-        budget: tuple[float, float],
         queries: int,
         noise: float,
         threshold: int | None,

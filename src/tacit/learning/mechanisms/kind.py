@@ -49,13 +49,12 @@ class Kind(ABC):
     def stated(
         self,
         *,
-        budget: tuple[float, float],
         queries: int,
         noise: float,
         threshold: int | None,
         refusals: int | None,
     ) -> dict[str, Any]:
-        """What a certificate states of these constants for (ε, δ); nothing if the checker cannot follow their proof."""
+        """What a certificate states of these constants; nothing if the checker cannot follow their proof."""
         return {}
 
     @abstractmethod

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import validate
-from ...core.errors import BudgetSpentError, NoTheoremError
+from ...core.errors import BudgetSpentError, InputError, NoTheoremError
 from ...core.evidence import Evidence
 from ...core.guarantee import Adversary, Assumption, Guarantee
 from ...core.wording import text_above
@@ -233,6 +233,17 @@ def check_budget(mechanism: Any) -> None:
     delta = validate.budget("delta", mechanism.delta, above=0, below=1, remedy=remedy)
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         object.__setattr__(mechanism, name, value)  # of a frozen description, before anyone has seen it
+
+
+def with_noise(sums: NDArray[np.int64], sigma: float, noise: Noise | None) -> NDArray[np.int64]:
+    """Whole numbers, each with fresh discrete Gaussian noise, which would leave the fractions of others as they are."""
+    if not (sums.dtype.kind in "iu" and np.can_cast(sums.dtype, np.int64)):
+        raise InputError(
+            "sums", f"{sums.dtype} ones", requirement="must be whole numbers", remedy="round before adding up"
+        )
+    source = SystemNoise() if noise is None else noise
+    drawn = np.array(source.gaussian(sigma, size=sums.size), dtype=np.int64)
+    return sums + drawn.reshape(sums.shape)
 
 
 def loss_guarantee(

@@ -110,8 +110,7 @@ class SparseVector(Thresholded):
         def constants() -> dict[str, Any]:
             return {"mechanism": "sparse vector", "refusals": self.refusals, **noise}
 
-        checkable = None if self.told else constants
-        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=checkable)
+        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=constants)
 
     @property
     def spread(self) -> float:
@@ -156,15 +155,12 @@ class SparseVectorKind(ThresholdedKind):
     def stated(
         self,
         *,
-        budget: tuple[float, float],
         queries: int,
         noise: float,
         threshold: int | None,
         refusals: int | None,
     ) -> dict[str, Any]:
-        """As of the mechanism itself; nothing where its guarantee is the one with thresholds told."""
-        if _made(*budget, refusals or 1, queries, self.variant).told:
-            return {}
+        """As of the mechanism itself."""
         return {"mechanism": "sparse vector", "scale": noise, "refusals": refusals, "threshold": threshold}
 
     def exceeds(self, gap: Floats, scale: float) -> Floats:

@@ -99,7 +99,6 @@ class StableKind(ThresholdedKind):
     def stated(
         self,
         *,
-        budget: tuple[float, float],
         queries: int,
         noise: float,
         threshold: int | None,

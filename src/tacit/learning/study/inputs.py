@@ -350,7 +350,8 @@ def _classes(task: Task, labels: Sequence[str], proposed: Sequence[str]) -> list
                 column,
                 "almost as many labels as records",
                 requirement="must name classes",
-                remedy="group its values into a few, or name another column",
+                remedy="group its values into a few, or name another column; if it holds numbers to be learned, give "
+                "`label_range`",
             )
     else:
         name, told = "labelled_public", list(proposed)

@@ -121,7 +121,6 @@ def _evidence(made: Plan, mechanisms: tuple[str, ...]) -> Evidence | None:
     """The constants of every mechanism that keeps to the budget; None if there is none, or one has no rule to check."""
     stated = [
         KINDS[row.mechanism].stated(
-            budget=(made.epsilon, made.delta),
             queries=made.queries,
             noise=row.noise,
             threshold=row.threshold,

@@ -178,8 +178,7 @@ def _measured(
         return None
     table, truth = test
     said = np.asarray(predictor.predict(table), dtype=np.float64).reshape(len(truth), -1)
-    if task.label_range is not None:
-        truth = np.clip(truth, *task.label_range)
+    if task.label_range is not None:  # numbers beyond the range are none that it predicts, and count as they are
         spread = float(np.sum((truth - truth.mean()) ** 2))
         return {
             "records": len(truth),
@@ -338,7 +337,7 @@ def _verdicts(task: Task, model: Model, measured: dict[str, float] | None) -> tu
         )
     cards.append(
         Verdict(
-            level=WEAK if measured is None else FINE,
+            level=FINE if measured is not None and _useful(task, measured) else WEAK,
             about="What the budget bought",
             proven=counted(len(model.asked_) * len(task.labels), "noisy mean"),
             measured=True,
