@@ -23,6 +23,7 @@ from tacit.learning.intended import intended
 from tacit.learning.mechanisms import Gate, GNMax, SparseVector
 from tacit.learning.moments import NoisySums, suits
 from tacit.learning.planning import plan
+from tacit.learning.study import publication
 from tacit.learning.votes import ABSTAIN, vote_counts
 from tacit.ledger import Ledger
 from tacit.theory.accounting import laplace_scale
@@ -189,3 +190,9 @@ def test_auto_takes_sums_where_a_linear_classifier_is_asked_for_in_any_case():
     assert model.guarantee_.detail["epsilon_count"] == 0.01
     asked = PrivateClassifier(epsilon=1.0, queries=100, n_teachers=50).fit(points, y, public)
     assert not hasattr(asked, "noisy_sums_")
+
+
+def test_the_page_says_on_what_the_choice_depends():
+    paid = {"found_from": 9, "epsilon_agreement": 0.1}
+    assert publication._chosen_by({}) == "that number"
+    assert publication._chosen_by(paid).endswith("the classes found, the estimate of how far teachers agree")
