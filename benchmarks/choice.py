@@ -117,7 +117,7 @@ def compared(found: dict[int, Any], truth: Any, *, records: int, epsilon: float)
     unpaid = choice("auto", epsilon=budget, teachers=teachers, lead=lead, **common)
     cost, got, names = estimate_cost(unpaid, epsilon=budget, teachers=teachers), [], []
     for _ in range(DRAWS):
-        estimate = private_agreement(found[teachers], epsilon=cost) if cost else None
+        estimate = private_agreement(found[teachers], teachers=teachers, epsilon=cost) if cost else None
         chosen = choice("auto", epsilon=budget - cost, teachers=teachers, lead=lead, estimate=estimate, **common)
         names.append(chosen.reason.partition(", for")[0])
         made = chosen.mechanism

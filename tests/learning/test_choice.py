@@ -23,6 +23,9 @@ from tacit.learning.intended import intended
 from tacit.learning.mechanisms import Gate, GNMax, SparseVector
 from tacit.learning.moments import NoisySums, suits
 from tacit.learning.planning import plan
+from tacit.learning.study import publication
+from tacit.learning.votes import ABSTAIN, vote_counts
+from tacit.ledger import Ledger
 from tacit.theory.accounting import laplace_scale
 
 WANTED = {"epsilon": 1.0, "delta": 1e-5, "points": 5000, "queries": None, "classes": 4}
@@ -78,6 +81,8 @@ def test_the_smaller_the_budget_the_more_teachers():
     assert found[-1] <= 1000
     assert all(60_000 // teachers >= LEAST for teachers in found)
     assert number_of_teachers(prospects("auto", epsilon=1.0, **{**wanted, "records": 50})) == 7
+    many = prospects("auto", epsilon=1e-6, **{**wanted, "records": 10**9})  # by a noisy count, at a tiny ε
+    assert number_of_teachers(many) <= 70_000
 
 
 def test_one_teacher_moves_the_agreement_by_one_vote_at_most():
@@ -85,19 +90,48 @@ def test_one_teacher_moves_the_agreement_by_one_vote_at_most():
     generator = np.random.default_rng(0)
     for _ in range(300):
         teachers, queries, classes = generator.integers(1, 8), generator.integers(1, 6), generator.integers(2, 4)
-        votes = generator.integers(0, classes, size=(queries, teachers))
+        votes = generator.integers(ABSTAIN, classes, size=(queries, teachers))
         other = votes.copy()
-        other[:, generator.integers(teachers)] = generator.integers(0, classes, size=queries)
+        other[:, generator.integers(teachers)] = generator.integers(ABSTAIN, classes, size=queries)
         first, second = (
-            private_agreement([np.bincount(row, minlength=classes) for row in each], epsilon=1.0, noise=_Still()).value
+            private_agreement(
+                vote_counts(each, classes=int(classes)), teachers=int(teachers), epsilon=1.0, noise=_Still()
+            ).value
             for each in (votes, other)
         )
         assert abs(first - second) <= AgreementEstimate.sensitivity
-    exact = private_agreement([[10, 0], [8, 2]], epsilon=0.5, noise=_Still())
-    assert (exact.value, exact.teachers) == ((4 + 2) // 2, 10)
+    exact = private_agreement([[10, 0], [8, 2]], teachers=12, epsilon=0.5, noise=_Still())
+    assert (exact.value, exact.teachers) == ((4 + 2) // 2, 12)
     assert exact.scale == laplace_scale(0.5, sensitivity=1)
-    with pytest.raises(InputError, match="as many votes on every query"):
-        private_agreement([[10, 0], [8, 1]], epsilon=0.5)
+
+
+def test_an_estimate_does_not_tell_how_many_chunks_are_empty():
+    """The ledger notes the estimate; how many of 100 teachers have records is private, and was not paid for."""
+    generator = np.random.default_rng(1)
+    points, public = generator.normal(size=(250, 2)), generator.normal(size=(400, 2))
+    learner = DecisionTreeClassifier(max_depth=3)
+    model = PrivateClassifier(learner, epsilon=2.0, classes=[0, 1], n_teachers=100)
+    model.fit(points, (points[:, 0] > 0).astype(int), public)
+    assert (model.teachers_.counts(public).sum(axis=1) < 100).all()
+    assert model.agreement_.teachers == 100
+
+
+def test_a_run_goes_on_with_what_its_estimate_has_chosen(tmp_path):
+    """Another T, once the first mechanism has stopped, would be a second release for one payment."""
+    generator = np.random.default_rng(1)
+    points, public = generator.normal(size=(3000, 2)), generator.normal(size=(800, 2))
+    y = (points[:, 0] > 0).astype(int)
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=2, delta=1e-5)
+    options = {"epsilon": 2.0, "classes": [0, 1], "n_teachers": 100, "queries": "all", "ledger": ledger}
+    folder = tmp_path / "run"
+    first = PrivateClassifier(random_state=0, **options).fit(points, y, public, folder=folder)
+    assert first.agreement_ is not None
+    with pytest.raises(InputError, match="constants included"):
+        PrivateClassifier(random_state=0, refusals=50, **options).fit(points, y, public, folder=folder)
+    again = PrivateClassifier(random_state=0, **options).fit(points, y, public, folder=folder)
+    assert again.agreement_ == first.agreement_
+    assert again.labels_.tolist() == first.labels_.tolist()
+    assert len(ledger.entries()) == 1
 
 
 def test_a_plan_says_what_a_fit_then_does():
@@ -149,9 +183,16 @@ def test_auto_takes_sums_where_a_linear_classifier_is_asked_for_in_any_case():
     assert not suits(public, sums, voters=100, classes=2), "the noise is too large"
     assert not suits(public, sums, voters=20_000, classes=3), "least squares may hide a class"
     assert not suits(public * np.array([100, *[1] * 7]), sums, voters=20_000, classes=2), "one feature decides alone"
+    assert not suits(public * 1e200, sums, voters=20_000, classes=2), "scaled to length 1, nothing is left of them"
     model = PrivateClassifier(epsilon=1.0).fit(points, y, public)
     assert model.noisy_sums_.shape == (2, 9)
     assert model.score(public, (public.sum(axis=1) > 0).astype(int)) > 0.9
     assert model.guarantee_.detail["epsilon_count"] == 0.01
     asked = PrivateClassifier(epsilon=1.0, queries=100, n_teachers=50).fit(points, y, public)
     assert not hasattr(asked, "noisy_sums_")
+
+
+def test_the_page_says_on_what_the_choice_depends():
+    paid = {"found_from": 9, "epsilon_agreement": 0.1}
+    assert publication._chosen_by({}) == "that number"
+    assert publication._chosen_by(paid).endswith("the classes found, the estimate of how far teachers agree")

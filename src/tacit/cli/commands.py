@@ -620,7 +620,7 @@ def learn(
         int | None,
         typer.Option(
             "--teachers",
-            help="The number of teachers; by default about the square root of the number of records.",
+            help="The number of teachers; by default chosen by ε and by the number of records, read with noise.",
             rich_help_panel=LEARN,
         ),
     ] = None,

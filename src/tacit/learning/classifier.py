@@ -74,6 +74,8 @@ _EXPECTED_ERROR = 0.2
 """The error that is assumed in dry runs, until the estimate is paid for."""
 _NOTED = "sums"
 """The name of the note that holds released sums."""
+_CHOSEN = "chosen"
+"""The name of the note that holds what an estimate has chosen."""
 _PROBES = 500
 """The most public records on which the agreement of teachers is estimated."""
 _FEW = 200
@@ -449,6 +451,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 chosen = self._informed_choice(shares, teachers, len(public), student, self.error_)
             if asked is None:
                 _prove(chosen, advance)
+                notes.settle(_CHOSEN, _described(chosen))
                 asked = places(chosen.queries)
             self.choice_ = chosen.reason
             found = answers(
@@ -709,7 +712,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         noted = notes.value("agreement")
         if noted is not None:
             return AgreementEstimate(**noted)
-        found = private_agreement(council.counts(probes, engine=self.engine), epsilon=cost)
+        votes = council.counts(probes, engine=self.engine)
+        found = private_agreement(votes, teachers=council.n_teachers, epsilon=cost)
         notes.add({"agreement": dataclasses.asdict(found)})
         return found
 
@@ -945,6 +949,12 @@ def _size(near: _Near | None, chosen: Choice, teachers: int) -> dict[str, float]
     if near.voters is None:
         return {}
     return {"expected_votes": expected_votes(chosen.mechanism, voters=near.voters, points=len(near.seen))}
+
+
+def _described(chosen: Choice) -> dict[str, object]:
+    """What a run must go on with that was chosen after it had paid."""
+    mechanism = chosen.mechanism
+    return {"mechanism": repr(mechanism), "constants": repr(mechanism.guarantee.detail), "queries": chosen.queries}
 
 
 def _prove(chosen: Choice, advance: Callable[[str], None]) -> Guarantee:

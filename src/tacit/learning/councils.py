@@ -18,7 +18,9 @@ from .mechanisms.expectations import Floats
 LEAST = 10
 """The fewest records of a teacher."""
 _NUMBERS = (10, 15, 20, 30, 50, 70)
-"""Numbers of teachers to try, and ten times them, a hundred times …: a noisy number of records hardly changes which."""
+"""Numbers of teachers to try, and 10, 100 and 1000 times them: a noisy number of records hardly changes which."""
+_POWERS = 4
+"""Powers of ten to try: at a tiny ε, the noisy number of records may be a billion where there are few."""
 _RECORDS = 3.0
 """With so many records for each class, the winner leads by half of what it would with many."""
 _UNLIKE = 0.7
@@ -51,7 +53,7 @@ class Council:
 
 def councils(records: int, classes: int) -> list[Council]:
     """The councils to compare for a number of records, the largest first; for few records one of the root of them."""
-    numbers = sorted((first * 10**power for power in range(8) for first in _NUMBERS), reverse=True)
+    numbers = sorted((first * 10**power for power in range(_POWERS) for first in _NUMBERS), reverse=True)
     found = [number for number in numbers if number * LEAST <= records] or [max(1, math.isqrt(records))]
     return [_council(number, max(1, records // number), classes) for number in found]
 

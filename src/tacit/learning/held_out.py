@@ -64,7 +64,7 @@ class AgreementEstimate:
     scale
         The scale of the noise, in votes.
     teachers
-        The number of teachers.
+        The number of teachers, whether or not they vote.
     """
 
     value: int
@@ -86,7 +86,9 @@ class AgreementEstimate:
         return math.exp(-away / self.scale) + sys.float_info.min
 
 
-def private_agreement(counts: ArrayLike, *, epsilon: float, noise: Noise | None = None) -> AgreementEstimate:
+def private_agreement(
+    counts: ArrayLike, *, teachers: int, epsilon: float, noise: Noise | None = None
+) -> AgreementEstimate:
     """How far teachers agree on some public records, (ε, 0)-DP.
 
     One record changes one teacher's votes, which moves the votes to flip of every query by at most 1, so their mean by
@@ -95,7 +97,9 @@ def private_agreement(counts: ArrayLike, *, epsilon: float, noise: Noise | None 
     Parameters
     ----------
     counts
-        The votes for each class, a row for each query. All rows must have one number of votes.
+        The votes for each class, a row for each query. Teachers may abstain.
+    teachers
+        The number of teachers, those that abstain included: how many voted is private.
     epsilon
         What it costs.
     noise
@@ -107,18 +111,10 @@ def private_agreement(counts: ArrayLike, *, epsilon: float, noise: Noise | None 
     """
     epsilon = validate.number("epsilon", epsilon, at_least=1e-9, at_most=1e4, remedy="use a tenth of the budget")
     votes = checked_counts(counts)
-    teachers = sorted(set(votes.sum(axis=1).tolist()))
-    if len(teachers) != 1:
-        raise InputError(
-            "counts",
-            f"{len(teachers)} different numbers of votes",
-            requirement="must have as many votes on every query, one of each teacher",
-            remedy="pass the counts of one council",
-        )
     scale = laplace_scale(epsilon, sensitivity=AgreementEstimate.sensitivity)
     source = SystemNoise() if noise is None else noise
     mean = sum(one_distance(row) for row in votes) // len(votes)
-    return AgreementEstimate(value=mean + source.laplace(scale), epsilon=epsilon, scale=scale, teachers=teachers[0])
+    return AgreementEstimate(value=mean + source.laplace(scale), epsilon=epsilon, scale=scale, teachers=teachers)
 
 
 def private_count(count: int, *, epsilon: float, noise: Noise | None = None) -> int:

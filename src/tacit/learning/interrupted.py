@@ -113,6 +113,17 @@ class Notes:
         """The value of this name in the first note that has it, or None."""
         return next((note[name] for note in self.found if name in note), None)
 
+    def settle(self, name: str, value: Any) -> None:
+        """Note what was chosen after the payment, before it answers; raise if an earlier run went on with another.
+
+        Answers of one mechanism, followed by answers of another, would cost what both cost together.
+        """
+        noted = self.value(name)
+        if noted is None and not self.answers:
+            self.add({name: value})
+        elif noted is not None and noted != value and self.entry is not None:
+            raise _other(self.entry)
+
     @property
     def resumed(self) -> bool:
         """Whether answers may come from more than one run."""

@@ -76,7 +76,7 @@ class NoisySums:
 
     reason: ClassVar[str] = (
         f"{MOMENTS}, sums of features by class, released once with noise. It is not model-agnostic: the classifier is "
-        "linear in the stated public features. Nothing private was used for this"
+        "linear in the stated public features. Nothing private was used for this that was not paid for"
     )
 
     def __post_init__(self) -> None:
@@ -136,8 +136,10 @@ def suits(seen: NDArray[Any], mechanism: NoisySums, *, voters: int, classes: int
     """
     if classes != 2 or not np.isfinite(seen).all():
         return False
-    squares = np.square(seen.astype(np.float64, copy=False)).mean(axis=0)
-    if not 0 < squares.max() <= _LARGEST_SHARE * squares.sum():
+    with np.errstate(over="ignore"):
+        squares = np.square(seen.astype(np.float64, copy=False)).sum(axis=0)
+        whole = squares.sum()
+    if not 0 < squares.max() <= _LARGEST_SHARE * whole < np.inf:  # of larger ones, nothing would be left
         return False
     rows = unit_rows(seen)
     covariance, system = _system(rows, _RIDGE)

@@ -308,7 +308,13 @@ def _summary(
         said.append(
             f"ε = {text_above(proven['epsilon_count'])} of this paid for the number of {many}, read with noise (tacit "
             f"proof laplace_scale). {_counted_for(proven)}The mechanism, its constants and the queries depend only on "
-            "that number and on what is public."
+            f"{_chosen_by(proven)} and what is public."
+        )
+    if "epsilon_agreement" in proven:
+        said.append(
+            f"ε = {text_above(proven['epsilon_agreement'])} of this paid for an estimate, with noise, of how far "
+            f"teachers agree: {proven['agreement']}, the mean number of votes that have to change for another class to "
+            "win (tacit proof laplace_scale). The mechanism and its constants were chosen by it."
         )
     if "found_from" in proven:
         said.append(
@@ -436,6 +442,12 @@ def _voting(task: Task, model: PrivateClassifier, whom: str) -> str:
 def _counted_for(proven: Mapping[str, Any]) -> str:
     """What the number of records was read for."""
     return f"It gave the number of teachers, {proven['teachers']}. " if "teachers" in proven else ""
+
+
+def _chosen_by(proven: Mapping[str, Any]) -> str:
+    """What was read with noise, and paid for, that the choice depends on."""
+    found = ["that number", *["the classes found"] * ("found_from" in proven)]
+    return ", ".join(found + ["the estimate of how far teachers agree"] * ("epsilon_agreement" in proven))
 
 
 def _leads_figures(task: Task, model: PrivateClassifier) -> tuple[Figure, ...]:

@@ -119,8 +119,8 @@ def learn_files(
         The same for the student; the learner unless given. For numbers and several labels it is a regressor, and
         ridge regression unless given.
     teachers
-        The number of teachers; about the square root of the number of records unless given; one for each 50
-        records for numbers, and for each 100 for several labels.
+        The number of teachers; unless given, chosen by ε, the public records and the number of records, read with
+        noise; one for each 50 records for numbers, and for each 100 for several labels.
     mechanism
         The name of the mechanism, or "auto". "neighbours" trains no teachers: private records vote on public ones near
         them, and the learner is the student's last step. It is not model-agnostic. Nor is "moments", which asks nobody:
