@@ -41,16 +41,16 @@ _MARGINS = np.arange(-4.0, 4.25, 0.25)
 """Margins between two classes that are tried, in standard deviations of their difference."""
 _INFORMATIVE = 1.5
 """The margin, in those, at which an unlikely winner shows the scale best."""
-_LENGTHS = (1, 2, 8)
-_FIRST, _LAST = (0.5, 1.0, 3.0), (-1.0, 0.0, 1.0)
+_LENGTHS = (1, 2, 4, 8, 16)
+_FIRST, _LAST = (0.0, 0.5, 1.0, 3.0), (-1.0, 0.0, 1.0)
 """Games against sparse vector to begin with: queries of an epoch, and how many λ above the threshold its first and last
 ones are."""
 _MOVES = (1.0, 0.5, 0.25)
 """By how many λ one query is then moved at a time, as long as that helps."""
 _COARSE, _COARSE_BINS = 4.0, 0.5
 """Values of the threshold's noise per λ that are looked at meanwhile, and the share of bins."""
-_LONGEST, _ROUNDS = 12, 4
-"""Queries of an epoch, and rounds of moves, at most."""
+_LONGEST, _ROUNDS, _LOOKED_AT = 12, 4, 5
+"""Queries of an epoch, rounds of moves, and games that are computed without such shortcuts, at most."""
 _BINS, _BINS_PER_EPOCH = 4000, 20
 """At least into so many the claimed ε is divided where losses are added up."""
 _LARGEST = 10 * _BINS
@@ -352,13 +352,15 @@ class _Epochs(_Model):
             for side in (1, -1)
             if most is None or number <= most
         ]
-        best = max(begun, key=shown)
+        best, *others = sorted(begun, key=shown, reverse=True)[:_LOOKED_AT]
+        others.append(best)  # which may look better from nearby than what was moved
         for _ in range(_ROUNDS):
             better = self._moved(best, scale, length)
             if shown(better) <= shown(best):
                 break
             best = better
-        return game(best)
+        games = [game(queries) for queries in dict.fromkeys([best, *others])]
+        return max(games, key=lambda laws: shown_by_laws(*laws(scale), delta=self.mechanism.delta))
 
     def _moved(self, queries: _Queries, scale: float, length: int) -> _Queries:
         """Queries that were moved, turned and doubled one by one while the moment grew that decides what is shown."""
