@@ -145,12 +145,13 @@ def test_learning_from_texts_in_a_file_and_in_a_frame(tmp_path, minilm):
         test=tmp_path / "test.csv",
         classes="0,1",
         text=["review"],
-        epsilon=4,
+        epsilon=16,
         delta=1e-5,
         mechanism="moments",
         out=tmp_path / "out",
         advance=lines.append,
     )
+    # Of 25 fits, 0.883 are right with a standard deviation of 0.022.
     assert report.detail["test"]["accuracy"] > 0.7
     assert any("of 160 texts encoded" in line for line in lines)
     encoded = report.detail["columns"]["encoded"]["review"]
@@ -163,7 +164,7 @@ def test_learning_from_texts_in_a_file_and_in_a_frame(tmp_path, minilm):
     assert any("encoder of texts or images was made without" in one.text for one in comparison.guarantee.assumptions)
     student = skops.io.load(tmp_path / "out" / "publish" / "student.skops", trusted=report.detail["student"]["trusted"])
     model = PrivateClassifier(
-        epsilon=4, mechanism="moments", classes=[0, 1], columns=Columns(encoders={"review": minilm})
+        epsilon=16, mechanism="moments", classes=[0, 1], columns=Columns(encoders={"review": minilm})
     ).fit(private, labels, public)
     assert np.array_equal(model.columns_.transform(test), student["columns"].transform(test))
     assert np.mean(model.predict(test) == truth) > 0.7
