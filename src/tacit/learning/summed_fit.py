@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -43,7 +44,7 @@ _OWNER = "PrivateClassifier"
 """Whose name entries of a ledger bear, until it is replaced."""
 
 
-class SummedFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class SummedFit(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
     """One fit: teachers on disjoint chunks answer with numbers, their sums are released with noise, a student learns.
 
     Subclasses say what is learned.
@@ -208,17 +209,17 @@ class SummedFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         tags.non_deterministic = True
         return tags
 
+    @abstractmethod
     def _grid(self) -> Grid:
         """The numbers that teachers may answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _values(self, y: Any, *, records: int) -> NDArray[np.float64]:
         """What is to be learned, a column for each answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _estimator(self) -> Any:
         """What teachers are clones of."""
-        raise NotImplementedError
 
     def _student(self) -> Any:
         if self.student is not None:

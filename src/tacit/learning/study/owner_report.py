@@ -28,7 +28,11 @@ them, the key that assigned records to teachers, and owner.html, which was compu
 
 What may be published is in the folder publish beside it.
 """
-_UNPROTECTED = Guarantee(
+CAUTION = (
+    "If you change options because of it and run again, the new choice depends on private records in a way that no "
+    "budget covers."
+)
+UNPROTECTED = Guarantee(
     quantity="privacy loss ε of this page",
     side="at_most",
     value=math.inf,
@@ -80,19 +84,15 @@ def write_page(
         notes.append("Unknown: the share of private records whose value is missing, or does not occur in public ones.")
     shows = ["how well votes agree"] * (lead is not None) + ["what accuracy privacy has cost"] * (plain is not None)
     shows += ["how many private records have values that do not occur in public ones"] * (not shows)
-    caution = (
-        "If you change options because of it and run again, the new choice depends on private records in a way that no "
-        "budget covers."
-    )
     page = Report(
         command="learn",
         title=f"{WARNING}: what only the owner of the records may see",
         summary=(
             "Everything here was computed from private records without noise. Nothing protects them on this page.",
             f"It shows {', and '.join(shows)}.",
-            caution,
+            CAUTION,
         ),
-        comparisons=(Comparison(guarantee=_UNPROTECTED),),
+        comparisons=(Comparison(guarantee=UNPROTECTED),),
         tables=(
             Table(
                 title="For the owner",

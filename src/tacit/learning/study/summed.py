@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError, TacitError
-from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
+from ...core.guarantee import Comparison
 from ...core.wording import counted, safe_text, text_above
 from ...report import FINE, WEAK, Change, Report, Table, Verdict
 from ...report.timing import Timed
@@ -24,7 +24,7 @@ from ..multi_label import PrivateMultiLabelClassifier
 from ..regressor import PrivateRegressor
 from . import earlier_ledgers, inputs, learners
 from .options import Task
-from .owner_report import WARNING
+from .owner_report import CAUTION, UNPROTECTED, WARNING
 from .places import (
     check_anchor,
     check_ledger,
@@ -36,14 +36,6 @@ from .places import (
 )
 from .publication import CHOSEN_BLINDLY, TEST_KNOWN, WEAK_EPSILON, promise_figure, promise_verdict, protected
 
-_UNPROTECTED = Guarantee(
-    quantity="privacy loss ε of this page",
-    side="at_most",
-    value=math.inf,
-    adversary=Adversary.ANY,
-    theorem="none: no noise was added to what stands here",
-    assumptions=(Assumption(text="nobody but the owner of the records sees this page", checked_by="caller"),),
-)
 _USEFUL = 0.1
 """The share of the spread that a useful student explains, or by which it beats naming no label at all."""
 
@@ -437,18 +429,14 @@ def _write_owner(
         beyond = float(np.mean((data.values < low) | (data.values > high)))
         rows.append(("private numbers beyond the range", f"{100 * beyond:.1f} %"))
     rows += [(f"unknown {column}", f"{100 * share:.1f} %") for column, share in data.unknown.items() if share]
-    caution = (
-        "If you change options because of it and run again, the new choice depends on private records in a way that no "
-        "budget covers."
-    )
     page = Report(
         command="learn",
         title=f"{WARNING}: what only the owner of the records may see",
         summary=(
             "Everything here was computed from private records without noise. Nothing protects them on this page.",
-            caution,
+            CAUTION,
         ),
-        comparisons=(Comparison(guarantee=_UNPROTECTED),),
+        comparisons=(Comparison(guarantee=UNPROTECTED),),
         tables=(
             Table(
                 title="For the owner",
