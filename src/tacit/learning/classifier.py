@@ -450,12 +450,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         student.predict(task.public[:1])  # some say only now that there were too few answers
         return student
 
-    def _keep_sums(self, found: fit_sums.Summed) -> None:
-        """Set the attributes that follow from sums."""
-        self.guarantee_, self.noisy_sums_, self.choice_ = found.guarantee, found.noisy, NoisySums.reason
-        self.error_ = self.agreement_ = None
-        self.student_ = found.student
-
     def _keep_answers(self, found: fit_votes.Answered) -> None:
         """Set the attributes about what was released."""
         self.guarantee_, self.choice_ = found.guarantee, found.choice.reason
@@ -464,6 +458,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.labels_, self.noisy_counts_ = found.labels, found.counts
         self.answered_ = np.flatnonzero(found.labels != fitting.UNLABELLED)
         self.refused_ = np.setdiff1d(found.asked, self.answered_).astype(np.int64)
+
+    def _keep_sums(self, found: fit_sums.Summed) -> None:
+        """Set the attributes that follow from sums."""
+        self.guarantee_, self.noisy_sums_, self.choice_ = found.guarantee, found.noisy, NoisySums.reason
+        self.error_ = self.agreement_ = None
+        self.student_ = found.student
 
     def _numbers(self, records: Any) -> Any:
         """Tables as numbers; what are numbers already stays as it is."""
