@@ -25,8 +25,8 @@ from ..runtime import private_files, run_folder
 from . import interrupted, repeated_fits
 from .answer_sums import AnswerSums, Grid, summed_answers, try_estimator
 from .assumptions import neighbours
-from .chunks import checked_key
 from .drawn import Draws
+from .fit_options import check_common
 from .overlap import REMEDY, require_other_rows
 from .owners import owners, remember
 from .queries import medoids
@@ -232,18 +232,9 @@ class SummedFit(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is un
         return predicted(self.student_, points)
 
     def _check_options(self) -> None:
-        if self.queries not in (None, "all"):
-            validate.whole("queries", self.queries, at_least=1, remedy="use 'all', a number, or None")
         if self.n_teachers != "auto":
             validate.whole("n_teachers", self.n_teachers, at_least=1, remedy="use 'auto', or say how many")
-        if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InputError(
-                "ledger",
-                self.ledger,
-                requirement="must be a Ledger",
-                remedy="open one with tacit.ledger.Ledger.open",
-            )
-        checked_key(self.key)
+        check_common(queries=self.queries, ledger=self.ledger, key=self.key)
 
     def _teachers(self, count: int) -> int:
         return int(self.n_teachers) if self.n_teachers != "auto" else max(1, count // self.records_each)
