@@ -321,16 +321,22 @@ def narrowed(function, low, high):
     return (low + high) / 2
 
 
+def largest_order(scale):
+    return 2 * scale * math.log1p(math.exp(-1 / (2 * scale)))
+
+
 def naive_epochs_delta(epsilon, scale, refusals):
-    """The statement itself at the best x and v, with 50 digits. Its logarithm is convex in both together."""
-    most = 2 * scale * math.log1p(math.exp(-1 / (2 * scale))) * (1 - 1e-9)
+    """The statement itself at the best v, with 50 digits."""
 
-    def best_x(v):
-        return narrowed(lambda x: log_epochs(epsilon, scale, refusals, x, v), 0.0, 40 * scale)
+    def at(v, *, of=math):
+        b = of.exp(-1 / (2 * scale))
+        x = (-2 * scale * of.log(1 + b - b**-v) - 1 - v) / 2
+        return log_epochs(epsilon, scale, refusals, x, v, of=of)
 
-    v = narrowed(lambda v: log_epochs(epsilon, scale, refusals, best_x(v), v), 1e-9 * most, most)
+    most = largest_order(scale)
+    v = narrowed(at, 1e-9 * most, most * (1 - 1e-12))
     with mp.workdps(50):
-        return float(mp.exp(min(0, log_epochs(epsilon, scale, refusals, mp.mpf(best_x(v)), mp.mpf(v), of=mp))))
+        return float(mp.exp(min(0, at(mp.mpf(v), of=mp))))
 
 
 @pytest.mark.parametrize(
@@ -342,10 +348,24 @@ def test_epochs_delta_is_the_best_of_all_orders(epsilon, scale, refusals):
     assert truth * (1 - 1e-6) <= epochs_delta(epsilon, scale=scale, refusals=refusals) <= truth * (1 + 1e-6)
 
 
+@pytest.mark.parametrize(("epsilon", "scale", "refusals"), [(1.0, 14.3, 20), (1.0, 7.5, 5), (8.0, 5.0, 100)])
+def test_another_part_of_the_shift_would_lower_the_noise_by_one_percent_at_most(epsilon, scale, refusals):
+    """The logarithm of the bound is convex in x and v together."""
+
+    def at(v):
+        x = narrowed(lambda x: log_epochs(epsilon, scale, refusals, x, v), 0.0, 40 * scale)
+        return log_epochs(epsilon, scale, refusals, x, v)
+
+    most = largest_order(scale)
+    best = math.exp(at(narrowed(at, 1e-9 * most, most * (1 - 1e-9))))
+    assert best <= epochs_delta(epsilon, scale=scale, refusals=refusals)
+    assert epochs_delta(epsilon, scale=1.012 * scale, refusals=refusals) <= best
+
+
 @given(st.floats(0.2, 50), st.floats(0, 5), st.floats(0.001, 0.999), st.integers(-30, 30), st.integers(-1, 1))
 def test_every_query_is_paid_for_at_every_threshold(scale, shifted, share, place, side):
     """What a query loses beyond its charge, at any threshold, moved or not: nothing."""
-    x, v = shifted * scale, share * 2 * scale * math.log1p(math.exp(-1 / (2 * scale)))
+    x, v = shifted * scale, share * largest_order(scale)
     cost = max(epoch_costs(scale, x, v)[1])
     passed = np.array([tail(place + move, 2 * scale) for move in (0, side, side - 1)])
     refused = np.array([tail(-place - move - 1, 2 * scale) for move in (0, side, side - 1)])
@@ -373,11 +393,10 @@ def epoch_laws(scale, queries):
 def test_no_epoch_has_larger_moments(scale, order):
     """Of random epochs and of those that first show a low threshold and then refuse, in both directions."""
     rng = np.random.default_rng(0)
-    most = 2 * scale * math.log1p(math.exp(-1 / (2 * scale)))
     allowed = [
         moved + max(costs)
         for share in np.linspace(0.02, 0.98, 49)
-        if (v := share * order) < most
+        if (v := share * order) < largest_order(scale)
         for moved, costs in [epoch_costs(scale, order - v, v)]
     ]
     largest = 0.0

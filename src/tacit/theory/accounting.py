@@ -45,9 +45,6 @@ _SPAN = 12.0
 
 _TAIL = up(2 * math.exp(-_SPAN * _SPAN / 2), relative=LIBRARY)
 
-_NEWTON = 12
-"""Steps of a search whose every point is valid."""
-
 _CELLS = 4096
 """Cells per standard deviation, at most; finer lattices are tabulated exactly."""
 
@@ -334,16 +331,16 @@ def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
 
     Notes
     -----
-    Statement. With b = exp(−1/(2λ)), a = b² and m = 1 + b − b², δ(ε) ≤ (X·exp(c))^T·exp(−uε)·(1 − 1/α)^u/α for all
-    x, v ≥ 0 with u = x + v > 0, α = 1 + u and b^(−v) < 1 + b, where X = (a^(1+x) + a^(−x))/(1 + a) and exp(c) is the
-    largest of b^(1+v)/(1 + b − b^(−v)), b^(−u−x)/(1 + b − b^(1+u)·m^(−x)), m^(1+u)·b^(−x)/(1 + b − b^(2+u+x)) and
-    b^(−x)/(1 + b − b^(1+x)).
+    Statement. With b = exp(−1/(2λ)), a = b² and m = 1 + b − b², δ(ε) ≤ (X·exp(c))^T·exp(−uε)·(1 − 1/α)^u/α for every
+    v > 0 with b^(−v) < 1 + b, where b^(1+v+2x) = 1 + b − b^(−v), u = v + x, α = 1 + u, X = (a^(1+x) + a^(−x))/(1 + a)
+    and exp(c) is the largest of b^(1+v)/(1 + b − b^(−v)), b^(−u−x)/(1 + b − b^(1+u)·m^(−x)), b^(−x)/(1 + b − b^(1+x))
+    and m^(1+u)·b^(−x)/(1 + b − b^(2+u+x)).
 
     Assumptions. Distances differ by at most 1 a query; noise of scale λ on every new threshold and 2λ on every
     distance, drawn exactly; a new threshold after each refusal; no answer after the T-th (caller); epsilon ≥ 0,
     1e-4 ≤ scale ≤ 2**40, 1 ≤ refusals ≤ 1e8 (checked).
 
-    Direction. An upper bound at the best x and v found, rounded up, at most 1.
+    Direction. An upper bound at the best v found, rounded up, at most 1.
 
     References
     ----------
@@ -361,15 +358,7 @@ def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
         if rare <= -1:
             return math.inf, 0.0
         first = -(1 + v) * g - math.log1p(rare)
-        x = 0.0
-        for _ in range(_NEWTON):  # to where the first two of the four are equal; any x is valid
-            passed = (1 + v + x) * g + x * log_m
-            rest = 1 + less - math.expm1(-passed)
-            slope = 2 * g - (g + log_m) * math.exp(-passed) / rest
-            step = ((v + 2 * x) * g - math.log(rest) - first) / slope if slope > 0 else 0.0
-            x = max(0.0, x - step)
-            if abs(step) <= 1e-12 * x:
-                break
+        x = max(0.0, (-math.log1p(rare) / g - 1 - v) / 2)
         u = v + x
         second = (u + x) * g - math.log1p(less - math.expm1(-(1 + u) * g - x * log_m))
         third = (1 + u) * log_m + x * g - math.log1p(less - math.expm1(-(2 + u + x) * g))
