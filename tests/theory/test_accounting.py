@@ -285,7 +285,7 @@ def test_sparse_vector_designs_are_the_least(epsilon, delta, refusals):
 
 
 def epoch_costs(scale, x, v, *, of=math):
-    """ln X and the four logarithms of which c is the largest, as the statement has them, in any arithmetic."""
+    """ln X and the three logarithms of which c is the largest, as the statement has them, in any arithmetic."""
     b = of.exp(-1 / (2 * scale))
     a, m, u = b * b, 1 + b - b * b, x + v
     if b**-v >= 1 + b:
@@ -294,7 +294,6 @@ def epoch_costs(scale, x, v, *, of=math):
         of.log(b ** (1 + v) / (1 + b - b**-v)),
         of.log(b ** (-u - x) / (1 + b - b ** (1 + u) * m**-x)),
         of.log(m ** (1 + u) * b**-x / (1 + b - b ** (2 + u + x))),
-        of.log(b**-x / (1 + b - b ** (1 + x))),
     ]
 
 

@@ -333,8 +333,8 @@ def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
     -----
     Statement. With b = exp(−1/(2λ)), a = b² and m = 1 + b − b², δ(ε) ≤ (X·exp(c))^T·exp(−uε)·(1 − 1/α)^u/α for every
     v > 0 with b^(−v) < 1 + b, where b^(1+v+2x) = 1 + b − b^(−v), u = v + x, α = 1 + u, X = (a^(1+x) + a^(−x))/(1 + a)
-    and exp(c) is the largest of b^(1+v)/(1 + b − b^(−v)), b^(−u−x)/(1 + b − b^(1+u)·m^(−x)), b^(−x)/(1 + b − b^(1+x))
-    and m^(1+u)·b^(−x)/(1 + b − b^(2+u+x)).
+    and exp(c) is the largest of b^(1+v)/(1 + b − b^(−v)), b^(−u−x)/(1 + b − b^(1+u)·m^(−x)) and
+    m^(1+u)·b^(−x)/(1 + b − b^(2+u+x)).
 
     Assumptions. Distances differ by at most 1 a query; noise of scale λ on every new threshold and 2λ on every
     distance, drawn exactly; a new threshold after each refusal; no answer after the T-th (caller); epsilon ≥ 0,
@@ -362,12 +362,11 @@ def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
         u = v + x
         second = (u + x) * g - math.log1p(less - math.expm1(-(1 + u) * g - x * log_m))
         third = (1 + u) * log_m + x * g - math.log1p(less - math.expm1(-(2 + u + x) * g))
-        fourth = x * g - math.log1p(less - math.expm1(-(1 + x) * g))
         if 2 * g * x > 600:
             return math.inf, 0.0
         more = math.expm1(2 * g * x), math.expm1(-2 * g * x)
         moved = math.log1p((more[0] + b * b * more[1]) / (1 + b * b))
-        found = t * (max(first, second, third, fourth) + moved) - u * epsilon - u * math.log1p(1 / u) - math.log1p(u)
+        found = t * (max(first, second, third) + moved) - u * epsilon - u * math.log1p(1 / u) - math.log1p(u)
         each = (4 + 4 * u + 4 * x) * g + 2 * more[0] + (g + 4 * v * g) / (1 + rare)
         terms = t * each + u * epsilon + 2 * u + 40
         return found, 64 * float(np.finfo(float).eps) * terms
