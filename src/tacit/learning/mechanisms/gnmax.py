@@ -271,6 +271,8 @@ class GNMaxKind(Kind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
+        epsilon: float,
+        delta: float,
     ) -> dict[str, Any]:
         """As of the mechanism itself, which answers all queries."""
         return _constants(noise, queries)
@@ -325,6 +327,8 @@ class ConfidentKind(GNMaxKind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
+        epsilon: float,
+        delta: float,
     ) -> dict[str, Any]:
         """As of the mechanism itself, which tests and may answer all queries."""
         return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise)
