@@ -406,7 +406,7 @@ class WinnersKind(GNMaxKind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling, as far as winners are charged for."""
-        unit, classes = _unit(wanted.epsilon, wanted.delta), wanted.votes[0].classes
+        unit, classes = _unit(wanted.epsilon, wanted.delta), max(2, wanted.votes[0].classes)
         if wanted.queries is not None and wanted.queries > winners.MOST_ANSWERS:
             raise InputError(
                 "queries",
