@@ -72,13 +72,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         or of people if there are ids. That number is private, so it is read with noise, for a hundredth of ε; if only
         labels are private, it is free.
     mechanism
-        "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
-        "auto", which chooses by expected votes and says why in `choice_`. "neighbours" trains no teachers: private
-        records vote on public ones near them, each a few times, so that the number of queries costs nothing. It is
-        not model-agnostic: it is a nearest-neighbour vote in `features`, and "auto" does not consider it. "moments"
-        asks nobody: sums of `features` by class are released once with noise, and the student is the linear classifier
-        that follows from them (`MomentClassifier`). It is not model-agnostic either; "auto" takes it for two classes if
-        all about teachers is left to it, and public features and the number of records suit (`moments.suits`).
+        "svt", "svt-faithful", "gnmax", "gnmax-winners", "confident-gnmax", "stable", "gate", "confirm", an object of
+        `mechanisms`, or "auto", which chooses by expected votes and says why in `choice_`. "gnmax-winners" is GNMax
+        that pays for winners alone: less noise, no counts, at most 2000 queries, and a certificate that the checker
+        cannot follow. "neighbours" trains no teachers: private records vote on public ones near them, each a few times,
+        so that the number of queries costs nothing. It is not model-agnostic: it is a nearest-neighbour vote in
+        `features`, and "auto" does not consider it. "moments" asks nobody: sums of `features` by class are released
+        once with noise, and the student is the linear classifier that follows from them (`MomentClassifier`). It is not
+        model-agnostic either; "auto" takes it for two classes if all about teachers is left to it, and public features
+        and the number of records suit (`moments.suits`).
     student
         Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
         end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
