@@ -63,6 +63,7 @@ from .queries import medoids
 from .release import Release
 from .shares import ANSWERS, CLASSES, COUNT, Shares
 from .students import Propagated, fitting
+from .students.choosing import MADE_UP, fit, fitted_student
 from .teachers import Teachers
 from .transformed import check_width, each_alone, warn_of_transformer
 
@@ -114,9 +115,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         that follows from them (`MomentClassifier`). It is not model-agnostic either; "auto" takes it for two classes if
         all about teachers is left to it, and public features and the number of records suit (`moments.suits`).
     student
-        Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
-        end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
-        takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        Any classifier. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose
+        `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        None takes the estimator, or for "neighbours" `students.Propagated` with the estimator in the end, unless
+        another student agrees better with released answers left out, which costs no privacy: `student_choice_` says
+        which. To have the estimator in any case, pass it here, too.
     features
         A transformer, fitted to the public records alone, in whose space teachers learn, neighbours are near and
         queries are chosen. The student gets the points as they are.
@@ -168,6 +171,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         With "moments", the sums that were released: a row for each class.
     student_
         The fitted student.
+    student_choice_
+        Which student was chosen, if that was left to the fit, and by which figures: a `StudentChoice`.
     choice_
         Why the mechanism was chosen.
     error_, agreement_
@@ -476,9 +481,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                     requirement="must be at least 1 for a student to learn from; the budget is spent",
                     remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
                 )
-            learned = fitting.fitted(student, public, labels, counts if has_fit_parameter(student, "counts") else None)
+            if self.student is None:
+                learned, chosen_student = fitted_student(student, public, labels, counts, features=self.features)
+            else:
+                learned, chosen_student = fit(student, public, labels, counts), None
             learned.predict(public[:1])  # some say only now that there were too few answers
-            self.student_ = learned
+            self.student_, self.student_choice_ = learned, chosen_student
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -832,6 +840,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         made._answered(labels, counts, range(chosen.queries))
         counting &= has_fit_parameter(student, "counts")  # others get the class of the largest
         made.student_ = fit_student(student, public, labels, counts if counting else None)
+        made.student_choice_ = MADE_UP if self.student is None else None
         few = public[:_FEW]
         fit_student(
             student, few, *made_up_answers(len(few), asked=len(few), classes=len(classes), counts=counting, rare=True)
@@ -874,7 +883,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _learn_sums(self, noisy: NDArray[np.int64], public: NDArray[np.float64]) -> None:
         """Set the attributes that follow from sums."""
         self.noisy_sums_, self.choice_ = noisy, NoisySums.reason
-        self.error_ = self.agreement_ = None
+        self.error_ = self.agreement_ = self.student_choice_ = None
         self.student_ = MomentClassifier.of_sums(
             noisy,
             public,
