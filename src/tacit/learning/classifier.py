@@ -519,7 +519,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         first = self._estimator() if self.features is None else self.features
-        learners = [first, self._student()]
+        learners = [first, getattr(self, "student_", self._student())]
         tags.input_tags.allow_nan = all(get_tags(learner).input_tags.allow_nan for learner in learners)
         return tags
 

@@ -20,13 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ..teachers import random_states
@@ -104,6 +102,9 @@ def fitted_student(
             f"classes; there are {frequency.sum()}, and {frequency.min()} for the rarest of {len(frequency)}"
         )
         return fit(learner, public, labels, counts), StudentChoice(reason=reason)
+    if np.isnan(public).any():
+        reason = "public records have gaps, which it takes and others do not"
+        return fit(learner, public, labels, counts), StudentChoice(reason=reason)
     others = _others(learner, features=features, counts=counts is not None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about students that are only tried
@@ -127,26 +128,24 @@ def fit(student: Any, public: NDArray[Any], labels: NDArray[np.int64], counts: N
 def _others(learner: Any, *, features: Any, counts: bool) -> dict[str, Any]:
     """Students to compare with the learner, by name.
 
-    All have probabilities, and take gaps if the learner does. A file of one holds types of scikit-learn's that skops
-    trusts, and otherwise only those of `features`, of the learner if it spreads answers, and of students of noisy
-    counts where these were released. So there are no trees, as a crafted file of them can crash whoever loads it.
+    All have probabilities. A file of one holds types of scikit-learn's that skops trusts, and otherwise only those of
+    `features`, of the learner if it spreads answers, and of students of noisy counts where these were released. So
+    there are no trees, as a crafted file of them can crash whoever loads it.
     """
-    gaps = get_tags(learner).input_tags.allow_nan
-    before = [] if features is None else [features]
-    filled = [*before, *[SimpleImputer(strategy="median", keep_empty_features=True)] * gaps]
+    seen = [] if features is None else [features]
     found: dict[str, Any] = {
-        "logistic regression": make_pipeline(*filled, StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)),
+        "logistic regression": make_pipeline(*seen, StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)),
         "discriminant analysis": make_pipeline(
-            *filled, StandardScaler(), LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+            *seen, StandardScaler(), LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
         ),
-        "nearest neighbours": make_pipeline(*filled, KNeighborsClassifier(15, algorithm="brute")),
+        "nearest neighbours": make_pipeline(*seen, KNeighborsClassifier(15, algorithm="brute")),
     }
     spreads = isinstance(learner, Propagated)
     if features is not None:
         found["the learner on features"] = make_pipeline(features, learner.final if spreads else learner)
     if spreads:
         found = {name: clone(learner).set_params(final=student) for name, student in found.items()}
-    if counts and not gaps:
+    if counts:
         found["vote regression"] = VoteRegression()
         if not spreads:
             found["propagation"] = Propagated(found["logistic regression"], features=features)
