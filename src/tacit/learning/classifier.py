@@ -110,7 +110,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
         "auto", which chooses by expected votes and says why in `choice_`. "neighbours" trains no teachers: private
         records vote on public ones near them, each a few times, so that the number of queries costs nothing. It is
-        not model-agnostic: it is a nearest-neighbour vote in `features`, and "auto" does not consider it. "moments"
+        not model-agnostic: it is a nearest-neighbour vote in `features`. "auto" does not consider it, as public
+        features say how many neighbours vote, but not whether neighbours share a label. "moments"
         asks nobody: sums of `features` by class are released once with noise, and the student is the linear classifier
         that follows from them (`MomentClassifier`). It is not model-agnostic either; "auto" takes it for two classes if
         all about teachers is left to it, and public features and the number of records suit (`moments.suits`).
