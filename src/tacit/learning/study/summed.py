@@ -211,8 +211,8 @@ def _words(task: Task, measured: dict[str, Any]) -> str:
 
 def _useful(task: Task, measured: dict[str, Any]) -> bool:
     if task.label_range is not None:
-        return measured["explained"] > _USEFUL
-    return measured["right"] > measured["right_of_usual"] + _USEFUL * (1 - measured["right_of_usual"])
+        return bool(measured["explained"] > _USEFUL)
+    return bool(measured["right"] > measured["right_of_usual"] + _USEFUL * (1 - measured["right_of_usual"]))
 
 
 def _report(
