@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PURPOSES := demo service test check dist docs supply
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check soundness faults docs dist notebooks examples gallery bench lock sbom advisories clean
+.PHONY: help demo test shown check soundness faults docs dist notebooks examples gallery bench lock sbom advisories clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -16,13 +17,16 @@ demo: $(VENV)/demo ## prove, attack and report on bundled digits; writes build/d
 	$(BIN)/tacit demo --report build/demo.html --json build/demo.json
 
 # One process per core; threads beside them would only wait for one another.
-test soundness faults: export OMP_NUM_THREADS = 1
+test shown soundness faults: export OMP_NUM_THREADS = 1
 # Commands that tests start load what an earlier one has compiled, wherever the environment says otherwise.
-test soundness: export PYTHONDONTWRITEBYTECODE =
+test shown soundness: export PYTHONDONTWRITEBYTECODE =
 
 # Files in their order: the short ones of theory/ come last, so that no process has a long one to itself at the end.
 test: $(VENV)/test ## run the tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) --ignore tests/documents
+
+shown: $(VENV)/test ## run what the README, the documentation and the examples show
+	$(PYTEST) tests/documents
 
 check: $(VENV)/check ## lint, types, import directions
 	$(BIN)/ruff check .

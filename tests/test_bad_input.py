@@ -929,7 +929,7 @@ CASES = [
 
 @pytest.mark.parametrize(("door", "good"), [pytest.param(*row[:2], id=row[0].__qualname__) for row in DOORS])
 def test_the_good_values_of_this_table_are_good(door, good):
-    if door is not demo.demo:  # which tests/test_demo.py runs
+    if door is not demo.demo:  # which test_demo.py runs
         door(**good)
 
 

@@ -1,6 +1,6 @@
 """The commands of README.md, run as they stand there on small real cases, within the time that they state.
 
-`make demo` is run by test_demo.py; the Python of the page by test_architecture.py.
+`make shown` runs the rest of what the page shows, from tests/documents: the demo, and its Python.
 """
 
 import re

@@ -91,14 +91,14 @@ def test_bad_input_is_one_line(folder, here, options, said):
     assert_one_line_error(found, said)
 
 
-def test_a_ceiling_is_met_only_where_it_is_proven_for_the_release(folder):
+def test_a_ceiling_is_met_only_where_it_is_proven_for_the_release(folder, here):
     """Of one class for all records nothing can be told; a digit of a tree's probability tells as much as the class."""
     (folder / "constant.py").write_text(
         "from sklearn.dummy import DummyClassifier\n\n\n"
         "def fit(X, y):\n    return DummyClassifier(strategy='uniform').fit(X, y)\n"
     )
     common = ("--data", "records.npz", "--models", "16", "--json", "a.json", "--require-advantage")
-    missed = run("audit-model", "train.py:fit", *common, "0.2", "--release", "class", cwd=folder)
+    missed = here(folder, "audit-model", "train.py:fit", *common, "0.2", "--release", "class")
     assert missed.returncode == 1, missed.stderr
     detail = json.loads((folder / "a.json").read_text())["detail"]
     assert detail["require_advantage"] == 0.2

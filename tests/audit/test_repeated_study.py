@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from commands import assert_one_line_error, run
+from commands import assert_one_line_error
 
 from tacit import InputError
 from tacit.audit import audit_file
@@ -111,7 +111,7 @@ def test_several_columns_name_a_record(told, tmp_path):
 
 def test_the_command_reports_refutes_and_keeps_a_ceiling(told, tmp_path, here):
     written(tmp_path / "a.csv", rows_of(told))
-    said = run("audit", "a.csv", *COMMAND, "--trained-with", "0.5", "1e-5", "--json", "a.json", cwd=tmp_path)
+    said = here(tmp_path, "audit", "a.csv", *COMMAND, "--trained-with", "0.5", "1e-5", "--json", "a.json")
     assert said.returncode == 1, said.stderr
     assert json.loads((tmp_path / "a.json").read_text())["detail"]["refuted"]
     text = " ".join(said.stdout.split())

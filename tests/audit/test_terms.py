@@ -96,16 +96,21 @@ def test_terms_and_code_do_not_depend_on_the_rows_that_are_certified():
     assert len(first.terms.buckets[0]) == TERMS
 
 
-@pytest.mark.parametrize(
-    ("file", "outputs"),
-    [("t.csv", ["reply"]), ("t.parquet", ["reply"]), ("t.csv", ["score", "reply"]), ("t.parquet", ["score", "reply"])],
-)
-def test_files_say_the_same_as_the_library(folder, file, outputs):
+SHARED = {"code": "tree", "attack_rows": 1_000}
+
+
+@pytest.fixture(scope="module", params=[["reply"], ["score", "reply"]], ids="-".join)
+def said(request, quick_attacks):  # noqa: ARG001
+    """Columns, and what the library says of them; files say the same, however good the attacks are."""
     held = {"reply": TELLING, "score": NUMBERS}
-    output = TELLING if outputs == ["reply"] else {name: held[name] for name in outputs}
-    expected = audit_vectors(SECRET, output, code="tree", attack_rows=1_000)
-    options = {"secret": "s", "output": outputs, "code": "tree", "attack_rows": 1_000, "pictures": False}
-    detail = audit_file(folder / file, **options).detail
+    output = TELLING if request.param == ["reply"] else {name: held[name] for name in request.param}
+    return request.param, audit_vectors(SECRET, output, **SHARED)
+
+
+@pytest.mark.parametrize("file", ["t.csv", "t.parquet"])
+def test_files_say_the_same_as_the_library(folder, said, file):
+    outputs, expected = said
+    detail = audit_file(folder / file, **{"secret": "s", "output": outputs, "pictures": False} | SHARED).detail
     assert detail["readings"]["advantage"] == expected.certificate.advantage
     assert detail["code"]["vector_low"] == expected.reached > 0.3
     assert [one["kind"] for one in detail["outputs"]] == ["text" if one == "reply" else "numbers" for one in outputs]
@@ -145,6 +150,7 @@ def test_a_released_code_codes_texts(folder, tmp_path, here, kind):
         code({"reply": CALM, "score": NUMBERS})
 
 
+@pytest.mark.usefixtures("quick_attacks")
 def test_what_the_report_says_of_texts(folder, here):
     common = ("audit", "t.csv", "--secret", "s", "--output", "calm", "--code", "tree", "--require-advantage", "0.9")
     finished = here(folder, *common)

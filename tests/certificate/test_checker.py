@@ -23,12 +23,15 @@ LINES = 600
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _exponentials_once():
-    """The checker takes the same exponentials for every change of a certificate, 50 digits each: remembered, they are
-    the same numbers. The program that is run as people run it takes all of them.
+def _computed_once():
+    """Most changes of a certificate leave a mechanism's constants as they were, and the checker takes the same
+    exponentials for every change, 50 digits each: remembered, they are the same numbers. The program that is run as
+    people run it computes all of them.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tacit_check, "exp", functools.lru_cache(2**16)(tacit_check.exp))
+        for name in ("sparse vector", "stable release", "gnmax"):
+            patch.setitem(tacit_check.MECHANISMS, name, functools.cache(tacit_check.MECHANISMS[name]))
         yield
 
 

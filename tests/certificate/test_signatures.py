@@ -178,7 +178,7 @@ def test_keys_of_other_kinds_are_refused(signed):
             opened(signed / "signed.json", public_key=signed / key)
 
 
-def test_another_payload_or_another_key_is_invalid_and_shows_nothing(signed):
+def test_another_payload_or_another_key_is_invalid_and_shows_nothing(signed, here):
     new_key(signed / "other.key")
     assert opened(signed / "signed.json", public_key=signed / "other.key.pub").signature == "invalid"
     found = envelope(signed)
@@ -188,7 +188,7 @@ def test_another_payload_or_another_key_is_invalid_and_shows_nothing(signed):
     (signed / "swapped.json").write_text(json.dumps(found))
     read = opened(signed / "swapped.json", public_key=signed / "owner.key.pub")
     assert (read.signature, read.statement) == ("invalid", None)
-    finished = run("certificate", "show", "swapped.json", "--public-key", "owner.key.pub", cwd=signed)
+    finished = here(signed, "certificate", "show", "swapped.json", "--public-key", "owner.key.pub")
     assert finished.returncode == 1
     assert "Signature: INVALID." in finished.stdout
     assert "advantage" not in finished.stdout
@@ -209,15 +209,15 @@ def test_the_type_of_the_payload_is_signed(signed):
         key.verify(signature, pae("application/json", payload))
 
 
-def test_no_key_given_is_said_to_be_not_checked(signed):
-    finished = run("certificate", "show", "signed.json", cwd=signed)
+def test_no_key_given_is_said_to_be_not_checked(signed, here):
+    finished = here(signed, "certificate", "show", "signed.json")
     assert finished.returncode == 0
     assert "Signature: NOT CHECKED" in finished.stdout
     assert "at most 0.0261" in finished.stdout
-    unsigned = run("certificate", "show", "certificate.json", cwd=signed)
+    unsigned = here(signed, "certificate", "show", "certificate.json")
     assert unsigned.returncode == 0
     assert "Signature: NONE." in unsigned.stdout
-    asked = run("certificate", "show", "certificate.json", "--public-key", "owner.key.pub", cwd=signed)
+    asked = here(signed, "certificate", "show", "certificate.json", "--public-key", "owner.key.pub")
     assert asked.returncode == 1
     assert "It must be signed" in " ".join(asked.stdout.split())
 
@@ -332,14 +332,14 @@ def test_the_url_safe_alphabet_is_read_too(signed):
     assert opened(signed / "urlsafe.json", public_key=signed / "owner.key.pub").signature == "valid"
 
 
-def test_huge_files_folders_and_pipes_get_one_line(signed):
+def test_huge_files_folders_and_pipes_get_one_line(signed, here):
     with (signed / "huge.json").open("wb") as file:
         file.truncate(2**26 + 1)
     os.mkfifo(signed / "pipe")
     for name in ("huge.json", "pipe", ".", "absent.json"):
-        assert_one_line_error(run("certificate", "show", name, cwd=signed), "CERTIFICATE")
+        assert_one_line_error(here(signed, "certificate", "show", name), "CERTIFICATE")
     shutil.copy(signed / "huge.json", signed / "huge.pub")
-    assert_one_line_error(run("certificate", "show", "signed.json", "--public-key", "huge.pub", cwd=signed), "bytes")
+    assert_one_line_error(here(signed, "certificate", "show", "signed.json", "--public-key", "huge.pub"), "bytes")
 
 
 def test_what_is_signed_is_not_signed_again_and_nothing_is_overwritten(signed):

@@ -72,7 +72,7 @@ def fuzzed(cases: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
     said: Counter[str] = Counter()
     bad = []
     for number in range(cases):
-        data, start = broken(number, seed, whole), time.perf_counter()
+        data, start = broken(number, seed, whole), time.process_time()
         try:
             verdicts = tacit_check.check(data)
             lines = [f"{verdict}: {reason}" for verdict, reason, _ in verdicts]
@@ -85,8 +85,8 @@ def fuzzed(cases: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
             continue
         if any("\n" in line or not line.isprintable() or len(line) > 600 for line in lines):
             bad.append(f"case {number}: not one printable line: {lines!r}")
-        if time.perf_counter() - start > SECONDS:
-            bad.append(f"case {number}: {time.perf_counter() - start:.1f} s")
+        if time.process_time() - start > SECONDS:
+            bad.append(f"case {number}: {time.process_time() - start:.1f} s")
     return said, bad
 
 

@@ -447,8 +447,9 @@ def _without_place(encoder: Any, name: str) -> Any:
 
 
 def _lacking(what: str, packages: str, failure: Exception) -> MissingExtraError:
+    extra = {"pillow": "image", "timm": "image", "torchvision": "vision"}.get(packages, "text")
     return MissingExtraError(
-        f"{what} must have {packages}, got {_first_line(failure)}; pip install {packages.replace(' and ', ' ')}"
+        f"{what} must have {packages}, got {_first_line(failure)}; pip install 'tacit-privacy[{extra}]'"
     )
 
 

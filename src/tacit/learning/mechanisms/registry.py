@@ -3,6 +3,7 @@
 from .gate import ConfirmKind, GateKind
 from .gnmax import ConfidentKind, GNMaxKind
 from .kind import Kind
+from .quota import VoteQuota
 from .sparse_vector import PrintedKind, SparseVectorKind
 from .stable_release import StableKind
 
@@ -18,3 +19,13 @@ WITHOUT_TEACHERS = (NEIGHBOURS, MOMENTS)
 takes sums only where a linear classifier is asked for in any case."""
 NAMES = ("auto", *KINDS, *WITHOUT_TEACHERS)
 """All that users may type."""
+
+
+def asks_records(mechanism: object) -> bool:
+    """Whether records vote, and there are no teachers."""
+    return isinstance(mechanism, VoteQuota) or (isinstance(mechanism, str) and mechanism == NEIGHBOURS)
+
+
+def asks_nobody(mechanism: object) -> bool:
+    """Whether sums are released, and nobody votes."""
+    return isinstance(mechanism, str) and mechanism == MOMENTS

@@ -19,7 +19,7 @@ import yaml
 from tacit import Comparison
 from tacit.ledger import Ledger
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 DATA = Path(os.environ.get("TACIT_DATA", ROOT.parent / "shared" / "data"))
