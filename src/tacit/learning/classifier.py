@@ -462,8 +462,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _keep_sums(self, found: fit_sums.Summed) -> None:
         """Set the attributes that follow from sums."""
         self.guarantee_, self.noisy_sums_, self.choice_ = found.guarantee, found.noisy, NoisySums.reason
-        self.error_ = self.agreement_ = self.student_choice_ = None
-        self.student_ = found.student
+        self.error_ = self.agreement_ = None
+        self.student_, self.student_choice_ = found.student, None
 
     def _keep_answers(self, found: fit_votes.Answered) -> None:
         """Set the attributes about what was released."""
