@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.deprecation import renamed
 from ..core.errors import InputError
@@ -45,6 +45,7 @@ from .queries import medoids
 from .release import Release
 from .shares import CLASSES, COUNT
 from .students import Propagated, fitting
+from .students.choosing import MADE_UP, fit, fitted_student
 from .transformed import check_width, warn_of_transformer
 
 
@@ -77,14 +78,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         that pays for winners alone: less noise, no counts, at most 2000 queries, and a certificate that the checker
         cannot follow. "neighbours" trains no teachers: private records vote on public ones near them, each a few times,
         so that the number of queries costs nothing. It is not model-agnostic: it is a nearest-neighbour vote in
-        `features`, and "auto" does not consider it. "moments" asks nobody: sums of `features` by class are released
-        once with noise, and the student is the linear classifier that follows from them (`MomentClassifier`). It is not
-        model-agnostic either; "auto" takes it for two classes if all about teachers is left to it, and public features
-        and the number of records suit (`moments.suits`).
+        `features`. "auto" does not consider it, as public features say how many neighbours vote, but not whether
+        neighbours share a label. "moments" asks nobody: sums of `features` by class are released once with noise, and
+        the student is the linear classifier that follows from them (`MomentClassifier`). It is not model-agnostic
+        either; "auto" takes it for two classes if all about teachers is left to it, and public features and the number
+        of records suit (`moments.suits`).
     student
-        Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
-        end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
-        takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        Any classifier. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose
+        `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        None takes the estimator, or for "neighbours" `students.Propagated` with the estimator in the end, unless
+        another student agrees better with released answers left out, which costs no privacy: `student_choice_` says
+        which. To have the estimator in any case, pass it here, too.
     features
         A transformer, fitted to the public records alone, in whose space teachers learn, neighbours are near and
         queries are chosen. The student gets the points as they are.
@@ -136,6 +140,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         With "moments", the sums that were released: a row for each class.
     student_
         The fitted student.
+    student_choice_
+        Which student was chosen, and by which figures; None if it was given, or if there were no answers.
     choice_
         Why the mechanism was chosen.
     error_, agreement_
@@ -322,7 +328,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 task, chooser, records, numbers, trusted=trusted, advance=advance
             )
             self._keep_answers(found)
-            self.student_ = self._learned(task, found)
+            self._learn(task, found)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -355,7 +361,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         first = self._estimator() if self.features is None else self.features
-        learners = [first, self._student()]
+        learners = [first, getattr(self, "student_", self._student())]
         tags.input_tags.allow_nan = all(get_tags(learner).input_tags.allow_nan for learner in learners)
         return tags
 
@@ -426,7 +432,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             made = self._stand_in(task)
             answers, student = fit_votes.rehearsed(task, chooser, advance)
             made._keep_answers(answers)
-            made.student_ = student
+            made.student_, made.student_choice_ = student, MADE_UP if self.student is None else None
             rehearse(made)
 
     def _stand_in(self, task: FitTask) -> PrivateClassifier:
@@ -438,8 +444,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 setattr(made, name, getattr(self, name))
         return made
 
-    def _learned(self, task: FitTask, found: fit_votes.Answered) -> Any:
-        """The student, fitted to the answers."""
+    def _learn(self, task: FitTask, found: fit_votes.Answered) -> None:
+        """Choose the student, unless it was given, and fit it to the answers."""
         if not len(self.answered_):
             raise InputError(
                 "the number of answers",
@@ -447,10 +453,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 requirement="must be at least 1 for a student to learn from; the budget is spent",
                 remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
             )
-        counts = found.counts if has_fit_parameter(task.student, "counts") else None
-        student = fitting.fitted(task.student, task.public, found.labels, counts)
+        released = task.public, found.labels, found.counts
+        if self.student is None:
+            student, chosen = fitted_student(task.student, *released, features=self.features)
+        else:
+            student, chosen = fit(task.student, *released), None
         student.predict(task.public[:1])  # some say only now that there were too few answers
-        return student
+        self.student_, self.student_choice_ = student, chosen
 
     def _keep_answers(self, found: fit_votes.Answered) -> None:
         """Set the attributes about what was released."""
@@ -465,7 +474,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """Set the attributes that follow from sums."""
         self.guarantee_, self.noisy_sums_, self.choice_ = found.guarantee, found.noisy, NoisySums.reason
         self.error_ = self.agreement_ = None
-        self.student_ = found.student
+        self.student_, self.student_choice_ = found.student, None
 
     def _numbers(self, records: Any) -> Any:
         """Tables as numbers; what are numbers already stays as it is."""
