@@ -4,8 +4,8 @@ python benchmarks/codes.py [codes] [texts] [menus]
 
 Every law is one of 1500 points or texts or fewer, drawn once, with a chance for either secret, so that the truth about
 a code, a rounding or a label is a sum over the points, exact but for rounding. Of noise it is a sum over the cells of a
-grid in one and two columns, at most 0.001 and 0.003 too small, and in more a mean over 20 000 draws, less three standard
-errors (of about 0.002 each).
+grid in one and two columns, at most 0.001 and 0.003 too small, and in more a mean over 20 000 draws, less three
+standard errors (of about 0.002 each).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ POINTS, DRAWS = 1500, 20_000
 CODES = {"kmeans:9": TABLES, "tree:9": TABLES, "attack:4": 10}
 """How many tables of each law are tried with each code; the last one fits models, and is slow."""
 TEXT_CODES = ("kmeans:5", "tree:5")
-TEXT_ROWS = (200, 200)
+TEXT_ROWS = (240, 240)
 
 _Floats = NDArray[np.floating]
 _Cells = NDArray[np.int64]
@@ -182,7 +182,7 @@ def text_laws() -> dict[str, Law]:
     vowels = [0.6 if one in "aeiou" else -0.2 for one in letters]
     return {
         "nothing leaks": law(calm, np.zeros(400)),
-        "nothing leaks, rare secret": law(calm, np.zeros(400), rows=(160, 800)),
+        "nothing leaks, rare secret": law(calm, np.zeros(400), rows=(240, 800)),
         "nothing leaks, near-duplicates": law(near, np.zeros(400)),
         "nothing leaks, unique texts": law(unique, np.zeros(1500)),
         "nothing leaks, one letter": law(letters, np.zeros(26)),
