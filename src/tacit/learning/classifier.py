@@ -259,7 +259,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         classes = getattr(proposer, "classes_", None) if self.classes is None else self.classes
         shares = options.shares(labels_only=labels_only, finding=classes is None)
         check_options(options, proposer=proposer, shares=shares, labels_only=labels_only)
-        given = X, X_public
+        given = X, X_public = validate.unmasked("X", X), validate.unmasked("X_public", X_public)  # noqa: N806
         self.columns_ = rule_for(self.columns, X, X_public, takes_gaps=self.__sklearn_tags__().input_tags.allow_nan)
         X, X_public = self._numbers(X), None if labels_only else self._numbers(X_public)  # noqa: N806
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
@@ -486,4 +486,5 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+        validate.unmasked("X", points_and_labels[0])
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)

@@ -116,10 +116,10 @@ class SummedFit(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is un
         shares = Shares(epsilon=self.epsilon, delta=self.delta, counting=counting, least=LEAST_EPSILON)
         self._check_options()
         grid = self._grid()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)  # noqa: N806
+        X = validate_data(self, validate.unmasked("X", X), dtype=np.float64, ensure_min_samples=2)  # noqa: N806
         values = self._values(y, records=len(X))
         check_width(X, X_public)
-        public = validate_data(self, X_public, dtype=np.float64, reset=False)
+        public = validate_data(self, validate.unmasked("X_public", X_public), dtype=np.float64, reset=False)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
         people = None if ids is None else whose
         compared = neighbours(labels_only=False, ids=ids is not None, ids_column=ids_column)
@@ -228,7 +228,7 @@ class SummedFit(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is un
 
     def _predicted(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         check_is_fitted(self, "student_")
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = validate_data(self, validate.unmasked("X", X), dtype=np.float64, reset=False)
         return predicted(self.student_, points)
 
     def _check_options(self) -> None:
