@@ -105,8 +105,8 @@ def certify(
         The output in words, for reports.
     seed
         Of the Monte Carlo that more than 3 columns with noise need, which a tenth of the failure probability pays for.
-        Fix it beforehand. (Rows whose pairs are counted are drawn from the classes by a digest of the counts, which
-        nobody chooses.)
+        Fix it beforehand. (Rows whose pairs are counted are drawn from the classes by a digest of the counts, and
+        those whose products are by a digest of the outputs: nobody chooses these.)
 
     Raises
     ------
@@ -199,7 +199,7 @@ def certify_tally(
             "form='pairwise' must have a discrete or Lipschitz output and another loss than 'log', got "
             f"{method!r} and {loss!r}; use form='sharp'"
         )
-    left, by_pairs = failure_probability, None
+    left = failure_probability
     smooth = method in ("noisy", "noise added")
     if smooth and tally.columns not in STEPS:
         left = 0.9 * failure_probability
@@ -209,11 +209,12 @@ def certify_tally(
             tally, paired=paired
         )
     if form == "printed":
-        bounds = limits.printed_limits(tally, plug_ins, failure_probability, loss, method, paired, alphabet)
-    else:
-        bounds, by_pairs = limits.confidence_limits(
-            tally, plug_ins, left, loss=loss, form=form, method=method, paired=paired
+        found = limits.Limits(
+            limits.printed_limits(tally, plug_ins, failure_probability, loss, method, paired, alphabet)
         )
+    else:
+        found = limits.confidence_limits(tally, plug_ins, left, loss=loss, form=form, method=method, paired=paired)
+    bounds = found.bounds
     if method == "noise added":
         bounds = limits.unsmoothed(bounds, tally)
     if method == "lipschitz":
@@ -239,11 +240,11 @@ def certify_tally(
         negative=names[0],
         positives=rows[names[1]],
         negatives=rows[names[0]],
-        theorem=_theorem(tally, method, loss, form, by_pairs, limits.countable(tally, plug_ins, form, paired), bounds),
+        theorem=_theorem(tally, method, loss, form, found, limits.countable(tally, plug_ins, form, paired), bounds),
         caution=_caution(tally, method),
         assumptions=assumptions_of(tally, method, sampling, lipschitz, alphabet if form == "printed" else None),
         cells=_cells(tally) if method == "discrete" and form in ("sharp", "closed") and loss != "log" else None,
-        by_pairs=by_pairs,
+        by_pairs=found.by_pairs,
         sticks=_sticks(tally, positive_first=names[1] == tally.positive)
         if limits.shares(loss, form, method, columns=tally.columns).sticks
         else (),
@@ -411,7 +412,7 @@ def _theorem(
     method: str,
     loss: str,
     form: str,
-    by_pairs: limits.ByPairs | None,
+    found: limits.Limits,
     exact: bool,
     bounds: limits.Bounds,
 ) -> tuple[str, ...]:
@@ -424,10 +425,10 @@ def _theorem(
         )
     of_squares = {"sharp": "squared_sharp", "closed": "squared_closed"}.get(form, "")
     squared = {f"Theorem B, {form} form": f"certificates.{of_squares}"} if of_squares else {}
-    if by_pairs is not None:
-        found = {"pairs of rows": "pairs.squared_pairwise"}
+    if found.by_pairs is not None:
+        pairwise = {"pairs of rows": "pairs.squared_pairwise"}
         # The one that gives the number comes last.
-        squared = squared | found if by_pairs.squared == bounds.squared else found | squared
+        squared = squared | pairwise if found.by_pairs.squared == bounds.squared else pairwise | squared
     words = {
         "squared": tuple(squared),
         "log": (f"Theorem C, {form} form",),
@@ -443,7 +444,10 @@ def _theorem(
     if loss == "log":
         theorem.append(f"theory.certificates.log_{form}")
     if loss in ("zero-one", "joint"):
-        theorem.append(f"theory.certificates.variation_{'exact' if exact else 'upper'}")
+        variation = [f"theory.certificates.variation_{'exact' if exact else 'upper'}"]
+        if found.by_kernel is not None:
+            variation.append("theory.kernels.variation_kernel")
+        theorem += variation if found.by_kernel == bounds.variation else variation[::-1]
     if method == "noise added":
         theorem += ["theory.certificates.smoothing_root", "theory.certificates.smoothing_variation"]
     if method == "lipschitz":
