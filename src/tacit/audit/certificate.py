@@ -116,6 +116,11 @@ class Certificate(Carded):
     sticks: tuple[tuple[float, float, float], ...] = ()
 
     @property
+    def by_kernel(self) -> bool:
+        """Whether a kernel's limit was among those for total variation: it may take fewer rows than the others."""
+        return "theory.kernels.variation_kernel" in self.theorem
+
+    @property
     def condition(self) -> str:
         """The assumptions beyond how rows were drawn that no table can confirm; empty if there are none."""
         if self.method == "noisy" and self.caution:

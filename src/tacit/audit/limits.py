@@ -60,7 +60,7 @@ def shares(loss: str, form: str, method: str, *, columns: int = 1) -> Shares:
     of a failure probability of 0.05; for many, it is by pairs of rows. Low false positive rates are by sticks. For more
     noisy columns than fit on a grid, total variation leaves some to a kernel, for no more than 3 % again.
     """
-    by_kernel = form == "sharp" and method == "noisy" and columns not in STEPS
+    by_kernel = form == "sharp" and method == "noisy" and columns not in STEPS and columns <= kernels.MOST_COLUMNS
     if loss == "zero-one" and by_kernel:
         return Shares(0.0, 0.0, 0.85, 0.0, 0.15)
     if loss != "joint":

@@ -32,7 +32,8 @@ def rows_needed(
     values
         How many values the output has: d values add about (d − 1)/rows to what is measured, by chance. With 1 nothing
         is added, and the result is a lower limit: no table with fewer rows certifies the ceiling (with
-        sampling="pairs", where the number may be odd, one row fewer may do).
+        sampling="pairs", where the number may be odd, one row fewer may do; and more than three noisy columns may do
+        with fewer rows, by a kernel).
 
     Raises
     ------

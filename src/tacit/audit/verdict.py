@@ -147,6 +147,10 @@ class Audit(Carded):
         if isinstance(self.certificate, GuessCertificate):
             return f"Not proven: {leak}; {allowed}, and {self.certificate.rows} rows do not prove it: more rows may."
         rows = self.certificate.positives + self.certificate.negatives
+        if self.certificate.by_kernel:
+            return _sentence(
+                condition, f"not proven: {leak}; {allowed}, and {rows} rows do not prove it: more rows may."
+            )
         loss = "zero-one" if self.certificate.loss in ("zero-one", "joint") else "squared"
         failure = self.certificate.failure_probability
         needed = rows_needed(ceiling, failure_probability=failure, loss=loss, values=1)

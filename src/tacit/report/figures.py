@@ -353,7 +353,8 @@ def growth(
         axes = figure.add_subplot()
         axes.set_xscale("log")
         axes.set_ylim(0, 1)
-        axes.plot(*zip(*least, strict=True), color=MUTED, linewidth=1.2, label="where nothing leaks")
+        if least:
+            axes.plot(*zip(*least, strict=True), color=MUTED, linewidth=1.2, label="where nothing leaks")
         axes.plot(*zip(*points, strict=True), color=PROVEN, marker="o", linestyle="", label="certificate")
         for (name, height), colour in zip(levels.items(), (ACHIEVED, USEFUL), strict=False):
             axes.axhline(height, color=colour, linewidth=1.2, linestyle=(0, (5, 2)), label=name)

@@ -16,8 +16,8 @@ from ..core.errors import InputError
 from ..core.rounding import LIBRARY, at_most, up
 from .confidence import binomial_upper
 
-FEWEST_PAIRS = 20
-"""Pairs below which there is no limit but 1."""
+FEWEST_PAIRS, MOST_COLUMNS = 20, 1000
+"""Pairs below which, and columns beyond which, there is no limit but 1."""
 
 _OWN = 0.2  # of the pairs: what fixes the kernel
 _WIDER, _STEEPEST = 1.5, 0.9  # the kernel's spread over theirs, and the largest λ·range
@@ -26,7 +26,7 @@ _INSIDE = ((0.99, 0.0), (0.998, 0.0), (1.0, 0.0), (1.0, 0.25), (1.0, 0.5), (1.0,
 
 _LARGEST, _MOVED = 60.0, 1e-6  # ln K(t, t), beyond which no table has rows enough; what rounding may move
 _LEAST_SIZE = 1e-6  # of a difference of two rows, as a share of the largest
-_RATES, _LEAST_RATE = 400, 1e-4
+_RATES, _LEAST_RATE = 100, 1e-4
 _TURNS, _ABOVE, _TRIES = 60, 1.02, 3  # steps to the largest eigenvalue, what is tried above it, and how often
 _AT_ONCE = 256
 _EPS = float(np.finfo(float).eps)
@@ -78,11 +78,12 @@ def variation_kernel(ones: ArrayLike, zeros: ArrayLike, *, noise: float, failure
     failure = validate.probability(
         "failure_probability", failure_probability, remedy="use a small probability such as 0.05"
     )
-    pairs = [validate.array(name, rows, dimensions=2, remedy=_ROWS) for name, rows in (("ones", ones), ("zeros", zeros))]
+    given = (("ones", ones), ("zeros", zeros))
+    pairs = [validate.array(name, rows, dimensions=2, remedy=_ROWS) for name, rows in given]
     if pairs[0].shape != pairs[1].shape:
         raise InputError("zeros", pairs[1].shape, requirement=f"must be of shape {pairs[0].shape}", remedy=_ROWS)
     own = int(_OWN * len(pairs[0]))
-    if len(pairs[0]) < FEWEST_PAIRS:
+    if len(pairs[0]) < FEWEST_PAIRS or pairs[0].shape[1] > MOST_COLUMNS:
         return 1.0
     kernel = _Kernel.fixed(np.concatenate([rows[:own] for rows in pairs]), scale)
     if kernel is None:
@@ -169,7 +170,7 @@ class _Kernel:
     def moved(self) -> float:
         """By how much places in D are off, at most; and so total variation."""
         turned = float(np.linalg.norm(self.axes.T @ self.axes - np.eye(len(self.mean))))
-        rounding = turned + LIBRARY * (len(self.mean) + 8) ** 1.5
+        rounding = turned + LIBRARY * (len(self.mean) + 8) ** 2
         return rounding * 1.001 * (math.sqrt(self.reach) + float(np.linalg.norm(self.mean)))
 
     @property
@@ -243,22 +244,23 @@ def _length(products: _Floats, kernel: _Kernel, log: float, rate: float, slope: 
     """At least ‖μ‖, the length of the mean of differences, from their products; 2 where a range is exceeded."""
     count, longest, off = len(products), kernel.longest, kernel.uncertain
     steps, weights = np.arange(count), np.arange(count - 1, -1, -1.0)
-    whole, sums = float(weights.sum()), 1e-9  # far more than sums of so many terms err by
-    before = np.array([row[:place].sum() for place, row in enumerate(products)])
-    sizes = np.array([np.abs(row[:place]).sum() for place, row in enumerate(products)])
-    gains, errors = before, steps * off + 1e-11 * sizes
-    squares = np.concatenate([[0.0], np.cumsum(2 * (gains + errors) + np.abs(np.diag(products)) + off)[:-1]])
-    ranges = up(rate * longest * np.sqrt(np.maximum(0.0, squares) * (1 + sums)), relative=LIBRARY)
+    whole, sums = float(weights.sum()), 16 * (count + 8) * _EPS  # what sums of so many terms err by, at most
+    gains = np.array([row[:place].sum() for place, row in enumerate(products)])
+    errors = steps * off + sums * np.array([np.abs(row[:place]).sum() for place, row in enumerate(products)])
+    terms, own = 2 * gains + np.diag(products), 2 * errors + off
+    squares = np.cumsum(terms) + sums * np.cumsum(np.abs(terms)) + np.cumsum(own) * (1 + sums)
+    lengths = np.sqrt(np.maximum(0.0, np.concatenate([[0.0], squares[:-1]])))
+    ranges = up(rate * longest * lengths, relative=1e-12)
     if ranges.max() >= 1:
         return 2.0
     paid = float(_ratio(ranges) @ (np.abs(gains) + errors) ** 2) * rate**2
-    along = (float(gains.sum()) + float(errors.sum()) + (log + paid) * (1 + sums) / rate) / whole
-    along += 1e-11 * float(sizes.sum()) / whole
+    along = (float(gains.sum()) + 2 * float(errors.sum()) + (log + paid) * (1 + 2 * sums) / rate) / whole
     largest = _largest(products, weights / weights[0]) + count * off
-    range_of_all = np.array([up(slope * longest * weights[0], relative=LIBRARY)])
-    paid = float(_ratio(range_of_all)[0]) * slope**2 * largest * weights[0] ** 2
-    across = (log + paid) * (1 + sums) / slope / whole
-    return up(across / 2 + math.sqrt(max(0.0, across**2 / 4 + along)), relative=sums)
+    all_at_once = np.array([up(slope * longest * weights[0], relative=LIBRARY)])
+    paid = float(_ratio(all_at_once)[0]) * slope**2 * largest * weights[0] ** 2
+    across = (log + paid) * (1 + 2 * sums) / slope / whole
+    root = math.sqrt(max(0.0, across**2 / 4 + along) + 4 * _EPS * across**2)
+    return up(across / 2 + root, relative=1e-12)
 
 
 def _largest(products: _Floats, weights: _Floats) -> float:

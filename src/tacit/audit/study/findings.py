@@ -58,9 +58,11 @@ class Findings:
 
     @cached_property
     def rows_needed(self) -> dict[float, int]:
-        """For some ceilings, the least number of rows with which any table certifies them."""
+        """For some ceilings, the least number of rows with which any table certifies them; none by a kernel."""
         allowed = self.audit.require_advantage
         certificate = self.certificate
+        if certificate.by_kernel:
+            return {}
         share = shares(certificate.loss, certificate.form, certificate.method)
         # From pairs of rows, no table certifies less than from total variation where nothing leaks.
         losses = {"squared": share.squared} | ({"zero-one": share.variation} if certificate.loss == "joint" else {})

@@ -347,7 +347,7 @@ def _tables(task: Task, found: Findings) -> tuple[Table, ...]:
     readings = _readings(found.certificate)
     if found.vectors is not None:
         readings = replace(readings, title="What nobody exceeds who sees the code")
-    return (readings, *attacks, *slices, _sizes_needed(found.rows_needed))
+    return (readings, *attacks, *slices, *([_sizes_needed(found.rows_needed)] if found.rows_needed else []))
 
 
 def _price(option: MenuOption, menu: Menu | None) -> str:
