@@ -226,14 +226,16 @@ def _rates(guess: _Floats, left: int, longest: float, log: float) -> tuple[float
     whole, several = float(weights.sum()), own * (own - 1)
     size = max(float(np.diag(guess).mean()), _LEAST_SIZE * longest**2)
     square = max(0.0, float((guess**2).sum() - (np.diag(guess) ** 2).sum())) / several
+    top = float(np.linalg.eigvalsh(guess)[-1]) / own
     mean = max(0.0, float(guess.sum() - np.trace(guess)) / several) + 2 * math.sqrt(square / several)
+    mean += 4 * math.sqrt(top * mean * (1 / own + 1 / left))  # what chance may make of it, here and there
     steps, tried = np.arange(left), np.geomspace(_LEAST_RATE, _STEEPEST, _RATES)
     lengths = steps * size + steps**2 * mean
     forecast = steps * square + (steps * mean) ** 2
     lambdas = tried / (longest * math.sqrt(lengths[-1]))
     costs = [(log + float((_ratio(a * longest * np.sqrt(lengths)) * a**2) @ forecast)) / a for a in lambdas]
     slopes = tried / (longest * weights[0])
-    first = float(np.linalg.eigvalsh(guess)[-1]) / own * float((weights**2).sum())
+    first = top * float((weights**2).sum())
     across = (log + _ratio(tried) * slopes**2 * first) / slopes / whole
     best, slope = int(np.argmin(costs)), int(np.argmin(across))
     length = across[slope] / 2 + math.sqrt(across[slope] ** 2 / 4 + costs[best] / whole)
