@@ -160,12 +160,8 @@ class SparseVectorKind(ThresholdedKind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
-        epsilon: float,
-        delta: float,
     ) -> dict[str, Any]:
-        """As of the mechanism itself; nothing where its bound is the shifted one, for which the checker has no rule."""
-        if refusals is None or _made(epsilon, delta, refusals, queries, self.variant).shifted:
-            return {}
+        """As of the mechanism itself."""
         return {"mechanism": "sparse vector", "scale": noise, "refusals": refusals, "threshold": threshold}
 
     def exceeds(self, gap: Floats, scale: float) -> Floats:
