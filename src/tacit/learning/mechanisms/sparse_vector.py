@@ -110,8 +110,7 @@ class SparseVector(Thresholded):
         def constants() -> dict[str, Any]:
             return {"mechanism": "sparse vector", "refusals": self.refusals, **noise}
 
-        followed = None if self.shifted else constants  # the checker has no rule for the shifted bound
-        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=followed)
+        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=constants)
 
     @property
     def spread(self) -> float:
