@@ -62,7 +62,7 @@ def test_a_claim_that_is_one_percent_stronger_does_not(name):
     assert verdict(statement) == FAILS
 
 
-MECHANISMS = ["sparse vector", "sparse vector, thresholds told", "stable release", "gnmax", "confident gnmax", "gate"]
+MECHANISMS = ["sparse vector", "sparse vector, shifted", "stable release", "gnmax", "confident gnmax", "gate"]
 
 
 @pytest.mark.parametrize("name", [*MECHANISMS, "confirm"])
@@ -79,8 +79,8 @@ def test_a_mechanism_spends_what_tacit_says_and_no_less(name):
 
 @pytest.mark.parametrize("change", [{"refusals": 41}, {"scale": Fraction(99, 100)}, {"threshold": -1}])
 def test_less_noise_more_refusals_or_a_lower_threshold_cost_more_than_is_stated(change):
-    """For thresholds told, of which the certificate states the least noise and the least threshold."""
-    statement = cases.statement("sparse vector, thresholds told")
+    """For the shifted bound, of which the certificate states the least noise and the least threshold."""
+    statement = cases.statement("sparse vector, shifted")
     [part] = claim_of(statement)["inputs"]["parts"]
     assert part["refusals"] == 40
     part |= {
@@ -91,7 +91,7 @@ def test_less_noise_more_refusals_or_a_lower_threshold_cost_more_than_is_stated(
     assert verdict(statement) == FAILS
 
 
-def test_more_refusals_than_can_be_added_up_are_followed_with_thresholds_told():
+def test_more_refusals_than_can_be_added_up_are_followed_by_the_shifted_bound():
     mechanism = SparseVector(epsilon=1.0, delta=1e-6, refusals=10**6)
     [part] = mechanism.guarantee.evidence.inputs()["parts"]
     constants = {name: tacit_check.number(str(Fraction(part[name])), name, 0, 10**12) for name in ("epsilon", "scale")}

@@ -182,7 +182,8 @@ def learn(
         typer.Option(
             "--student",
             metavar="MODULE:CLASS",
-            help="The class of the student, which is published; by default the learner's.",
+            help="The class of the student, which is published; by default the learner's, or another that agrees "
+            "better with released answers.",
             rich_help_panel=LEARN,
         ),
     ] = None,

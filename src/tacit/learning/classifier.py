@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..core import validate
 from ..core.deprecation import renamed
 from ..core.errors import InputError
 from ..ledger import Ledger
@@ -45,6 +46,7 @@ from .queries import medoids
 from .release import Release
 from .shares import CLASSES, COUNT
 from .students import Propagated, fitting
+from .students.choosing import MADE_UP, fit, fitted_student
 from .transformed import check_width, warn_of_transformer
 
 
@@ -77,14 +79,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         that pays for winners alone: less noise, no counts, at most 2000 queries, and a certificate that the checker
         cannot follow. "neighbours" trains no teachers: private records vote on public ones near them, each a few times,
         so that the number of queries costs nothing. It is not model-agnostic: it is a nearest-neighbour vote in
-        `features`, and "auto" does not consider it. "moments" asks nobody: sums of `features` by class are released
-        once with noise, and the student is the linear classifier that follows from them (`MomentClassifier`). It is not
-        model-agnostic either; "auto" takes it for two classes if all about teachers is left to it, and public features
-        and the number of records suit (`moments.suits`).
+        `features`. "auto" does not consider it, as public features say how many neighbours vote, but not whether
+        neighbours share a label. "moments" asks nobody: sums of `features` by class are released once with noise, and
+        the student is the linear classifier that follows from them (`MomentClassifier`). It is not model-agnostic
+        either; "auto" takes it for two classes if all about teachers is left to it, and public features and the number
+        of records suit (`moments.suits`).
     student
-        Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
-        end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
-        takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        Any classifier. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose
+        `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        None takes the estimator, or for "neighbours" `students.Propagated` with the estimator in the end, unless
+        another student agrees better with released answers left out, which costs no privacy: `student_choice_` says
+        which. To have the estimator in any case, pass it here, too.
     features
         A transformer, fitted to the public records alone, in whose space teachers learn, neighbours are near and
         queries are chosen. The student gets the points as they are.
@@ -136,6 +141,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         With "moments", the sums that were released: a row for each class.
     student_
         The fitted student.
+    student_choice_
+        Which student was chosen, and by which figures; None if it was given, or if there were no answers.
     choice_
         Why the mechanism was chosen.
     error_, agreement_
@@ -253,7 +260,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         classes = getattr(proposer, "classes_", None) if self.classes is None else self.classes
         shares = options.shares(labels_only=labels_only, finding=classes is None)
         check_options(options, proposer=proposer, shares=shares, labels_only=labels_only)
-        given = X, X_public
+        given = X, X_public = validate.unmasked("X", X), validate.unmasked("X_public", X_public)  # noqa: N806
         self.columns_ = rule_for(self.columns, X, X_public, takes_gaps=self.__sklearn_tags__().input_tags.allow_nan)
         X, X_public = self._numbers(X), None if labels_only else self._numbers(X_public)  # noqa: N806
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
@@ -322,7 +329,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 task, chooser, records, numbers, trusted=trusted, advance=advance
             )
             self._keep_answers(found)
-            self.student_ = self._learned(task, found)
+            self._learn(task, found)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -355,7 +362,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         first = self._estimator() if self.features is None else self.features
-        learners = [first, self._student()]
+        learners = [first, getattr(self, "student_", self._student())]
         tags.input_tags.allow_nan = all(get_tags(learner).input_tags.allow_nan for learner in learners)
         return tags
 
@@ -426,7 +433,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             made = self._stand_in(task)
             answers, student = fit_votes.rehearsed(task, chooser, advance)
             made._keep_answers(answers)
-            made.student_ = student
+            made.student_, made.student_choice_ = student, MADE_UP if self.student is None else None
             rehearse(made)
 
     def _stand_in(self, task: FitTask) -> PrivateClassifier:
@@ -438,8 +445,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 setattr(made, name, getattr(self, name))
         return made
 
-    def _learned(self, task: FitTask, found: fit_votes.Answered) -> Any:
-        """The student, fitted to the answers."""
+    def _learn(self, task: FitTask, found: fit_votes.Answered) -> None:
+        """Choose the student, unless it was given, and fit it to the answers."""
         if not len(self.answered_):
             raise InputError(
                 "the number of answers",
@@ -447,10 +454,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 requirement="must be at least 1 for a student to learn from; the budget is spent",
                 remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
             )
-        counts = found.counts if has_fit_parameter(task.student, "counts") else None
-        student = fitting.fitted(task.student, task.public, found.labels, counts)
+        released = task.public, found.labels, found.counts
+        if self.student is None:
+            student, chosen = fitted_student(task.student, *released, features=self.features)
+        else:
+            student, chosen = fit(task.student, *released), None
         student.predict(task.public[:1])  # some say only now that there were too few answers
-        return student
+        self.student_, self.student_choice_ = student, chosen
 
     def _keep_answers(self, found: fit_votes.Answered) -> None:
         """Set the attributes about what was released."""
@@ -465,7 +475,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """Set the attributes that follow from sums."""
         self.guarantee_, self.noisy_sums_, self.choice_ = found.guarantee, found.noisy, NoisySums.reason
         self.error_ = self.agreement_ = None
-        self.student_ = found.student
+        self.student_, self.student_choice_ = found.student, None
 
     def _numbers(self, records: Any) -> Any:
         """Tables as numbers; what are numbers already stays as it is."""
@@ -477,4 +487,5 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+        validate.unmasked("X", points_and_labels[0])
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)

@@ -411,13 +411,14 @@ def _intended_figures(made: Plan) -> list[Figure]:
 
     def lines(rights: Sequence[Sequence[float]]) -> dict[str, tuple[list[float], str]]:
         return {
-            f"{100 * accuracy:.3g} % right": ([right[case] / made.queries for right in rights], colour)
+            f"teachers right on {100 * accuracy:.3g} %": ([right[case] / made.queries for right in rights], colour)
             for case, (accuracy, colour) in enumerate(zip(meant.accuracies, _COLOURS, strict=False))
         }
 
     caption = (
         "By a model of votes, with the mechanism that is best in each case. A line is for a share of queries on which "
-        "teachers with many records are right; those with fewer are right on less. This is no promise."
+        "teachers with many records are right; those with fewer are right on less. A line falls where a mechanism that "
+        "answers fewer queries, and fewer of them wrongly, takes over. This is no promise."
     )
     spread = " to ".join(percent(right / made.queries) for right in (min(meant.right), max(meant.right)))
     found = []
