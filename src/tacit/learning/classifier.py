@@ -20,6 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..core import validate
 from ..core.deprecation import renamed
 from ..core.errors import InputError
 from ..ledger import Ledger
@@ -73,14 +74,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         or of people if there are ids. That number is private, so it is read with noise, for a hundredth of ε; if only
         labels are private, it is free.
     mechanism
-        "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
-        "auto", which chooses by expected votes and says why in `choice_`. "neighbours" trains no teachers: private
-        records vote on public ones near them, each a few times, so that the number of queries costs nothing. It is
-        not model-agnostic: it is a nearest-neighbour vote in `features`. "auto" does not consider it, as public
-        features say how many neighbours vote, but not whether neighbours share a label. "moments"
-        asks nobody: sums of `features` by class are released once with noise, and the student is the linear classifier
-        that follows from them (`MomentClassifier`). It is not model-agnostic either; "auto" takes it for two classes if
-        all about teachers is left to it, and public features and the number of records suit (`moments.suits`).
+        "svt", "svt-faithful", "gnmax", "gnmax-winners", "confident-gnmax", "stable", "gate", "confirm", an object of
+        `mechanisms`, or "auto", which chooses by expected votes and says why in `choice_`. "gnmax-winners" is GNMax
+        that pays for winners alone: less noise, no counts, at most 2000 queries, and a certificate that the checker
+        cannot follow. "neighbours" trains no teachers: private records vote on public ones near them, each a few times,
+        so that the number of queries costs nothing. It is not model-agnostic: it is a nearest-neighbour vote in
+        `features`. "auto" does not consider it, as public features say how many neighbours vote, but not whether
+        neighbours share a label. "moments" asks nobody: sums of `features` by class are released once with noise, and
+        the student is the linear classifier that follows from them (`MomentClassifier`). It is not model-agnostic
+        either; "auto" takes it for two classes if all about teachers is left to it, and public features and the number
+        of records suit (`moments.suits`).
     student
         Any classifier. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose
         `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
@@ -257,7 +260,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         classes = getattr(proposer, "classes_", None) if self.classes is None else self.classes
         shares = options.shares(labels_only=labels_only, finding=classes is None)
         check_options(options, proposer=proposer, shares=shares, labels_only=labels_only)
-        given = X, X_public
+        given = X, X_public = validate.unmasked("X", X), validate.unmasked("X_public", X_public)  # noqa: N806
         self.columns_ = rule_for(self.columns, X, X_public, takes_gaps=self.__sklearn_tags__().input_tags.allow_nan)
         X, X_public = self._numbers(X), None if labels_only else self._numbers(X_public)  # noqa: N806
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
@@ -459,12 +462,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         student.predict(task.public[:1])  # some say only now that there were too few answers
         self.student_, self.student_choice_ = student, chosen
 
-    def _keep_sums(self, found: fit_sums.Summed) -> None:
-        """Set the attributes that follow from sums."""
-        self.guarantee_, self.noisy_sums_, self.choice_ = found.guarantee, found.noisy, NoisySums.reason
-        self.error_ = self.agreement_ = None
-        self.student_, self.student_choice_ = found.student, None
-
     def _keep_answers(self, found: fit_votes.Answered) -> None:
         """Set the attributes about what was released."""
         self.guarantee_, self.choice_ = found.guarantee, found.choice.reason
@@ -473,6 +470,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.labels_, self.noisy_counts_ = found.labels, found.counts
         self.answered_ = np.flatnonzero(found.labels != fitting.UNLABELLED)
         self.refused_ = np.setdiff1d(found.asked, self.answered_).astype(np.int64)
+
+    def _keep_sums(self, found: fit_sums.Summed) -> None:
+        """Set the attributes that follow from sums."""
+        self.guarantee_, self.noisy_sums_, self.choice_ = found.guarantee, found.noisy, NoisySums.reason
+        self.error_ = self.agreement_ = None
+        self.student_, self.student_choice_ = found.student, None
 
     def _numbers(self, records: Any) -> Any:
         """Tables as numbers; what are numbers already stays as it is."""
@@ -484,4 +487,5 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+        validate.unmasked("X", points_and_labels[0])
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)

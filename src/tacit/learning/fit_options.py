@@ -116,15 +116,9 @@ def check_options(options: Options, *, proposer: Any, shares: Shares, labels_onl
         _check_without_teachers(options, labels_only=labels_only)
     if asks_nobody(mechanism):
         _check_without_votes(options)
-    if options.queries not in (None, "all"):
-        validate.whole("queries", options.queries, at_least=1, remedy="use 'all', a number, or None")
     if options.refusals is not None:
         validate.whole("refusals", options.refusals, at_least=1, remedy="leave it out to have it chosen")
-    if options.ledger is not None and not isinstance(options.ledger, Ledger):
-        raise InputError(
-            "ledger", options.ledger, requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
-        )
-    checked_key(options.key)
+    check_common(queries=options.queries, ledger=options.ledger, key=options.key)
     if share and (kind is None or not kind.informed or options.refusals is not None):
         informed = " or ".join(repr(name) for name, known in KINDS.items() if known.informed)
         raise InputError(
@@ -173,6 +167,17 @@ def check_options(options: Options, *, proposer: Any, shares: Shares, labels_onl
                 requirement="must be a number, as this mechanism leaves nothing of epsilon for counting records",
                 remedy="say how many, from public knowledge, or pass a larger epsilon to the classifier",
             )
+
+
+def check_common(*, queries: object, ledger: object, key: bytes | None) -> None:
+    """Raise `InputError` for an option that all private estimators have, and that cannot be used."""
+    if queries not in (None, "all"):
+        validate.whole("queries", queries, at_least=1, remedy="use 'all', a number, or None")
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InputError(
+            "ledger", ledger, requirement="must be a Ledger", remedy="open one with tacit.ledger.Ledger.open"
+        )
+    checked_key(key)
 
 
 def _check_without_votes(options: Options) -> None:

@@ -1,13 +1,22 @@
 """All kinds of mechanisms, and the names of releases that need no teachers."""
 
 from .gate import ConfirmKind, GateKind
-from .gnmax import ConfidentKind, GNMaxKind
+from .gnmax import ConfidentKind, GNMaxKind, WinnersKind
 from .kind import Kind
 from .quota import VoteQuota
 from .sparse_vector import PrintedKind, SparseVectorKind
 from .stable_release import StableKind
 
-_ALL = (SparseVectorKind(), PrintedKind(), GNMaxKind(), ConfidentKind(), StableKind(), GateKind(), ConfirmKind())
+_ALL = (
+    SparseVectorKind(),
+    PrintedKind(),
+    GNMaxKind(),
+    WinnersKind(),
+    ConfidentKind(),
+    StableKind(),
+    GateKind(),
+    ConfirmKind(),
+)
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
 """By what users type."""

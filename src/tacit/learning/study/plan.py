@@ -295,12 +295,12 @@ def _table(made: Plan) -> Table:
         columns=tuple(columns),
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise is the scale of the threshold's noise (svt), the scale of the distance's noise (stable), the "
-        "standard deviation of each count's noise (gnmax), and the votes by which refusals become e times rarer "
-        "(gate, confirm). Votes to flip: a query is answered correctly if the right class wins and that many teachers "
-        "could change their votes without changing the winner. Right and lost are proven, except with probability "
-        f"{made.failure_probability:.10g}, by the theorems named above; lost queries are answered wrongly or not at "
-        "all."
-        + " An estimate promises nothing: the mechanism's table is searched for when it is run."
+        "standard deviation of each count's noise (gnmax, gnmax-winners), and the votes by which refusals become e "
+        "times rarer (gate, confirm). Votes to flip: a query is answered correctly if the right class wins and that "
+        "many teachers could change their votes without changing the winner. Right and lost are proven, except with "
+        f"probability {made.failure_probability:.10g}, by the theorems named above; lost queries are answered "
+        "wrongly or not at all."
+        + " An estimate promises nothing: the mechanism's table or noise is searched for when it is run."
         * any(row.estimated for row in made.rows)
         + " Expected numbers promise nothing: they come from a model of votes in which the share of teachers that are "
         "wrong on a query is Beta(e, 1 − e), where e is a teacher's error." * modelled,
