@@ -65,6 +65,7 @@ bench: $(VENV)/test ## measure speed as ratios against named baselines
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/codes.py
+	$(BIN)/python benchmarks/kernel.py
 	$(BIN)/python benchmarks/service.py
 
 clean: ## remove everything that was built

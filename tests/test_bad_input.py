@@ -694,7 +694,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, st.SearchStrateg
             "lone_label_chance": {"threshold": 3, "scale": 2.0},
             "label_threshold": {"delta": 1e-5, "scale": 2.0, "changed": 1},
             "unstable_release": {"threshold": 3, "scale": 2.0},
-            "refusals_delta": {"epsilon": 1.0, "step_epsilon": 0.1, "refusals": 2},
+            "epochs_delta": {"epsilon": 1.0, "scale": 5.0, "refusals": 2},
             "sparse_vector_delta": {"epsilon": 1.0, "scale": 2.0, "threshold": 3, "refusals": 2},
             "sparse_vector_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
             "sparse_vector_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "refusals": 2},

@@ -82,7 +82,10 @@ def test_the_verdict_comes_first(written):
     cards, rest = text.split("\n\n", 2)[1:]
     assert cards.startswith("WEAK    Telling member by column 'score'")  # the table looks as if it held noise
     paragraph = " ".join(rest.split())
-    assert paragraph.startswith("Met: the largest advantage of anyone who sees only column 'score' with Gaussian noise")
+    assert paragraph.startswith(
+        "If the table holds the output without noise, although its numbers look as if they held it, met: the largest "
+        "advantage of anyone who sees only column 'score' with Gaussian noise"
+    )
     assert "is 'yes' in 4000 rows (called positive) and 'no' in 4000" in paragraph
     assert "standard deviation 0.5 on top of what the table holds lies between" in paragraph.split("; ")[0]
     assert (

@@ -8,9 +8,10 @@ import pytest
 from commands import assert_one_line_error
 from pyarrow import csv, parquet
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 
 from tacit import InputError
-from tacit.audit import audit_file, audit_vectors, certify, load_code
+from tacit.audit import audit_file, audit_vectors, certify, load_code, membership
 from tacit.audit.codes import Means, fixed, own_rows
 from tacit.audit.vectors import fingerprints
 
@@ -205,6 +206,36 @@ def test_copies_are_counted_and_doubted():
     assert "4000 of 8000 rows repeat the vector of an earlier row" in doubt(np.repeat(LOUD, 2, axis=0))
     assert not doubt(LOUD)
     assert not doubt(np.rint(LOUD[:, :1]))  # of a few kinds
+
+
+def test_no_ceiling_counts_as_proven_by_rows_that_repeat():
+    """Every row twice, which independent rows hardly do; and rows that repeat as independent ones do. Certain."""
+    options = {"code": "tree", "release_code": True, "attack_rows": 0, "require_advantage": 0.9}
+    twice = audit_vectors(np.repeat(SECRET, 2), np.repeat(LOUD, 2, axis=0), **options)
+    assert twice.audit.met
+    assert not twice.met
+    words = f"Rows repeat: {ROWS} different vectors stand 2 times each in the table, which independent rows hardly do. "
+    assert twice.verdict.startswith(words + "No ceiling counts as proven. If rows are independent all the same: met: ")
+    often = audit_vectors(SECRET, np.rint(4 * LOUD[:, :2]), **options)
+    assert often.different < 0.9 * ROWS
+    assert often.met
+    assert often.verdict.startswith("Met: ")
+    assert audit_vectors(np.repeat(SECRET, 2), np.repeat(LOUD, 2, axis=0), **options | {"require_advantage": None}).met
+
+
+@pytest.mark.parametrize("what", ["audit_vectors", "code", "members", "labels"])
+def test_masked_arrays_are_refused(what):
+    """Others would read what is masked as if it were there."""
+    masked = np.ma.masked_array(LOUD, mask=LOUD > 3)
+    model = LogisticRegression().fit(LOUD, SECRET)
+    ways = {
+        "audit_vectors": lambda: audit_vectors(SECRET, masked),
+        "code": lambda: audit_vectors(SECRET, LOUD, code="tree", attack_rows=0).code(masked),
+        "members": lambda: membership(model, (masked, SECRET), (LOUD, SECRET)),
+        "labels": lambda: membership(model, (LOUD, SECRET), (LOUD, np.ma.masked_equal(SECRET, 1))),
+    }
+    with pytest.raises(InputError, match="must be without masked entries"):
+        ways[what]()
 
 
 SHARED = {"code": "tree", "failure_probability": 0.1, "attack_rows": 2_000}

@@ -7,7 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from tacit.core.errors import InputError
-from tacit.learning import PrivateClassifier
+from tacit.learning import PrivateClassifier, held_out
 from tacit.learning.choice import (
     ACCURACIES,
     choice,
@@ -87,7 +87,7 @@ def test_the_smaller_the_budget_the_more_teachers():
 
 def test_one_teacher_moves_the_agreement_by_one_vote_at_most():
     """Every teacher's votes are changed at random, twice, and the estimate without noise compared."""
-    generator = np.random.default_rng(0)
+    generator, moved = np.random.default_rng(0), set()
     for _ in range(300):
         teachers, queries, classes = generator.integers(1, 8), generator.integers(1, 6), generator.integers(2, 4)
         votes = generator.integers(ABSTAIN, classes, size=(queries, teachers))
@@ -99,10 +99,23 @@ def test_one_teacher_moves_the_agreement_by_one_vote_at_most():
             ).value
             for each in (votes, other)
         )
-        assert abs(first - second) <= AgreementEstimate.sensitivity
+        moved.add(abs(first - second))
+    assert moved == {0, AgreementEstimate.sensitivity}  # and so far it goes
     exact = private_agreement([[10, 0], [8, 2]], teachers=12, epsilon=0.5, noise=_Still())
     assert (exact.value, exact.teachers) == ((4 + 2) // 2, 12)
     assert exact.scale == laplace_scale(0.5, sensitivity=1)
+
+
+def test_a_distance_that_one_vote_moves_further_would_be_noticed(monkeypatch):
+    """A mutant with the paper's own distance, the lead less 1. One with too little noise dies in test_accounting."""
+
+    def printed(counts):
+        second, first = sorted([0, *counts.tolist()])[-2:]
+        return max(0, first - second - 1)
+
+    monkeypatch.setattr(held_out, "one_distance", printed)
+    with pytest.raises(AssertionError):
+        test_one_teacher_moves_the_agreement_by_one_vote_at_most()
 
 
 def test_an_estimate_does_not_tell_how_many_chunks_are_empty():

@@ -34,7 +34,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tacit import BudgetSpentError, Comparison, InputError
 from tacit.learning import (
     GNMax,
+    MomentClassifier,
     PrivateClassifier,
+    PrivateMultiLabelClassifier,
     Propagated,
     SparseVector,
     Teachers,
@@ -663,6 +665,30 @@ def test_a_budget_of_any_type_is_spent_once(epsilon, delta, tmp_path):
     detail = model.guarantee_.detail
     used = (detail[name] for name in ("epsilon_mechanism", "epsilon_error", "epsilon_count"))
     assert sum(map(Fraction, used)) <= exact(epsilon)
+
+
+@pytest.mark.parametrize("place", ["X", "X_public", "predict", "published"])
+@pytest.mark.parametrize("kind", [MomentClassifier, PrivateClassifier, PrivateMultiLabelClassifier])
+def test_masked_records_are_refused(kind, place):
+    """scikit-learn would read what is masked as if it were there."""
+    source = np.random.default_rng(0)
+    records, public, labels = source.normal(size=(300, 3)), source.normal(size=(40, 3)), np.arange(300) % 2
+    if kind is PrivateMultiLabelClassifier:
+        labels = np.eye(2)[labels]
+    model = kind(epsilon=20.0, delta=1e-6)
+    masked = np.ma.masked_array(public, mask=public > 0)
+    if place in ("predict", "published"):
+        model.fit(records, labels, public)
+    ways = {
+        "X": lambda: model.fit(np.ma.masked_array(records, mask=records > 0), labels, public),
+        "X_public": lambda: model.fit(records, labels, masked),
+        "predict": lambda: model.predict(masked),
+        "published": lambda: getattr(model, "published", lambda: model)().predict(masked),
+    }
+    with pytest.raises(
+        InputError, match=f"{'X_public' if place == 'X_public' else 'X'} must be without masked entries"
+    ):
+        ways[place]()
 
 
 @pytest.mark.parametrize("epsilon", ["1", Decimal("nan"), Decimal("sNaN"), Decimal(-1), True, np.float16("inf")])

@@ -71,13 +71,13 @@ def test_half_the_noise_is_refuted(mechanism, share):  # noqa: ARG001
     assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
-@pytest.mark.parametrize(("refusals", "told"), [(5, False), (20, True)])
-def test_half_the_noise_of_many_refusals_is_refuted(refusals, told):
+@pytest.mark.parametrize("refusals", [5, 20])
+def test_half_the_noise_of_many_refusals_is_refuted(refusals):
     """More is charged than any game shows, but less than twice as much."""
     mechanism = SparseVector(epsilon=1.0, delta=DELTA, refusals=refusals)
-    assert mechanism.told is told
+    assert mechanism.shifted
     attack = noise_attack.noise_attack(mechanism, noise=SeededNoise(1), runs=20_000)
-    assert 0.45 <= attack.low <= 1
+    assert 0.64 <= attack.low <= 1
     half = noise_attack.noise_attack(mechanism, noise=HalfNoise(1), runs=20_000)
     assert Comparison(guarantee=mechanism.guarantee, attacks=[half]).contradicted
 

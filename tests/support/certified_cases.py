@@ -84,8 +84,7 @@ MADE = {
         )
         for reading in READINGS[1:]
     },
-    "sparse vector": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=5).guarantee,
-    "sparse vector, thresholds told": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=40).guarantee,
+    "sparse vector": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=2).guarantee,
     "stable release": lambda: StableRelease(epsilon=2.0, delta=1e-5, queries=20).guarantee,
     "gnmax": lambda: GNMax(epsilon=2.0, delta=1e-6, queries=5).guarantee,
     "confident gnmax": lambda: (
@@ -183,7 +182,7 @@ def _spent(part):
     options = {"scale": real(part["scale"]), "threshold": part["threshold"]}
     if kind == "sparse vector":
         options["refusals"] = part["refusals"]
-        return min(accounting.sparse_vector_delta(epsilon, told=told, **options) for told in (False, True))
+        return accounting.sparse_vector_delta(epsilon, **options)
     return accounting.stable_release_delta(epsilon, queries=part["queries"], **options)
 
 

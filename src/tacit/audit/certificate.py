@@ -118,6 +118,8 @@ class Certificate(Carded):
     @property
     def condition(self) -> str:
         """The assumptions beyond how rows were drawn that no table can confirm; empty if there are none."""
+        if self.method == "noisy" and self.caution:
+            return "the table holds the output without noise, although its numbers look as if they held it"
         stated = {"monotone": 1, "lipschitz": 1, "network": 3}.get(self.method, 0)
         return " and ".join(assumption.text for assumption in self.assumptions[:stated])
 

@@ -22,7 +22,13 @@ def records_of(name: str, pair: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if validate.is_loader(pair):
         pair = validate.gathered(name, pair)
     try:
-        inputs, labels = (np.asarray(validate.detached(one), order="C") for one in pair)
+        given = tuple(pair)
+    except Exception:  # no pair at all, or what raises what it likes
+        given = ()
+    for one in given:
+        validate.unmasked(name, one)
+    try:
+        inputs, labels = (np.asarray(validate.detached(one), order="C") for one in given)
     except Exception:  # foreign __array__ methods raise what they like
         raise InputError(name, pair, requirement=requirement, remedy="pass arrays") from None
     if inputs.ndim < 2 or labels.ndim != 1 or len(inputs) != len(labels) or not len(labels):

@@ -224,11 +224,12 @@ class Scores(Code):
 def matrix(name: str, value: object) -> _Matrix:
     """A matrix of finite numbers; float64, without a copy where it is that already."""
     requirement = "must be a matrix of finite numbers, with a row for each record"
+    validate.unmasked(name, value)
     try:
         found = np.asarray(validate.detached(value))
     except Exception:  # ragged lists and foreign __array__ methods raise what they like
         found = np.zeros(0)
-    if isinstance(value, np.ma.MaskedArray) or found.ndim != 2 or found.dtype.kind not in "fiub" or not found.shape[1]:
+    if found.ndim != 2 or found.dtype.kind not in "fiub" or not found.shape[1]:
         what = f"{found.dtype} of shape {found.shape}"
         raise InputError(name, what, requirement=requirement, remedy="pass a two-dimensional array of numbers")
     rows = validate.floats(name, found)

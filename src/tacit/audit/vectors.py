@@ -18,6 +18,7 @@ from .certificate import Certificate
 from .certifying import certify_tally, ordered, uncertified
 from .codes import Code, Means, fixed, own_rows, parsed, vectors_of
 from .columns import column, two_labels
+from .groups import copied
 from .sample import Sample
 from .tally import Tally
 from .terms import LONGEST_STRING, at_rows, text_prints
@@ -50,6 +51,8 @@ class VectorAudit(Carded):
         How many vectors are different to the last bit, those of the rows that fixed the code included.
     vectors
         The vectors, in words.
+    copied
+        (r, f) where f different vectors occur r times each, which independent rows hardly do; None otherwise.
     """
 
     audit: Audit
@@ -59,6 +62,7 @@ class VectorAudit(Carded):
     release_code: bool
     different: int
     vectors: str
+    copied: tuple[int, int] | None = None
 
     @property
     def certificate(self) -> Certificate:
@@ -77,12 +81,27 @@ class VectorAudit(Carded):
 
     @property
     def met(self) -> bool:
-        """Whether the ceiling, if there is one, is proven to be kept by what is released."""
-        return self.audit.met and (self.release_code or self.audit.require_advantage is None)
+        """Whether the ceiling, if there is one, is proven to be kept by what is released; never by copied rows."""
+        proven = self.release_code and self.copied is None
+        return self.audit.met and (proven or self.audit.require_advantage is None)
 
     @property
     def verdict(self) -> str:
         """What is proven, and of whom: a sentence or two, the worst first."""
+        if self.copied is None:
+            return self._if_independent
+        times, rows = self.copied
+        ceiling = " No ceiling counts as proven." * (self.audit.require_advantage is not None)
+        said = self._if_independent
+        return (
+            f"Rows repeat: {rows} different {'vectors' if self.code.terms is None else 'texts'} stand {times} times "
+            f"each in the table, which independent rows hardly do.{ceiling} If rows are independent all the same: "
+            f"{said[:1].lower()}{said[1:]}"
+        )
+
+    @property
+    def _if_independent(self) -> str:
+        """The verdict on rows that are not copied."""
         if self.release_code or self.audit.contradicted:
             return self.audit.verdict
         ceiling = self.audit.require_advantage
@@ -243,6 +262,7 @@ def audit_vectors(
         seed=seed,
     )
     on_code = seen.on_code(certificate, failure_probability=failure_probability, seed=seed)
+    times = np.unique(fingerprints(outputs), return_counts=True)[1]
     return VectorAudit(
         audit=Audit(certificate=certificate, attacks=on_code, require_advantage=require_advantage),
         attacks=()
@@ -251,8 +271,9 @@ def audit_vectors(
         code=book,
         own_rows=len(own),
         release_code=release_code,
-        different=len(np.unique(fingerprints(outputs))),
+        different=len(times),
         vectors=vectors,
+        copied=copied(times),
     )
 
 

@@ -18,11 +18,14 @@ import typer
 from .. import __version__
 from ..core.errors import InputError, TacitError, shown
 from .audits import audit, audit_model
+from .bounds import bound
 from .certificates import certificate, verify
-from .commands import bound, demo, learn, ledger, plan, proof
+from .commands import demo, ledger, proof
 from .delivery import BAD_INPUT, BROKEN, FINE, INTERRUPTED
+from .learning import learn
 from .manual import Command, Group, described
 from .options import NOTHING
+from .plans import plan
 from .printing import say
 from .reproductions import reproduce
 from .service import query, serve, token

@@ -52,6 +52,10 @@ def read_by_bound(name: str, *, panel: str, meaning: str) -> Any:
 OpenPage = Annotated[
     bool, typer.Option("--open", help="Open the page in the browser; without --report it is tacit-demo.html.")
 ]
+Epsilon = Annotated[float, typer.Option("--epsilon", help="The privacy loss ε allowed.", rich_help_panel=BUDGET)]
+Delta = Annotated[
+    float, typer.Option("--delta", help="The δ that belongs to it, about 1/records².", rich_help_panel=BUDGET)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor results.")]
 LedgerUrlFile = Annotated[
     Path | None,

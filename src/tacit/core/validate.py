@@ -224,6 +224,20 @@ def detached(value: Any) -> Any:
     return found.float() if str(found.dtype) == "torch.bfloat16" else found
 
 
+def unmasked(name: str, value: Any) -> Any:
+    """The value unchanged; a masked array is refused, as others would read what is masked as if it were there."""
+    import numpy as np
+
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(
+            name,
+            "a masked array",
+            requirement="must be without masked entries",
+            remedy="fill in or leave out what is masked",
+        )
+    return value
+
+
 def table(name: str, value: Any) -> Mapping[Any, Any] | None:
     """The columns of a mapping or a data frame (pandas, Polars, Arrow) by name; None for anything else."""
     if isinstance(value, Mapping):

@@ -1,17 +1,16 @@
 """A private classifier: teachers vote on public records, a mechanism answers, and a student learns from the answers.
 
-It is the paper's Algorithm 3, with any of the mechanisms, as a scikit-learn classifier.
+It is the paper's Algorithm 3, with any of the mechanisms, as a scikit-learn classifier. `fit` is a table of contents:
+its parts are `fit_options`, `fit_records`, `fit_task`, `fit_choice`, and `fit_votes` or `fit_sums`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,67 +18,35 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..core import validate
 from ..core.deprecation import renamed
 from ..core.errors import InputError
-from ..core.guarantee import Guarantee
-from ..core.rounding import down
 from ..ledger import Ledger
-from ..runtime import private_files, run_folder
-from ..theory.accounting import laplace_scale
-from . import interrupted, repeated_fits
-from .asking import answers, labels_and_counts
+from ..runtime import private_files
+from . import fit_sums, fit_votes, interrupted, repeated_fits
 from .assumptions import neighbours
-from .choice import (
-    Choice,
-    Margins,
-    callers_choice,
-    choice,
-    estimate_cost,
-    margins,
-    number_of_teachers,
-    possible_margins,
-    prospects,
-)
 from .columns import Columns
 from .drawn import Draws
-from .dry_run import fit_student, made_up_answers
-from .fit_options import check_options
+from .fit_choice import Chooser
+from .fit_options import Options, check_options
+from .fit_records import Divided, divided
+from .fit_task import FitTask
 from .frames import rule_for
-from .held_out import AgreementEstimate, ErrorEstimate, private_agreement, private_error
-from .labels import UNNAMED, column, distinct, named, numbered, typed
-from .mechanisms import Mechanism, VoteQuota
-from .mechanisms.gate import Tabled
-from .mechanisms.registry import KINDS, MOMENTS, NEIGHBOURS
-from .moments import LEAST_EPSILON, SUMMED, MomentClassifier, NoisySums, suits, sums_by_class, unit_rows
-from .nearby import VOTERS, NearbyVoters, expected_votes, nearby_choice
+from .held_out import AgreementEstimate, ErrorEstimate
+from .labels import column, distinct, named, numbered, typed
+from .mechanisms import Mechanism
+from .mechanisms.registry import asks_nobody, asks_records
+from .moments import MomentClassifier, NoisySums
 from .overlap import REMEDY, require_other_rows
-from .owners import order, owners, parts, remember
-from .proposals import Proposer
+from .owners import owners
 from .published import PublishedClassifier
 from .queries import medoids
 from .release import Release
-from .shares import ANSWERS, CLASSES, COUNT, Shares
+from .shares import CLASSES, COUNT
 from .students import Propagated, fitting
-from .teachers import Teachers
-from .transformed import check_width, each_alone, warn_of_transformer
-
-_HELD_OUT = 5
-"""One record in this many is set aside for the error estimate."""
-_FAILURE = 0.05
-"""The failure probability for which Theorem 3.2 turns that estimate into refusals."""
-_EXPECTED_ERROR = 0.2
-"""The error that is assumed in dry runs, until the estimate is paid for."""
-_NOTED = "sums"
-"""The name of the note that holds released sums."""
-_CHOSEN = "chosen"
-"""The name of the note that holds what an estimate has chosen."""
-_PROBES = 500
-"""The most public records on which the agreement of teachers is estimated."""
-_FEW = 200
-"""The number of public records on which a student is tried with a class that is answered once."""
+from .students.choosing import MADE_UP, fit, fitted_student
+from .transformed import check_width, warn_of_transformer
 
 
 @renamed(expected="teacher_accuracy")
@@ -106,17 +73,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         or of people if there are ids. That number is private, so it is read with noise, for a hundredth of ε; if only
         labels are private, it is free.
     mechanism
-        "svt", "svt-faithful", "gnmax", "confident-gnmax", "stable", "gate", "confirm", an object of `mechanisms`, or
-        "auto", which chooses by expected votes and says why in `choice_`. "neighbours" trains no teachers: private
-        records vote on public ones near them, each a few times, so that the number of queries costs nothing. It is
-        not model-agnostic: it is a nearest-neighbour vote in `features`, and "auto" does not consider it. "moments"
-        asks nobody: sums of `features` by class are released once with noise, and the student is the linear classifier
-        that follows from them (`MomentClassifier`). It is not model-agnostic either; "auto" takes it for two classes if
-        all about teachers is left to it, and public features and the number of records suit (`moments.suits`).
+        "svt", "svt-faithful", "gnmax", "gnmax-winners", "confident-gnmax", "stable", "gate", "confirm", an object of
+        `mechanisms`, or "auto", which chooses by expected votes and says why in `choice_`. "gnmax-winners" is GNMax
+        that pays for winners alone: less noise, no counts, at most 2000 queries, and a certificate that the checker
+        cannot follow. "neighbours" trains no teachers: private records vote on public ones near them, each a few times,
+        so that the number of queries costs nothing. It is not model-agnostic: it is a nearest-neighbour vote in
+        `features`. "auto" does not consider it, as public features say how many neighbours vote, but not whether
+        neighbours share a label. "moments" asks nobody: sums of `features` by class are released once with noise, and
+        the student is the linear classifier that follows from them (`MomentClassifier`). It is not model-agnostic
+        either; "auto" takes it for two classes if all about teachers is left to it, and public features and the number
+        of records suit (`moments.suits`).
     student
-        Any classifier; the estimator unless given, or for "neighbours" `students.Propagated` with the estimator in the
-        end. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose `fit`
-        takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        Any classifier. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose
+        `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        None takes the estimator, or for "neighbours" `students.Propagated` with the estimator in the end, unless
+        another student agrees better with released answers left out, which costs no privacy: `student_choice_` says
+        which. To have the estimator in any case, pass it here, too.
     features
         A transformer, fitted to the public records alone, in whose space teachers learn, neighbours are near and
         queries are chosen. The student gets the points as they are.
@@ -168,6 +140,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         With "moments", the sums that were released: a row for each class.
     student_
         The fitted student.
+    student_choice_
+        Which student was chosen, and by which figures; None if it was given, or if there were no answers.
     choice_
         Why the mechanism was chosen.
     error_, agreement_
@@ -280,69 +254,29 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             The message may depend on private records: do not publish it.
         """
         self._forget()
-        labels_only = X_public is None
+        options, labels_only = Options.of(self), X_public is None
         # What a proposer names is as public as the proposer.
         classes = getattr(proposer, "classes_", None) if self.classes is None else self.classes
-        shares = Shares(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            counting=self.n_teachers == "auto"
-            and not labels_only
-            and not isinstance(self.mechanism, VoteQuota)
-            and not self._sums,
-            finding=classes is None,
-            mechanism=None if isinstance(self.mechanism, str) else self.mechanism,
-            **{"least": LEAST_EPSILON} if self._sums else {},
-        )
-        check_options(self.get_params(deep=False), proposer=proposer, shares=shares, labels_only=labels_only)
-        given = X, X_public
+        shares = options.shares(labels_only=labels_only, finding=classes is None)
+        check_options(options, proposer=proposer, shares=shares, labels_only=labels_only)
+        given = X, X_public = validate.unmasked("X", X), validate.unmasked("X_public", X_public)  # noqa: N806
         self.columns_ = rule_for(self.columns, X, X_public, takes_gaps=self.__sklearn_tags__().input_tags.allow_nan)
         X, X_public = self._numbers(X), None if labels_only else self._numbers(X_public)  # noqa: N806
         X, y = self._checked(X, column("y", y), ensure_min_samples=2)  # noqa: N806
         present, _ = distinct("y", y)  # before anything is paid: all labels can be kept, and published
         if classes is not None:
             self.classes_, _ = named(y, classes)
-        whose, place = owners(X, ids), None if folder is None else Path(folder)
-        compared = neighbours(
-            labels_only=labels_only, ids=ids is not None, label_column=label_column, ids_column=ids_column
-        )
+        whose, place, by_id = owners(X, ids), None if folder is None else Path(folder), ids is not None
+        compared = neighbours(labels_only=labels_only, ids=by_id, label_column=label_column, ids_column=ids_column)
         with private_files.enclosed(place):
             run = interrupted.run(None if place is None else private_files.closed(place), self.key)
-            key, ledger = run.key, interrupted.anchored(self.ledger, place)
-            private = np.ones(len(X), dtype=bool)
-            if labels_only:
-                arranged = order(X, key)  # before anything else sees them: the order they came in may tell labels
-                X, y, whose = X[arranged], y[arranged], [whose[row] for row in arranged]  # noqa: N806
-                private = parts(whose, key, b"tacit public", 2) == 0
-                self.public_ = arranged[~private]
-                public = X[~private]
-            else:
-                check_width(X, X_public)
-                public = self._checked(X_public, reset=False)
-                if not allow_overlap:
-                    rule = self.columns_
-                    ours, theirs = (X, public) if rule is None else map(rule.compared, given)
-                    whole = () if rule is None else tuple(rule.encoders or ())
-                    require_other_rows("X_public", theirs, ours, called="X", remedy=REMEDY, unlimited=whole)
-            held_out = np.zeros(len(X), dtype=bool)
-            if self.error_share:
-                held_out = private & (parts(whose, key, b"tacit held out", _HELD_OUT) == 0)
-            taught = private & ~held_out
-            if not taught.any() or not len(public):
-                raise InputError(
-                    "the records",
-                    f"n_samples = {len(X)}",
-                    requirement="must be enough to learn from and to ask about some",
-                    remedy="pass more of them, or public records as X_public",
-                )
+            ledger = interrupted.anchored(self.ledger, place)
+            testing = bool(self.error_share)
+            records = divided(X, y, whose, by_id=by_id, key=run.key, publishing=labels_only, testing=testing)
+            public = self._public(records, X_public, given, allow_overlap=allow_overlap)
             costs = {cost.what: cost for cost in shares.costs(compared)}
             if ledger is not None:  # before anything is done for nothing
                 interrupted.require(ledger, run.release, list(costs.values()))
-            everyone = len(X) if ids is None else len(set(whose))
-            self.features_ = None if self.features is None else clone(self.features).fit(public)
-            seen = self._seen(public)
-            places = cache(lambda number: medoids(seen, clusters=number, random_state=self._seed(key)))
-            student = clone(self._student())
             release = Release(
                 shares=shares,
                 compared=compared,
@@ -354,131 +288,47 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 encoded=self.columns_ is not None and bool(self.columns_.encoders),
             )
             shown = typed(present) if classes is None else self.classes_
-            voters = everyone
-            if labels_only:  # what is left to vote is known
-                voters = int(private.sum()) if ids is None else len({whose[row] for row in np.flatnonzero(private)})
-            teachers = self._teachers(voters, len(public), shares, len(shown), proposer is not None)
-            warn_of_transformer(X, None if labels_only else public)
-            near = None
-            if self._nearby:  # for constants that the caller chose nobody reads their number, so nothing may tell it
-                told = labels_only or shares.counting
-                near = _Near(seen=seen, places=places, voters=voters if told else None)
-            may_sum = self._undemanding and proposer is None
-            if may_sum or self._sums:  # whichever of both is done in the end
-                rehearse(self._stand_in(release, shown, 0, public, student, None, None, advance))
-            if not self._sums:
-                rehearse(self._stand_in(release, shown, teachers, public, student, proposer, near, advance))
+            self.features_ = None if self.features is None else clone(self.features).fit(public)
+            seen = public if self.features_ is None else np.asarray(self.features_.transform(public))
+            task = FitTask(
+                options=options,
+                release=release,
+                run=run,
+                folder=place,
+                ledger=ledger,
+                classes=shown,
+                public=public,
+                features=self.features_,
+                seen=seen,
+                places=cache(lambda number: medoids(seen, clusters=number, random_state=options.seed(run.key))),
+                estimator=self._estimator(),
+                student=clone(self._student()),
+                proposer=proposer,
+            )
+            voters = records.voters
+            chooser = Chooser.of(task, voters=voters)
+            warn_of_transformer(records.records, None if labels_only else public)
+            self._rehearse(task, chooser, rehearse, advance)
             epsilon, delta = shares.whole
             once = run.release if ledger is not None and place is not None else None
-            repeated_fits.count(X, epsilon=epsilon, delta=delta, release=once, limited=ledger is not None)
-            people = None if ids is None else whose
-            draws = Draws(records=X, people=people, run=run, folder=place, ledger=ledger)
+            repeated_fits.count(records.records, epsilon=epsilon, delta=delta, release=once, limited=ledger is not None)
+            people = records.owners if by_id else None
+            draws = Draws(records=records.records, people=people, run=run, folder=place, ledger=ledger)
             if classes is None:
-                self.classes_ = draws.classes(y, shares.search(labels_only=labels_only), costs[CLASSES])
-            numbers = numbered(y, self.classes_)
+                self.classes_ = draws.classes(records.labels, release.search, costs[CLASSES])
+                task = dataclasses.replace(task, classes=self.classes_)
+            numbers = numbered(records.labels, self.classes_)
             if shares.counting:
                 voters = draws.count(costs[COUNT])
-                near = None if near is None else dataclasses.replace(near, voters=voters)
-            if self._sums or (
-                may_sum and suits(seen, _sums_mechanism(release), voters=voters, classes=len(self.classes_))
-            ):
-                own = None if people is None else [whose[row] for row in np.flatnonzero(private)]
-                self._release_sums(X[private], numbers[private], own, public, release, run, place, ledger)
+            if fit_sums.takes_sums(task, voters=voters):
+                self._keep_sums(fit_sums.summed(task, records, numbers))
                 return self
-            taught &= numbers != UNNAMED
-            teachers = self._teachers(voters, len(public), shares, len(self.classes_), proposer is not None)
-            first = None if proposer is None else Proposer(proposer, public, self.classes_, student)
-            chosen, agreement_cost = None, 0.0
-            if not self.error_share:
-                chosen = self._expected_choice(release, teachers, len(public), student, first, near)
-                agreement_cost = self._agreement_cost(chosen, shares, teachers)
-            if agreement_cost:
-                chosen = None
-            if chosen is not None:
-                _prove(chosen, advance)
-            mark = self._mark(
-                None if chosen is None else chosen.mechanism,
-                public,
-                release,
-                queries=self._queries if chosen is None else chosen.queries,
-                teachers=teachers,
+            chooser = Chooser.of(task, voters=voters)
+            found, self.teachers_ = fit_votes.answered(
+                task, chooser, records, numbers, trusted=trusted, advance=advance
             )
-            if first is not None:
-                mark["proposals"] = run_folder.digest(first.labels.tobytes())
-            if place is not None:
-                run_folder.claim(place, mark, resume=True, name="folder")
-            asked = None if chosen is None else places(chosen.queries)
-            own = [whose[row] for row in np.flatnonzero(taught)]
-            council = self._council(chosen, teachers, seen, key, trusted)
-            records = each_alone(self.features_, X[taught], like=seen)
-            if isinstance(council, NearbyVoters):
-                council.fit(
-                    records,
-                    numbers[taught],
-                    people=None if ids is None else own,
-                    key=key,
-                    folder=None if place is None else place / VOTERS,
-                )
-            else:
-                council.fit(
-                    records,
-                    numbers[taught],
-                    ids=own,
-                    engine=self.engine,
-                    folder=None if place is None else place / "teachers",
-                    advance=advance,
-                )
-            # From here on private votes are looked at: what that may cost is on the disk first.
-            notes = self._spent(run.release, mark, costs[ANSWERS], ledger)
-            self.teachers_ = council
-            self.error_ = self.agreement_ = None
-            if agreement_cost:
-                self.agreement_ = self._agreement(
-                    cast(Teachers, council), seen[places(min(_PROBES, len(public)))], notes, cost=agreement_cost
-                )
-                chosen = self._agreed_choice(shares, teachers, len(public), student, first, self.agreement_)
-            elif chosen is None:  # which neighbours never leave open
-                tested = parts(whose, key, b"tacit tester", teachers)[held_out]
-                self.error_ = self._error(
-                    each_alone(self.features_, X[held_out], like=seen),
-                    numbers[held_out],
-                    tested,
-                    teachers,
-                    notes,
-                    council=cast(Teachers, council),
-                    cost=self._error_cost(shares),
-                )
-                chosen = self._informed_choice(shares, teachers, len(public), student, self.error_)
-            if asked is None:
-                _prove(chosen, advance)
-                notes.settle(_CHOSEN, _described(chosen))
-                asked = places(chosen.queries)
-            self.choice_ = chosen.reason
-            found = answers(
-                chosen.mechanism,
-                council,
-                seen,
-                asked,
-                proposer=first,
-                notes=notes,
-                engine=self.engine,
-                advance=advance,
-            )
-            labels, counts = labels_and_counts(found, points=len(public))
-            self.guarantee_ = release.guarantee_of(
-                chosen.mechanism, council=_size(near, chosen, teachers), estimate=self._estimate, resumed=notes.resumed
-            )
-            self._answered(labels, counts, [point for point, _ in found])
-            if not len(self.answered_):
-                raise InputError(
-                    "the number of answers",
-                    0,
-                    requirement="must be at least 1 for a student to learn from; the budget is spent",
-                    remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
-                )
-            learned = fitting.fitted(student, public, labels, counts if has_fit_parameter(student, "counts") else None)
-            learned.predict(public[:1])  # some say only now that there were too few answers
-            self.student_ = learned
+            self._keep_answers(found)
+            self._learn(task, found)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -511,7 +361,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         first = self._estimator() if self.features is None else self.features
-        learners = [first, self._student()]
+        learners = [first, getattr(self, "student_", self._student())]
         tags.input_tags.allow_nan = all(get_tags(learner).input_tags.allow_nan for learner in learners)
         return tags
 
@@ -525,384 +375,106 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
-    def _seen(self, points: NDArray[np.float64]) -> NDArray[Any]:
-        """Public points as teachers and voters see them."""
-        return points if self.features_ is None else np.asarray(self.features_.transform(points))
-
     def _estimator(self) -> Any:
         return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
     def _student(self) -> Any:
         if self.student is not None:
             return self.student
-        if self._sums:
+        if asks_nobody(self.mechanism):
             return MomentClassifier(features=self.features)
-        return Propagated(self._estimator(), features=self.features) if self._nearby else self._estimator()
+        if asks_records(self.mechanism):
+            return Propagated(self._estimator(), features=self.features)
+        return self._estimator()
 
-    @property
-    def _sums(self) -> bool:
-        """Whether sums are released, and nobody votes."""
-        return isinstance(self.mechanism, str) and self.mechanism == MOMENTS
-
-    @property
-    def _undemanding(self) -> bool:
-        """Whether all is left to "auto": teachers would be logistic regression, and nothing was said about them."""
-        unset: dict[str, object] = {
-            "n_teachers": "auto",
-            "student": None,
-            "queries": None,
-            "refusals": None,
-            "teacher_accuracy": None,
-        }
-        unset |= {"engine": "local", "error_share": 0.0, "mechanism": "auto"}
-        if any(
-            type(getattr(self, name)) is not type(usual) or getattr(self, name) != usual
-            for name, usual in unset.items()
-        ):
-            return False
-        return self.estimator is None or _plain(self.estimator)
-
-    @property
-    def _nearby(self) -> bool:
-        """Whether records vote, and there are no teachers."""
-        return isinstance(self.mechanism, VoteQuota) or (
-            isinstance(self.mechanism, str) and self.mechanism == NEIGHBOURS
-        )
-
-    def _council(
-        self, chosen: Choice | None, teachers: int, seen: NDArray[Any], key: bytes, trusted: Sequence[str]
-    ) -> Teachers | NearbyVoters:
-        """Who votes, untrained."""
-        classes = len(self.classes_)
-        if chosen is not None and isinstance(chosen.mechanism, VoteQuota):
-            return NearbyVoters(seen, rank=chosen.mechanism.rank, quota=chosen.mechanism.quota, classes=classes)
-        return Teachers(self._estimator(), teachers, key, classes=range(classes), trusted=trusted)
-
-    def _teachers(self, voters: int, points: int, shares: Shares, classes: int, proposes: bool) -> int:
-        """The number of teachers for so many records or people; 0 if these vote themselves."""
-        if self._nearby or self._sums:
-            return 0
-        if self.n_teachers != "auto":
-            remedy = "use 'auto' to have it chosen"
-            return validate.whole("n_teachers", self.n_teachers, at_least=1, remedy=remedy)
-        made = None if isinstance(self.mechanism, str) else self.mechanism
-        epsilon, delta = shares.left if made is None else (made.epsilon, made.delta)
-        found = prospects(
-            "auto" if made is not None or KINDS.get(str(self.mechanism)) is None else str(self.mechanism),
-            epsilon=epsilon,
-            delta=delta,
-            records=voters,
-            points=points,
-            queries=self._wanted(points),
-            lead=margins(self.teacher_accuracy),
-            refusals=None if self.refusals is None else int(self.refusals),
-            classes=classes,
-            proposer_error=_EXPECTED_ERROR if proposes else None,
-        )
-        return number_of_teachers(found)
-
-    def _wanted(self, points: int) -> int | None:
-        """The number of public records to ask about; None leaves it to the choice."""
-        if self.queries is None:
-            return None
-        return points if self.queries == "all" else min(points, int(self.queries))
-
-    def _choice(
+    def _public(
         self,
-        points: int,
-        teachers: int,
-        student: Any,
-        lead: Margins,
+        records: Divided,
+        table: Any,
+        given: tuple[Any, Any],
         *,
-        budget: tuple[float, float],
-        refusals: int | None = None,
-        proposer_error: float | None = None,
-        estimate: AgreementEstimate | None = None,
-    ) -> Choice:
-        queries = self._wanted(points)
-        if not isinstance(self.mechanism, str):
-            asked = points if queries is None else queries
-            return callers_choice(self.mechanism, queries=asked, classes=len(self.classes_))
-        return choice(
-            self.mechanism,
-            epsilon=budget[0],
-            delta=budget[1],
-            teachers=teachers,
-            points=points,
-            queries=queries,
-            lead=lead,
-            refusals=int(self.refusals) if refusals is None and self.refusals is not None else refusals,
-            classes=len(self.classes_),
-            counts=has_fit_parameter(student, "counts"),
-            proposer_error=proposer_error,
-            estimate=estimate,
-        )
-
-    def _expected_choice(
-        self,
-        release: Release,
-        teachers: int,
-        points: int,
-        student: Any,
-        proposer: Proposer | None,
-        near: _Near | None,
-    ) -> Choice:
-        """The choice by expected votes, or by public records near one another."""
-        shares = release.shares
-        if near is not None and near.voters is not None and isinstance(self.mechanism, str):
-            epsilon, delta = shares.left
-            return nearby_choice(
-                near.seen,
-                near.places,
-                voters=near.voters,
-                epsilon=epsilon,
-                delta=delta,
-                queries=self._wanted(points),
-                changed=2 if release.labels_only else 1,
+        allow_overlap: bool,
+    ) -> NDArray[np.float64]:
+        """The public records: those that lost their labels, unless there are others, which must not be private ones."""
+        if table is None:
+            self.public_ = records.places[~records.private]
+            public = records.records[~records.private]
+        else:
+            check_width(records.records, table)
+            public = self._checked(table, reset=False)
+            if not allow_overlap:
+                rule = self.columns_
+                ours, theirs = (records.records, public) if rule is None else map(rule.compared, given)
+                whole = () if rule is None else tuple(rule.encoders or ())
+                require_other_rows("X_public", theirs, ours, called="X", remedy=REMEDY, unlimited=whole)
+        if not records.taught.any() or not len(public):
+            raise InputError(
+                "the records",
+                f"n_samples = {len(records.records)}",
+                requirement="must be enough to learn from and to ask about some",
+                remedy="pass more of them, or public records as X_public",
             )
-        wrong = None if proposer is None else proposer.error
-        lead = possible_margins(self.teacher_accuracy)
-        return self._choice(points, teachers, student, lead, budget=shares.left, proposer_error=wrong)
+        return public
 
-    def _informed_choice(
-        self, shares: Shares, teachers: int, points: int, student: Any, error: ErrorEstimate
-    ) -> Choice:
-        """T from the estimated error: by Theorem 3.2 for the printed constants, else by votes with that error."""
-        epsilon, delta = shares.left
-        budget = down(epsilon - error.epsilon), delta
-        kind = KINDS[str(self.mechanism)]  # an estimate was paid for by name
-        queries = self._wanted(points) or points
-        refusals = kind.printed_refusals(error.value, queries=queries, failure_probability=_FAILURE)
-        lead = margins(min(1.0, max(0.51, 1 - error.value)))
-        found = self._choice(points, teachers, student, lead, budget=budget, refusals=refusals)
-        reason = f"{found.reason}, but for a private estimate of the teachers' error, {error.value:.3g}"
-        return dataclasses.replace(found, reason=reason)
-
-    def _agreement_cost(self, unpaid: Choice, shares: Shares, teachers: int) -> float:
-        """What an estimate of the agreement costs; 0 where somebody has stated it, or where it would not help."""
-        if self.teacher_accuracy is not None or not isinstance(self.mechanism, str) or self._nearby:
-            return 0.0
-        return estimate_cost(unpaid, epsilon=shares.left[0], teachers=teachers)
-
-    def _agreed_choice(
+    def _rehearse(
         self,
-        shares: Shares,
-        teachers: int,
-        points: int,
-        student: Any,
-        proposer: Proposer | None,
-        found: AgreementEstimate,
-    ) -> Choice:
-        """The choice by the estimated agreement."""
-        epsilon, delta = shares.left
-        return self._choice(
-            points,
-            teachers,
-            student,
-            possible_margins(None),
-            budget=(down(epsilon - found.epsilon), delta),
-            proposer_error=None if proposer is None else proposer.error,
-            estimate=found,
-        )
-
-    def _agreement(
-        self, council: Teachers, probes: NDArray[Any], notes: interrupted.Notes, *, cost: float
-    ) -> AgreementEstimate:
-        """How far the teachers agree on some public records, drawn once and noted."""
-        noted = notes.value("agreement")
-        if noted is not None:
-            return AgreementEstimate(**noted)
-        votes = council.counts(probes, engine=self.engine)
-        found = private_agreement(votes, teachers=council.n_teachers, epsilon=cost)
-        notes.add({"agreement": dataclasses.asdict(found)})
-        return found
-
-    @property
-    def _estimate(self) -> ErrorEstimate | AgreementEstimate | None:
-        """The estimate that was paid for."""
-        return self.error_ if self.agreement_ is None else self.agreement_
-
-    def _error_cost(self, shares: Shares) -> float:
-        return down(shares.epsilon * float(self.error_share))
-
-    def _error(
-        self,
-        records: NDArray[np.float64],
-        numbers: NDArray[np.int64],
-        tester: NDArray[np.int64],
-        teachers: int,
-        notes: interrupted.Notes,
-        *,
-        council: Teachers,
-        cost: float,
-    ) -> ErrorEstimate:
-        """Every held-out record tests one teacher."""
-        noted = notes.value("error")
-        if noted is not None:
-            return ErrorEstimate(**noted)
-        wrong = np.zeros(len(records), dtype=np.int64)
-        if len(records):
-            votes = council.votes(records, engine=self.engine)
-            wrong = (votes[np.arange(len(records)), tester] != numbers).astype(np.int64)
-        mistakes = np.bincount(tester, weights=wrong, minlength=teachers).astype(np.int64)
-        tests = np.bincount(tester, minlength=teachers).astype(np.int64)
-        found = private_error(mistakes, tests, epsilon=cost)
-        notes.add({"error": dataclasses.asdict(found)})
-        return found
-
-    @property
-    def _queries(self) -> str:
-        return repr(self.queries if self.queries in (None, "all") else int(str(self.queries)))
-
-    def _mark(
-        self,
-        mechanism: Mechanism | NoisySums | None,
-        public: NDArray[np.float64],
-        release: Release,
-        *,
-        queries: int | str,
-        teachers: int,
-    ) -> dict[str, object]:
-        """The task of a folder: all that decides what is drawn, except the records and the teachers."""
-        epsilon, delta = release.shares.whole
-        return {
-            "task": "private classifier",
-            "epsilon": epsilon,
-            "delta": delta,
-            "mechanism": str(self.mechanism) if mechanism is None else repr(mechanism),
-            "constants": "" if mechanism is None else repr(mechanism.guarantee.detail),
-            "queries": queries,
-            "error_share": float(self.error_share),
-            "n_teachers": teachers,
-            "classes": self.classes_.tolist(),
-            "neighbours": release.compared,
-            "features": repr(self.features),
-            "ledger": None if self.ledger is None else self.ledger.origin,
-            "public": run_folder.digest(np.ascontiguousarray(public).tobytes()),
-        }
-
-    def _seed(self, key: bytes) -> Any:
-        """The seed of the clusters: as given, else from the key, so that a run that goes on uses the same."""
-        if self.random_state is not None:
-            return self.random_state
-        return int.from_bytes(hashlib.blake2b(key=key, digest_size=4, person=b"tacit medoids").digest())
-
-    def _stand_in(
-        self,
-        release: Release,
-        classes: NDArray[Any],
-        teachers: int,
-        public: NDArray[np.float64],
-        student: Any,
-        proposer: Any,
-        near: _Near | None,
+        task: FitTask,
+        chooser: Chooser,
+        rehearse: Callable[[PrivateClassifier], object],
         advance: Callable[[str], None],
-    ) -> PrivateClassifier:
-        """This classifier fitted to made-up answers, so that what would fail later fails before anything is paid."""
+    ) -> None:
+        """Fit stand-ins to made-up answers, and sums, so that what would fail later fails before anything is paid."""
+        if fit_sums.may_sum(task):  # whichever of both is done in the end
+            made = self._stand_in(task)
+            made._keep_sums(fit_sums.rehearsed(task))
+            rehearse(made)
+        if not asks_nobody(self.mechanism):
+            made = self._stand_in(task)
+            answers, student = fit_votes.rehearsed(task, chooser, advance)
+            made._keep_answers(answers)
+            made.student_, made.student_choice_ = student, MADE_UP if self.student is None else None
+            rehearse(made)
+
+    def _stand_in(self, task: FitTask) -> PrivateClassifier:
+        """A copy of this classifier that knows what this one does about its input."""
         made = type(self)(**self.get_params(deep=False))
-        made.classes_, made.error_, made.agreement_ = classes, None, None
-        for name in ("n_features_in_", "feature_names_in_", "public_", "columns_"):
+        made.classes_ = task.classes
+        for name in ("n_features_in_", "feature_names_in_", "public_", "columns_", "features_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
-        if not teachers and near is None:
-            mechanism = _sums_mechanism(release)
-            width = unit_rows(self._seen(public[:1])).shape[1]
-            made.features_ = self.features_
-            made.guarantee_ = release.guarantee_of(mechanism, council={}, estimate=None, resumed=True)
-            made._learn_sums(np.zeros((len(classes), width), dtype=np.int64), public)
-            return made
-        if self.error_share:
-            cost = self._error_cost(release.shares)
-            made.error_ = ErrorEstimate(value=_EXPECTED_ERROR, epsilon=cost, scale=1.0, teachers=teachers)
-            chosen = made._informed_choice(release.shares, teachers, len(public), student, made.error_)
-        else:
-            first = None if proposer is None else Proposer(proposer, public, classes, student)
-            chosen = made._expected_choice(release, teachers, len(public), student, first, near)
-            cost = made._agreement_cost(chosen, release.shares, teachers)
-            if cost:
-                scale = laplace_scale(cost, sensitivity=AgreementEstimate.sensitivity)
-                made.agreement_ = AgreementEstimate(value=teachers // 4, epsilon=cost, scale=scale, teachers=teachers)
-                chosen = made._agreed_choice(release.shares, teachers, len(public), student, first, made.agreement_)
-        _prove(chosen, advance)
-        made.choice_ = chosen.reason
-        council = _size(near, chosen, teachers)
-        made.guarantee_ = release.guarantee_of(chosen.mechanism, council=council, estimate=made._estimate, resumed=True)
-        counting = bool(getattr(chosen.mechanism, "counts", False))
-        labels, counts = made_up_answers(len(public), asked=chosen.queries, classes=len(classes), counts=counting)
-        made._answered(labels, counts, range(chosen.queries))
-        counting &= has_fit_parameter(student, "counts")  # others get the class of the largest
-        made.student_ = fit_student(student, public, labels, counts if counting else None)
-        few = public[:_FEW]
-        fit_student(
-            student, few, *made_up_answers(len(few), asked=len(few), classes=len(classes), counts=counting, rare=True)
-        )
         return made
 
-    def _release_sums(
-        self,
-        records: NDArray[np.float64],
-        numbers: NDArray[np.int64],
-        people: list[bytes] | None,
-        public: NDArray[np.float64],
-        release: Release,
-        run: interrupted.Run,
-        folder: Path | None,
-        ledger: Ledger | None,
-    ) -> None:
-        """Pay for the sums, draw their noise once, note them, and only then learn from them.
+    def _learn(self, task: FitTask, found: fit_votes.Answered) -> None:
+        """Choose the student, unless it was given, and fit it to the answers."""
+        if not len(self.answered_):
+            raise InputError(
+                "the number of answers",
+                0,
+                requirement="must be at least 1 for a student to learn from; the budget is spent",
+                remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
+            )
+        released = task.public, found.labels, found.counts
+        if self.student is None:
+            student, chosen = fitted_student(task.student, *released, features=self.features)
+        else:
+            student, chosen = fit(task.student, *released), None
+        student.predict(task.public[:1])  # some say only now that there were too few answers
+        self.student_, self.student_choice_ = student, chosen
 
-        Sums that were drawn and not noted were seen by nobody; those that were noted are read back.
-        """
-        mechanism = _sums_mechanism(release)
-        mark = self._mark(mechanism, public, release, queries=0, teachers=0)
-        if folder is not None:
-            run_folder.claim(folder, mark, resume=True, name="folder")
-            remember(folder / SUMMED, records, numbers, people, run.key)
-        *_, cost = release.shares.costs(release.compared)
-        notes = self._spent(run.release, mark, cost, ledger)
-        noted = notes.value(_NOTED)
-        if noted is None:
-            if notes.earlier:
-                notes.add({"resumed": 0})
-            rows = unit_rows(each_alone(self.features_, records, like=self._seen(public[:1])))
-            sums = sums_by_class(rows, numbers, people, classes=len(self.classes_))
-            noted = mechanism.release(sums).tolist()
-            notes.add({_NOTED: noted})
-        self.guarantee_ = release.guarantee_of(mechanism, council={}, estimate=None, resumed=notes.resumed)
-        self._learn_sums(np.array(noted, dtype=np.int64), public)
-
-    def _learn_sums(self, noisy: NDArray[np.int64], public: NDArray[np.float64]) -> None:
-        """Set the attributes that follow from sums."""
-        self.noisy_sums_, self.choice_ = noisy, NoisySums.reason
-        self.error_ = self.agreement_ = None
-        self.student_ = MomentClassifier.of_sums(
-            noisy,
-            public,
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            features=self.features,
-            fitted=self.features_,
-        )
-
-    def _answered(self, labels: NDArray[np.int64], counts: NDArray[np.int64] | None, asked: Sequence[int]) -> None:
+    def _keep_answers(self, found: fit_votes.Answered) -> None:
         """Set the attributes about what was released."""
-        self.labels_ = labels
-        self.answered_ = np.flatnonzero(labels != fitting.UNLABELLED)
-        self.refused_ = np.setdiff1d(asked, self.answered_).astype(np.int64)
-        self.noisy_counts_ = counts
+        self.guarantee_, self.choice_ = found.guarantee, found.choice.reason
+        self.error_ = found.estimate if isinstance(found.estimate, ErrorEstimate) else None
+        self.agreement_ = found.estimate if isinstance(found.estimate, AgreementEstimate) else None
+        self.labels_, self.noisy_counts_ = found.labels, found.counts
+        self.answered_ = np.flatnonzero(found.labels != fitting.UNLABELLED)
+        self.refused_ = np.setdiff1d(found.asked, self.answered_).astype(np.int64)
 
-    def _spent(
-        self, release: str, mark: dict[str, object], cost: interrupted.Cost, ledger: Ledger | None
-    ) -> interrupted.Notes:
-        """Pay for the answers in the ledger, once for each release, and return the notes of the entry."""
-        if ledger is None:
-            return interrupted.Notes()
-        task = run_folder.digest(json.dumps(mark, sort_keys=True).encode())
-        detail = {
-            "mechanism": self.mechanism if isinstance(self.mechanism, str) else type(self.mechanism).__name__,
-            "error_share": float(self.error_share),
-        }
-        return interrupted.paid(ledger, release, cost, task=task, detail=detail)
+    def _keep_sums(self, found: fit_sums.Summed) -> None:
+        """Set the attributes that follow from sums."""
+        self.guarantee_, self.noisy_sums_, self.choice_ = found.guarantee, found.noisy, NoisySums.reason
+        self.error_ = self.agreement_ = None
+        self.student_, self.student_choice_ = found.student, None
 
     def _numbers(self, records: Any) -> Any:
         """Tables as numbers; what are numbers already stays as it is."""
@@ -914,51 +486,5 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _checked(self, *points_and_labels: Any, **options: Any) -> Any:
         finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+        validate.unmasked("X", points_and_labels[0])
         return validate_data(self, *points_and_labels, dtype=np.float64, ensure_all_finite=finite, **options)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class _Near:
-    """What a choice among neighbours needs: public features, the places of so many queries, and how many vote.
-
-    None for a number that is private and was not read with noise.
-    """
-
-    seen: NDArray[Any]
-    places: Callable[[int], NDArray[np.int64]]
-    voters: int | None
-
-
-def _plain(estimator: Any) -> bool:
-    """Whether it is logistic regression as it comes, however long it may iterate."""
-    if type(estimator) is not LogisticRegression:
-        return False
-    usual = LogisticRegression(max_iter=estimator.max_iter)
-    return bool(estimator.get_params() == usual.get_params())
-
-
-def _sums_mechanism(release: Release) -> NoisySums:
-    epsilon, delta = release.shares.left
-    return NoisySums(epsilon=epsilon, delta=delta, changed=2 if release.labels_only else 1)
-
-
-def _size(near: _Near | None, chosen: Choice, teachers: int) -> dict[str, float]:
-    """How many may vote, for the guarantee's detail: teachers, or about so many on each query, if that may be told."""
-    if near is None or not isinstance(chosen.mechanism, VoteQuota):
-        return {"teachers": teachers}
-    if near.voters is None:
-        return {}
-    return {"expected_votes": expected_votes(chosen.mechanism, voters=near.voters, points=len(near.seen))}
-
-
-def _described(chosen: Choice) -> dict[str, object]:
-    """What a run must go on with that was chosen after it had paid."""
-    mechanism = chosen.mechanism
-    return {"mechanism": repr(mechanism), "constants": repr(mechanism.guarantee.detail), "queries": chosen.queries}
-
-
-def _prove(chosen: Choice, advance: Callable[[str], None]) -> Guarantee:
-    """What the mechanism proves; raises where no theorem covers it."""
-    if isinstance(chosen.mechanism, Tabled):
-        return chosen.mechanism.prove(advance)  # which may take a minute
-    return chosen.mechanism.guarantee

@@ -233,8 +233,8 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         epsilon, delta = shares.left
         mechanism = NoisySums(epsilon=epsilon, delta=delta)
         proven = mechanism.guarantee
-        X, y = validate_data(self, X, column("y", y), dtype=np.float64)  # noqa: N806
-        public = validate_data(self, X_public, dtype=np.float64, reset=False)
+        X, y = validate_data(self, validate.unmasked("X", X), column("y", y), dtype=np.float64)  # noqa: N806
+        public = validate_data(self, validate.unmasked("X_public", X_public), dtype=np.float64, reset=False)
         if not allow_overlap:
             require_other_rows("X_public", public, X, called="X", remedy=REMEDY)
         self.features_ = None if self.features is None else clone(self.features).fit(public)
@@ -312,7 +312,7 @@ class MomentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def _values(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
+        X = validate_data(self, validate.unmasked("X", X), dtype=np.float64, reset=False)  # noqa: N806
         values: NDArray[np.float64] = self._rows(X) @ self.weights_
         return values
 

@@ -31,7 +31,7 @@ from .verdicts import helping, verdict
 if TYPE_CHECKING:
     from ..report import Figure
 
-MECHANISMS = ("svt-faithful", "svt", "stable", "gnmax", "gate", "confident-gnmax", "confirm")
+MECHANISMS = ("svt-faithful", "svt", "stable", "gnmax", "gnmax-winners", "gate", "confident-gnmax", "confirm")
 """In the order of a plan's rows: the paper's own first."""
 _REMEDY = "see tacit.learning.planning.MECHANISMS"
 

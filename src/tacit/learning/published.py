@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import Guarantee
 from .students import fitting
@@ -64,6 +65,7 @@ class PublishedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return fitting.spread_chances(self.student, self._numbers(X), classes=len(self.classes_))
 
     def _numbers(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        validate.unmasked("X", X)
         return np.asarray(X if self.columns is None else self.columns.transform(X), dtype=np.float64)
 
     def __sklearn_is_fitted__(self) -> bool:

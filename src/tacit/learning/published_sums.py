@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+from ..core import validate
 from ..core.errors import InputError
 from ..core.guarantee import Guarantee
 
@@ -31,7 +32,7 @@ class _Published(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         return self.student is not None
 
     def _predicted(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        points = np.asarray(X, dtype=np.float64)
+        points = np.asarray(validate.unmasked("X", X), dtype=np.float64)
         return np.asarray(self.student.predict(points), dtype=np.float64).reshape(len(points), -1)
 
 

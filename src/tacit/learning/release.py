@@ -15,7 +15,7 @@ from .answer_sums import AnswerSums
 from .assumptions import CLASSES_PUBLIC, EACH_ALONE, ENCODER_PUBLIC, LABELS_ALONE, PROPOSER_PUBLIC, comparing
 from .held_out import AgreementEstimate, ErrorEstimate
 from .interrupted import UNSEEN
-from .labels import FOUND_BY
+from .labels import FOUND_BY, Search
 from .mechanisms import Mechanism
 from .moments import NoisySums
 from .overlap import ALLOWED
@@ -54,6 +54,16 @@ class Release:
     named: bool
     transformed: bool
     encoded: bool = False
+
+    @property
+    def changed(self) -> int:
+        """How many counts or sums by class one record may change: a changed label, one that it leaves and another."""
+        return 2 if self.labels_only else 1
+
+    @property
+    def search(self) -> Search:
+        """The search for classes that nobody named."""
+        return self.shares.search(labels_only=self.labels_only)
 
     def guarantee_of(
         self,
@@ -95,7 +105,7 @@ class Release:
             theorem.append("theory.accounting.laplace_scale")
         if shares.finding:
             theorem += FOUND_BY
-            search = shares.search(labels_only=self.labels_only)
+            search = self.search
             detail |= {"epsilon_classes": search.epsilon, "delta_classes": search.delta, "found_from": search.threshold}
         if estimate is not None:
             detail |= estimate.detail
@@ -125,7 +135,7 @@ class Release:
                 scale = laplace_scale(shares.count, sensitivity=1)
                 parts.append(_laplace(shares.count, sensitivity=1, scale=scale))
             if shares.finding:
-                search = shares.search(labels_only=self.labels_only)
+                search = self.search
                 found = {"changed": search.changed, "scale": search.scale, "threshold": search.threshold}
                 parts.append({"mechanism": "labels found", "epsilon": search.epsilon, "delta": search.delta, **found})
             if estimate is not None:

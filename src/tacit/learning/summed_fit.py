@@ -25,8 +25,8 @@ from ..runtime import private_files, run_folder
 from . import interrupted, repeated_fits
 from .answer_sums import AnswerSums, Grid, summed_answers, try_estimator
 from .assumptions import neighbours
-from .chunks import checked_key
 from .drawn import Draws
+from .fit_options import check_common
 from .overlap import REMEDY, require_other_rows
 from .owners import owners, remember
 from .queries import medoids
@@ -116,10 +116,10 @@ class SummedFit(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is un
         shares = Shares(epsilon=self.epsilon, delta=self.delta, counting=counting, least=LEAST_EPSILON)
         self._check_options()
         grid = self._grid()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)  # noqa: N806
+        X = validate_data(self, validate.unmasked("X", X), dtype=np.float64, ensure_min_samples=2)  # noqa: N806
         values = self._values(y, records=len(X))
         check_width(X, X_public)
-        public = validate_data(self, X_public, dtype=np.float64, reset=False)
+        public = validate_data(self, validate.unmasked("X_public", X_public), dtype=np.float64, reset=False)
         whose, place = owners(X, ids), None if folder is None else Path(folder)
         people = None if ids is None else whose
         compared = neighbours(labels_only=False, ids=ids is not None, ids_column=ids_column)
@@ -228,22 +228,13 @@ class SummedFit(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is un
 
     def _predicted(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         check_is_fitted(self, "student_")
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = validate_data(self, validate.unmasked("X", X), dtype=np.float64, reset=False)
         return predicted(self.student_, points)
 
     def _check_options(self) -> None:
-        if self.queries not in (None, "all"):
-            validate.whole("queries", self.queries, at_least=1, remedy="use 'all', a number, or None")
         if self.n_teachers != "auto":
             validate.whole("n_teachers", self.n_teachers, at_least=1, remedy="use 'auto', or say how many")
-        if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InputError(
-                "ledger",
-                self.ledger,
-                requirement="must be a Ledger",
-                remedy="open one with tacit.ledger.Ledger.open",
-            )
-        checked_key(self.key)
+        check_common(queries=self.queries, ledger=self.ledger, key=self.key)
 
     def _teachers(self, count: int) -> int:
         return int(self.n_teachers) if self.n_teachers != "auto" else max(1, count // self.records_each)

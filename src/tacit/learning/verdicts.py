@@ -28,8 +28,8 @@ def verdict(kind: Kind, run: Run, needed: int | None, expected: tuple[float, flo
         condition += kind.condition(setting)
         if run.constants.estimated:
             return (
-                f"An estimate, no promise: about {promise}, {condition}. No table is stored for this budget; one is "
-                "searched for, within a minute, and proven when the mechanism is run."
+                f"An estimate, no promise: about {promise}, {condition}. {kind.later}, within a minute, and proven "
+                "when the mechanism is run."
             )
         return f"Feasible: {promise}, except with probability {setting.failure_probability:.10g}, {condition}."
     if 3 * run.error >= 1:

@@ -37,7 +37,7 @@ _SENSITIVITY = "give the largest change by one record, in Euclidean norm"
 _MOST_STEPS = 10**8
 """Beyond this the incomplete beta function may err by more than `SPECIAL` grants."""
 
-_MOST_NOISE = 2.0**60
+_MOST_NOISE = 2.0**40
 """Where a search for enough noise ends; half of the least float is 0, which no δ that is rounded up keeps to."""
 
 _SPAN = 12.0
@@ -131,59 +131,6 @@ def basic_composition(costs: Sequence[float]) -> float:
     for cost in validate.array("costs", costs, at_least=0, dimensions=1, remedy=remedy).tolist():
         total = up(total + cost) if total and cost else total + cost
     return total
-
-
-@at_most
-def refusals_delta(epsilon: float, *, step_epsilon: float, refusals: int) -> float:
-    r"""δ(ε) of any number of pure-DP answers of yes or no, chosen one after another, that end at the T-th no.
-
-    Parameters
-    ----------
-    epsilon
-        The privacy loss ε of the whole sequence.
-    step_epsilon
-        The privacy loss g of each answer.
-    refusals
-        The number T of refusals after which nothing more is answered.
-
-    Returns
-    -------
-    float
-        An upper bound on δ(ε).
-
-    Notes
-    -----
-    Statement. With b = exp(−g), δ(ε) ≤ exp(Tc − (α − 1)ε)·(1 − 1/α)^(α−1)/α for every α > 1 with b^(1−α) < 1 + b, where
-    exp(c) is the larger of b^α/(1 + b − b^(1−α)) and b^(1−α)/(1 + b − b^α).
-
-    Assumptions. Each answer is yes or no and g-DP given those before it (caller); epsilon ≥ 0, step_epsilon > 0, 1 ≤
-    refusals ≤ 1e8 (checked).
-
-    Direction. An upper bound at the best α found, rounded up, at most 1.
-
-    References
-    ----------
-    docs/proofs/accounting.md.
-    """
-    epsilon, g, t = _epsilon(epsilon), _step(step_epsilon), _steps("refusals", refusals)
-    most = math.log1p(math.exp(-g)) / g  # α − 1 is below
-
-    def exponent(log_order: float) -> tuple[float, float]:
-        """The logarithm of the bound, and what rounding can do to it."""
-        above = most * special.expit(log_order)  # α − 1
-        rare = math.expm1(-g) - math.expm1(above * g)
-        if rare <= -1:
-            return math.inf, 0.0
-        often = math.expm1(-g) - math.expm1(-(1 + above) * g)
-        parts = (1 + above) * g, math.log1p(rare), above * g, math.log1p(often)
-        cost = max(-parts[0] - parts[1], parts[2] - parts[3])
-        found = t * cost - above * epsilon - above * math.log1p(1 / above) - math.log1p(above)
-        terms = t * (sum(map(abs, parts)) + abs(rare) / (1 + rare)) + above * epsilon + 2 * above + 40
-        return found, 16 * float(np.finfo(float).eps) * terms
-
-    found = optimize.minimize_scalar(lambda order: min(1e9, exponent(order)[0]), bounds=(-30.0, 30.0), method="bounded")
-    best, error = exponent(float(found.x))
-    return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
 
 
 @at_most
@@ -365,7 +312,72 @@ def unstable_release(threshold: int, *, scale: float) -> float:
 
 
 @at_most
-def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int, told: bool = False) -> float:
+def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
+    r"""δ(ε) of the passes and refusals of sparse vector, labels left out, until T refusals.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy loss ε.
+    scale
+        The scale λ of the threshold's noise.
+    refusals
+        The number T of refusals after which the mechanism stops.
+
+    Returns
+    -------
+    float
+        An upper bound on δ(ε).
+
+    Notes
+    -----
+    Statement. With b = exp(−1/(2λ)), a = b² and m = 1 + b − b², δ(ε) ≤ (X·exp(c))^T·exp(−uε)·(1 − 1/α)^u/α for every
+    v > 0 with b^(−v) < 1 + b, where b^(1+v+2x) = 1 + b − b^(−v), u = v + x, α = 1 + u, X = (a^(1+x) + a^(−x))/(1 + a)
+    and exp(c) is the largest of b^(1+v)/(1 + b − b^(−v)), b^(−u−x)/(1 + b − b^(1+u)·m^(−x)) and
+    m^(1+u)·b^(−x)/(1 + b − b^(2+u+x)).
+
+    Assumptions. Distances differ by at most 1 a query; noise of scale λ on every new threshold and 2λ on every
+    distance, drawn exactly; a new threshold after each refusal; no answer after the T-th (caller); epsilon ≥ 0,
+    1e-4 ≤ scale ≤ 2**40, 1 ≤ refusals ≤ 1e8 (checked).
+
+    Direction. An upper bound at the best v found, rounded up, at most 1.
+
+    References
+    ----------
+    docs/proofs/accounting.md.
+    """
+    epsilon, scale, t = _epsilon(epsilon), _scale(scale), _steps("refusals", refusals)
+    g = 1 / (2 * scale)
+    b, less = math.exp(-g), math.expm1(-g)
+    log_m, most = math.log1p(-b * less), math.log1p(b) / g  # v is below the latter
+
+    def exponent(log_order: float) -> tuple[float, float]:
+        """The logarithm of the bound, and what rounding can do to it."""
+        v = most * special.expit(log_order)
+        rare = less - math.expm1(v * g)
+        if rare <= -1:
+            return math.inf, 0.0
+        first = -(1 + v) * g - math.log1p(rare)
+        x = max(0.0, (-math.log1p(rare) / g - 1 - v) / 2)
+        u = v + x
+        second = (u + x) * g - math.log1p(less - math.expm1(-(1 + u) * g - x * log_m))
+        third = (1 + u) * log_m + x * g - math.log1p(less - math.expm1(-(2 + u + x) * g))
+        if 2 * g * x > 600:
+            return math.inf, 0.0
+        more = math.expm1(2 * g * x), math.expm1(-2 * g * x)
+        moved = math.log1p((more[0] + b * b * more[1]) / (1 + b * b))
+        found = t * (max(first, second, third) + moved) - u * epsilon - u * math.log1p(1 / u) - math.log1p(u)
+        each = (4 + 4 * u + 4 * x) * g + 2 * more[0] + (g + 4 * v * g) / (1 + rare)
+        terms = t * each + u * epsilon + 2 * u + 40
+        return found, 64 * float(np.finfo(float).eps) * terms
+
+    found = optimize.minimize_scalar(lambda order: min(1e9, exponent(order)[0]), bounds=(-30.0, 30.0), method="bounded")
+    best, error = exponent(float(found.x))
+    return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
+
+
+@at_most
+def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int, shifted: bool = False) -> float:
     r"""δ(ε) of Algorithm 2, sparse vector over stability: answers until T refusals, for any adaptive queries.
 
     Parameters
@@ -378,9 +390,9 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
         The threshold w, in whole votes.
     refusals
         The number T of refusals after which the mechanism stops.
-    told
-        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
-        refusals.
+    shifted
+        Whether the bound is the one in which thresholds bear a part of what one record shifts, the lower one for more
+        than two or three refusals.
 
     Returns
     -------
@@ -390,7 +402,7 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
     Notes
     -----
     Statement. δ(ε) ≤ 1 − (1 − p)^T (1 − δ_T(ε)), p = P(Y − Z > w) of `unstable_release`, δ_T of `composition_delta` for
-    T steps of 2/λ; and δ(ε) ≤ 1 − (1 − p)^T + δ_T(ε), δ_T of `refusals_delta` for T refusals of 1/(2λ), if `told`.
+    T steps of 2/λ; and δ(ε) ≤ 1 − (1 − p)^T + δ_T(ε), δ_T of `epochs_delta`, if `shifted`.
 
     Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; noise of scale λ on every
     new threshold and 2λ on every distance, drawn exactly; a new threshold after each refusal; no answer after the T-th
@@ -403,11 +415,11 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
     Bassily, Thakkar and Thakurta 2018, Algorithm 2, corrected; docs/proofs/accounting.md.
     """
     epsilon, scale, t = _epsilon(epsilon), _scale(scale), _steps("refusals", refusals)
-    return _released_or_lost(unstable_release(threshold, scale=scale), t, _lost(epsilon, scale, t, told), told)
+    return _released_or_lost(unstable_release(threshold, scale=scale), t, _lost(epsilon, scale, t, shifted), shifted)
 
 
 @at_most
-def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, told: bool = False) -> float:
+def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, shifted: bool = False) -> float:
     r"""The least noise scale λ at which T refusals spend at most half of δ, the other half left to the threshold.
 
     Parameters
@@ -418,9 +430,9 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, told: bo
         The δ of (ε, δ)-differential privacy.
     refusals
         The number T of refusals after which the mechanism stops.
-    told
-        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
-        refusals.
+    shifted
+        Whether the bound is the one in which thresholds bear a part of what one record shifts, the lower one for more
+        than two or three refusals.
 
     Returns
     -------
@@ -441,15 +453,15 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, told: bo
     """
     epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
     holds, fails = up(2 * t / epsilon, relative=LIBRARY), 1 / (epsilon + 1)
-    if told:
+    if shifted:
         holds, fails = 1.0, 1e-3
-        while holds < _MOST_NOISE and _lost(epsilon, holds, t, told) > delta / 2:
+        while holds < _MOST_NOISE and _lost(epsilon, holds, t, shifted) > delta / 2:
             holds *= 2
-    return last_true(lambda scale: _lost(epsilon, scale, t, told) <= delta / 2, holds=holds, fails=fails)
+    return last_true(lambda scale: _lost(epsilon, scale, t, shifted) <= delta / 2, holds=holds, fails=fails)
 
 
 @at_most
-def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int, told: bool = False) -> int:
+def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int, shifted: bool = False) -> int:
     r"""The least threshold w, in votes, with which Algorithm 2 is (ε, δ)-DP at the noise scale given.
 
     Parameters
@@ -462,9 +474,9 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
         The scale λ of the threshold's noise.
     refusals
         The number T of refusals after which the mechanism stops.
-    told
-        Whether the bound is the one that holds even if the noise of thresholds is told, the lower one for many
-        refusals.
+    shifted
+        Whether the bound is the one in which thresholds bear a part of what one record shifts, the lower one for more
+        than two or three refusals.
 
     Returns
     -------
@@ -485,9 +497,9 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
     """
     epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
     t = _steps("refusals", refusals)
-    lost = _lost(epsilon, scale, t, told)
+    lost = _lost(epsilon, scale, t, shifted)
     return _least(
-        lambda w: _released_or_lost(unstable_release(w, scale=scale), t, lost, told) <= delta,
+        lambda w: _released_or_lost(unstable_release(w, scale=scale), t, lost, shifted) <= delta,
         what=f"a threshold for scale = {scale:g} and refusals = {t} at epsilon = {epsilon:g} and delta = {delta:g}",
     )
 
@@ -1234,16 +1246,16 @@ def _single_release(threshold: int, scale: float) -> float:
     return min(1.0, up(math.exp(-exponent) / (1 + math.exp(-1 / scale)), relative=4 * LIBRARY) + 5e-324)
 
 
-def _lost(epsilon: float, scale: float, refusals: int, told: bool) -> float:
+def _lost(epsilon: float, scale: float, refusals: int, shifted: bool) -> float:
     """δ(ε) of the passes and refusals of sparse vector."""
-    if told:
-        return refusals_delta(epsilon, step_epsilon=up(1 / (2 * scale)), refusals=refusals)
+    if shifted:
+        return epochs_delta(epsilon, scale=scale, refusals=refusals)
     return composition_delta(epsilon, step_epsilon=up(2 / scale), steps=refusals)
 
 
-def _released_or_lost(chance: float, times: int, delta: float, told: bool) -> float:
+def _released_or_lost(chance: float, times: int, delta: float, shifted: bool) -> float:
     """δ(ε) with labels, each epoch releasing a telling one with at most this chance."""
-    if told:
+    if shifted:
         return min(1.0, up(_either(chance, times, 0.0) + delta))
     return _either(chance, times, delta)
 
@@ -1290,7 +1302,7 @@ def _step(value: object) -> float:
 
 
 def _scale(value: object) -> float:
-    return validate.number("scale", value, at_least=1e-4, at_most=2.0**40, remedy=_SCALE)
+    return validate.number("scale", value, at_least=1e-4, at_most=_MOST_NOISE, remedy=_SCALE)
 
 
 def _sigma(value: object, name: str = "sigma") -> float:

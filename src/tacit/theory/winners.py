@@ -52,8 +52,15 @@ _LEAST_SHARE = 0.1
 _BEYOND = 6.0
 """Nodes end this many standard deviations of the whole loss beyond ε."""
 
-_CLOSE = 0.97
-"""The share of δ at which a search for σ ends."""
+_CLOSE = 0.9
+"""The share of δ at which a search for σ ends: there it is at most 1 % larger than it need be."""
+
+SHARES = (
+    ((1, 1.0), (2, 0.955), (4, 0.901), (20, 0.83), (100, 0.809), (600, 0.803), (2000, 0.801)),
+    ((1, 1.0), (4, 0.955), (20, 0.845), (200, 0.82), (2000, 0.816)),
+)
+"""For numbers of answers, about the share that winners need of the noise of counts: of two classes, and of more. It
+hardly depends on ε and δ. Nothing is proven of it: a search for σ begins there, and plans expect it."""
 
 _DIGITS, _TINY = Context(prec=60), Decimal("1e-50")
 """Decimal digits, and far more than rounding errors of them."""
@@ -67,7 +74,7 @@ _SMOOTH = 4.0
 _STEPS, _LEAST, _MOST = 12, 0.5, 1e4
 """Steps of the search for a σ at most, the least one, and the largest."""
 
-_MANY = (5.0, 150.0)
+LEAST_NOISE, MOST_NOISE = 5.0, 150.0
 """The least σ of the game of more classes, and the largest: the pairs of counts to look at grow with its square."""
 
 _CELL, _OUT = 0.25, 9.3
@@ -144,13 +151,19 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
     if n > MOST_ANSWERS:
         raise InputError("answers", n, requirement=f"must be at most {MOST_ANSWERS}", remedy=_COUNTS)
     many = validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") > 2
+    if many:
+        validate.number("sigma", sigma, at_least=_LEAST, at_most=MOST_NOISE, remedy=_COUNTS)
+    return _delta(epsilon, sigma, n, many)
+
+
+@lru_cache(maxsize=256)
+def _delta(epsilon: float, sigma: float, n: int, many: bool) -> float:
     counts = gnmax_delta(epsilon, sigma=sigma, answers=n)
-    if many and sigma < _MANY[0]:
+    if many and sigma < LEAST_NOISE:
         return counts
     if not many:
         (corners, outside), trios, missed = _corners(sigma), np.empty((2, 3, 0)), 0.0
     else:
-        validate.number("sigma", sigma, at_least=_MANY[0], at_most=_MANY[1], remedy=_COUNTS)
         corners, outside, trios, missed = _with_others(sigma)
     whole = math.sqrt(2 * n) / sigma
     step = min(_GRID * whole / math.sqrt(n), 0.1)
@@ -191,19 +204,20 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int, classes: int = 2
 
     Assumptions. Those of `winner_delta`; epsilon > 0, delta in (0, 1) (checked).
 
-    Direction. The σ returned was itself checked with `winner_delta`; δ(ε) is at least 0.97·delta there, unless the
-    search ended at a limit.
+    Direction. The σ returned was itself checked with `winner_delta`; δ(ε) is at least 0.9·delta there, unless the
+    search ended at a limit. It mostly takes two looks at δ(ε).
 
     References
     ----------
     docs/proofs/winners.md.
     """
     enough = max(gnmax_sigma(epsilon, delta, answers=answers), _LEAST)
-    least, most, start = _LEAST, _MOST, 0.82
-    if validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") > 2:
-        least, most, start = min(enough, _MANY[0]), _MANY[1], 0.83
+    least, most = _LEAST, _MOST
+    many = validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") > 2
+    if many:
+        least, most = min(enough, LEAST_NOISE), MOST_NOISE
     low, high, best = least, min(enough, most), math.inf
-    tried, known = max(start * enough, least), list[tuple[float, float]]()
+    tried, known = max(_share(answers, many) * enough, least), list[tuple[float, float]]()
     if tried > most:
         raise NoTheoremError(
             f"sigma of winners must be at most {most:g}, got about {tried:.3g} for answers = {answers}, "
@@ -229,9 +243,15 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int, classes: int = 2
     return best
 
 
+def _share(answers: int, many: bool) -> float:
+    """About the share of the noise of counts, by the logarithm of the number of answers."""
+    numbers, shares = zip(*SHARES[many], strict=True)
+    return float(np.interp(math.log(answers), np.log(numbers), shares))
+
+
 def _next(known: list[tuple[float, float]], wanted: float, low: float, high: float) -> float:
-    """By the line through the last two tries, or by one of slope −30; half-way if that leaves the bracket."""
-    (x, y), slope = known[-1], -30.0
+    """By the line through the last two tries, or by a usual slope; half-way if that leaves the bracket."""
+    (x, y), slope = known[-1], 1.4 * wanted
     if len(known) > 1 and known[-2][0] != x:
         slope = (y - known[-2][1]) / (x - known[-2][0]) or slope
     guess = math.exp(x + (wanted - y) / slope) if slope < 0 else 0.0

@@ -30,6 +30,8 @@ TEST_RATIO = 3.0
 """The ratio of the noise in a test to that in an answer, σ₁ / σ₂."""
 _MOST_TESTED = 100.0
 """The largest ε for which Confident-GNMax is considered."""
+_QUICK = 500
+"""The noise of winners of two classes is found in a second or two for so many queries; plans estimate it for more."""
 _CONFIDENT = 0.6
 """The share of teachers that have to agree, unless a plan proves something with another threshold."""
 
@@ -271,6 +273,8 @@ class GNMaxKind(Kind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
+        epsilon: float,
+        delta: float,
     ) -> dict[str, Any]:
         """As of the mechanism itself, which answers all queries."""
         return _constants(noise, queries)
@@ -325,6 +329,8 @@ class ConfidentKind(GNMaxKind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
+        epsilon: float,
+        delta: float,
     ) -> dict[str, Any]:
         """As of the mechanism itself, which tests and may answer all queries."""
         return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise)
@@ -360,6 +366,89 @@ class ConfidentKind(GNMaxKind):
         """With a threshold that votes reach."""
         run = super().hoped(teachers, setting)
         return replace(run, constants=replace(run.constants, threshold=round(_CONFIDENT * teachers)))
+
+
+class WinnersKind(GNMaxKind):
+    """The largest noisy count of every query, charged as what it is: a winner, and no counts.
+
+    "auto" does not consider it, as its certificates cannot be followed by the checker: who takes it says so.
+    """
+
+    name = "gnmax-winners"
+    compared = False
+    theorem = ""
+    caveat = "The numbers for gnmax-winners are estimates, but for two classes and few queries."
+    later = "Its noise is searched for"
+
+    def possible(self, refusals: int, setting: Setting) -> bool:
+        """Where the game is played."""
+        return not self.obstacle_of(setting)
+
+    def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
+        """With the mechanism's own noise where that is found at once, else with about that."""
+        m, classes = setting.queries, setting.classes
+        estimated = setting.rough or classes > 2 or m > _QUICK
+        if estimated:
+            sigma = _winners_sigma(_sigma(setting.epsilon, setting.delta, m, 0, True)[0], m, classes)
+        else:
+            sigma = winners.winner_sigma(setting.epsilon, setting.delta, answers=m, classes=classes)
+        distance = learnability.gnmax_distance(
+            sigma=sigma, classes=classes, queries=m, failure_probability=setting.share
+        )
+        return Constants(noise=sigma, distance=distance, estimated=estimated)
+
+    def stated(
+        self,
+        *,
+        queries: int,
+        noise: float,
+        threshold: int | None,
+        refusals: int | None,
+    ) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """Queries by doubling, as far as winners are charged for."""
+        unit, classes = _unit(wanted.epsilon, wanted.delta), max(2, wanted.votes[0].classes)
+        if wanted.queries is not None and wanted.queries > winners.MOST_ANSWERS:
+            raise InputError(
+                "queries",
+                wanted.queries,
+                requirement=f"must be at most {winners.MOST_ANSWERS} for {self.name}",
+                remedy="ask fewer, or use gnmax",
+            )
+        for asked in dict.fromkeys(min(number, winners.MOST_ANSWERS) for number in wanted.numbers):
+            noise = _winners_sigma(unit * math.sqrt(2 * asked), asked, classes)
+            if classes > 2 and noise > winners.MOST_NOISE and wanted.queries is None and asked > wanted.numbers[0]:
+                break
+            found = self.in_each(wanted, queries=asked, noise=noise)
+            made = partial(GNMax, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, classes=classes)
+            yield Candidate(made=made, queries=asked, expected=found)
+
+    def outlook(self, run: Run, setting: Setting) -> tuple[float, float] | None:
+        """Nothing where it cannot be run."""
+        return None if self.obstacle_of(setting) else super().outlook(run, setting)
+
+    def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:
+        """What winners are not charged for."""
+        return self.obstacle_of(setting)
+
+    def obstacle_of(self, setting: Setting) -> str:
+        """The same, before there are constants."""
+        if setting.queries > winners.MOST_ANSWERS:
+            return f"winners are charged for up to {winners.MOST_ANSWERS} queries"
+        counts = _sigma(setting.epsilon, setting.delta, setting.queries, 0, True)[0]
+        if setting.classes > 2 and _winners_sigma(counts, setting.queries, setting.classes) > winners.MOST_NOISE:
+            return f"winners of more than two classes are charged for up to a noise of {winners.MOST_NOISE:g}"
+        return ""
+
+
+def _winners_sigma(counts: float, queries: int, classes: int) -> float:
+    """About the noise of winners, where counts need this much."""
+    numbers, shares = zip(*winners.SHARES[classes > 2], strict=True)
+    found = counts * float(np.interp(math.log(queries), np.log(numbers), shares))
+    return max(found, min(counts, winners.LEAST_NOISE)) if classes > 2 else max(found, 0.5)
 
 
 @cache

@@ -32,6 +32,8 @@ class Kind(ABC):
     """The theorem of the δ in a row of a plan; empty if the δ is proven only when the mechanism is run."""
     promise: ClassVar[tuple[str, ...]] = ()
     """The theorems of the distance from which queries are answered correctly."""
+    later: ClassVar[str] = "No table is stored for this budget; one is searched for"
+    """What is left to do, if a row is an estimate."""
     caveat: ClassVar[str] = ""
     """A sentence beside pictures of plans."""
 
@@ -53,6 +55,8 @@ class Kind(ABC):
         noise: float,
         threshold: int | None,
         refusals: int | None,
+        epsilon: float,
+        delta: float,
     ) -> dict[str, Any]:
         """What a certificate states of these constants; nothing if the checker cannot follow their proof."""
         return {}

@@ -1,12 +1,22 @@
 """All kinds of mechanisms, and the names of releases that need no teachers."""
 
 from .gate import ConfirmKind, GateKind
-from .gnmax import ConfidentKind, GNMaxKind
+from .gnmax import ConfidentKind, GNMaxKind, WinnersKind
 from .kind import Kind
+from .quota import VoteQuota
 from .sparse_vector import PrintedKind, SparseVectorKind
 from .stable_release import StableKind
 
-_ALL = (SparseVectorKind(), PrintedKind(), GNMaxKind(), ConfidentKind(), StableKind(), GateKind(), ConfirmKind())
+_ALL = (
+    SparseVectorKind(),
+    PrintedKind(),
+    GNMaxKind(),
+    WinnersKind(),
+    ConfidentKind(),
+    StableKind(),
+    GateKind(),
+    ConfirmKind(),
+)
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
 """By what users type."""
@@ -18,3 +28,13 @@ WITHOUT_TEACHERS = (NEIGHBOURS, MOMENTS)
 takes sums only where a linear classifier is asked for in any case."""
 NAMES = ("auto", *KINDS, *WITHOUT_TEACHERS)
 """All that users may type."""
+
+
+def asks_records(mechanism: object) -> bool:
+    """Whether records vote, and there are no teachers."""
+    return isinstance(mechanism, VoteQuota) or (isinstance(mechanism, str) and mechanism == NEIGHBOURS)
+
+
+def asks_nobody(mechanism: object) -> bool:
+    """Whether sums are released, and nobody votes."""
+    return isinstance(mechanism, str) and mechanism == MOMENTS

@@ -55,16 +55,16 @@ class SparseVector(Thresholded):
 
     @cached_property
     def _scales(self) -> tuple[float, float]:
-        """The least λ if the noise of thresholds is secret, and if it is told."""
-        secret, told = (
-            accounting.sparse_vector_scale(self.epsilon, self.delta, refusals=self.refusals, told=told)
-            for told in (False, True)
+        """The least λ by either bound."""
+        pure, shifted = (
+            accounting.sparse_vector_scale(self.epsilon, self.delta, refusals=self.refusals, shifted=shifted)
+            for shifted in (False, True)
         )
-        return secret, told
+        return pure, shifted
 
     @property
-    def told(self) -> bool:
-        """Whether the guarantee is the one that holds even if the noise of thresholds is told."""
+    def shifted(self) -> bool:
+        """Whether the guarantee is the one in which thresholds bear a part of what one record shifts."""
         return self.variant == "tight" and self._scales[1] < self._scales[0]
 
     @cached_property
@@ -80,7 +80,7 @@ class SparseVector(Thresholded):
         if self.variant == "faithful" and self.queries is not None:
             return accounting.printed_threshold(self.delta, scale=self.scale, queries=self.queries)
         return accounting.sparse_vector_threshold(
-            self.epsilon, self.delta, scale=self.scale, refusals=self.refusals, told=self.told
+            self.epsilon, self.delta, scale=self.scale, refusals=self.refusals, shifted=self.shifted
         )
 
     def distance(self, *, queries: int, failure_probability: float) -> int:
@@ -97,20 +97,21 @@ class SparseVector(Thresholded):
     def delta_spent(self) -> float:
         """δ of these constants, which printed ones may exceed."""
         return accounting.sparse_vector_delta(
-            self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals, told=self.told
+            self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals, shifted=self.shifted
         )
 
     @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
-        detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant, "told": self.told}
+        detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant, "shifted": self.shifted}
         noise = {"scale": self.scale, "threshold": self.threshold}
         theorem = ("sparse vector over stability", "theory.accounting.sparse_vector_delta")
 
         def constants() -> dict[str, Any]:
             return {"mechanism": "sparse vector", "refusals": self.refusals, **noise}
 
-        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=constants)
+        followed = None if self.shifted else constants  # the checker has no rule for the shifted bound
+        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=followed)
 
     @property
     def spread(self) -> float:
@@ -159,8 +160,12 @@ class SparseVectorKind(ThresholdedKind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
+        epsilon: float,
+        delta: float,
     ) -> dict[str, Any]:
-        """As of the mechanism itself."""
+        """As of the mechanism itself; nothing where its bound is the shifted one, for which the checker has no rule."""
+        if refusals is None or _made(epsilon, delta, refusals, queries, self.variant).shifted:
+            return {}
         return {"mechanism": "sparse vector", "scale": noise, "refusals": refusals, "threshold": threshold}
 
     def exceeds(self, gap: Floats, scale: float) -> Floats:

@@ -125,6 +125,8 @@ def _evidence(made: Plan, mechanisms: tuple[str, ...]) -> Evidence | None:
             noise=row.noise,
             threshold=row.threshold,
             refusals=row.refusals,
+            epsilon=made.epsilon,
+            delta=made.delta,
         )
         for row in made.rows
         if row.mechanism in mechanisms
@@ -295,12 +297,12 @@ def _table(made: Plan) -> Table:
         columns=tuple(columns),
         rows=tuple(_cells(row, made) for row in made.rows),
         note="Noise is the scale of the threshold's noise (svt), the scale of the distance's noise (stable), the "
-        "standard deviation of each count's noise (gnmax), and the votes by which refusals become e times rarer "
-        "(gate, confirm). Votes to flip: a query is answered correctly if the right class wins and that many teachers "
-        "could change their votes without changing the winner. Right and lost are proven, except with probability "
-        f"{made.failure_probability:.10g}, by the theorems named above; lost queries are answered wrongly or not at "
-        "all."
-        + " An estimate promises nothing: the mechanism's table is searched for when it is run."
+        "standard deviation of each count's noise (gnmax, gnmax-winners), and the votes by which refusals become e "
+        "times rarer (gate, confirm). Votes to flip: a query is answered correctly if the right class wins and that "
+        "many teachers could change their votes without changing the winner. Right and lost are proven, except with "
+        f"probability {made.failure_probability:.10g}, by the theorems named above; lost queries are answered "
+        "wrongly or not at all."
+        + " An estimate promises nothing: the mechanism's table or noise is searched for when it is run."
         * any(row.estimated for row in made.rows)
         + " Expected numbers promise nothing: they come from a model of votes in which the share of teachers that are "
         "wrong on a query is Beta(e, 1 − e), where e is a teacher's error." * modelled,
@@ -411,13 +413,14 @@ def _intended_figures(made: Plan) -> list[Figure]:
 
     def lines(rights: Sequence[Sequence[float]]) -> dict[str, tuple[list[float], str]]:
         return {
-            f"{100 * accuracy:.3g} % right": ([right[case] / made.queries for right in rights], colour)
+            f"teachers right on {100 * accuracy:.3g} %": ([right[case] / made.queries for right in rights], colour)
             for case, (accuracy, colour) in enumerate(zip(meant.accuracies, _COLOURS, strict=False))
         }
 
     caption = (
         "By a model of votes, with the mechanism that is best in each case. A line is for a share of queries on which "
-        "teachers with many records are right; those with fewer are right on less. This is no promise."
+        "teachers with many records are right; those with fewer are right on less. A line falls where a mechanism that "
+        "answers fewer queries, and fewer of them wrongly, takes over. This is no promise."
     )
     spread = " to ".join(percent(right / made.queries) for right in (min(meant.right), max(meant.right)))
     found = []

@@ -5,6 +5,7 @@ All of them depend on private records only through the answers, or the noisy sum
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from .. import stored
 from ..choice import margins
 from ..classifier import PrivateClassifier
 from ..encoders import TextEncoder
+from ..students.choosing import LEARNER
 from .inputs import Records
 from .options import Task
 
@@ -67,7 +69,7 @@ def publish(
         verdicts=_verdicts(task, model, accuracy),
         opening=(promise_figure(task),),
         changes=_changes(task, model, accuracy),
-        tables=() if releases_sums(model) else (_answers_table(model),),
+        tables=() if releases_sums(model) else (_answers_table(model), *_students_tables(model)),
         figures=() if releases_sums(model) else _leads_figures(task, model),
         detail={
             "epsilon": task.epsilon,
@@ -86,7 +88,7 @@ def publish(
             },
             "unused_columns": list(data.unused),
             "test": accuracy,
-            "student": {"file": "student.skops", "trusted": list(trusted)},
+            "student": {"file": "student.skops", "trusted": list(trusted)} | _student_detail(model),
             **({} if labelled is None else {"labelled": labelled}),
         },
     )
@@ -192,7 +194,8 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
                 about=f"How often the {'classifier' if releases_sums(model) else 'student'} is right",
                 proven=f"{percent_down(low)} to {percent_up(high)}",
                 measured=True,
-                reason=f"Naming the most frequent class is right on {percent(one_class)} of the test records.",
+                reason=f"Naming the most frequent class is right on {percent(one_class)} of the test records."
+                + _chosen_student(model),
             )
         )
     if releases_sums(model):
@@ -220,10 +223,22 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
                 if near
                 else f"Teachers were asked about {counted(answered + refused, 'record')} and refused {refused}."
             )
-            + " Nothing here says how many answers are right: add test records." * (accuracy is None),
+            + f" Nothing here says how many answers are right: add test records.{_chosen_student(model)}"
+            * (accuracy is None),
         )
     )
     return tuple(cards)
+
+
+def _chosen_student(model: PrivateClassifier) -> str:
+    """Which student was chosen in the place of the learner, in a sentence; empty if it is the learner, or was named."""
+    choice = model.student_choice_
+    if choice is None or choice.chosen == LEARNER:
+        return ""
+    return (
+        f" The student is {choice.chosen}: it named {100 * choice.agreement[choice.chosen]:.1f} % of answers left out, "
+        f"the learner {100 * choice.agreement[LEARNER]:.1f} %."
+    )
 
 
 def _useful(accuracy: dict[str, float]) -> bool:
@@ -373,6 +388,11 @@ def _summary(
     if data.unused:
         said.append(f"Columns of the public table that were not used: {', '.join(data.unused)}.")
     said.append(f"The choice: {model.choice_}.")
+    if model.student_choice_ is not None:
+        said.append(
+            f"The student is {model.student_choice_.chosen}: {model.student_choice_.reason}. This depends only on "
+            "answers that were released and on public records, so it costs no privacy."
+        )
     said.append(
         "Beside this page is student.skops, the classifier."
         if labelled is None
@@ -409,6 +429,39 @@ def _answers_table(model: PrivateClassifier) -> Table:
         note="How often each class was answered. Answers contain noise and may be wrong."
         + f" {left} rarer classes are left out." * bool(left),
     )
+
+
+def _students_tables(model: PrivateClassifier) -> tuple[Table, ...]:
+    """How students compare by answers left out, if they were compared."""
+    choice = model.student_choice_
+    if choice is None or not choice.agreement:
+        return ()
+    first = choice.agreement[LEARNER]
+    rows = [(LEARNER, f"{100 * first:.1f} %", "")]
+    rows += [
+        (
+            name,
+            f"{100 * choice.agreement[name]:.1f} %",
+            f"{100 * (choice.agreement[name] - first):+.1f} ± {100 * error:.1f}",
+        )
+        for name, error in choice.errors.items()
+    ]
+    return (
+        Table(
+            title="Students compared",
+            columns=("student", "answers named", "ahead of the learner"),
+            rows=tuple(rows),
+            note=f"Each of {choice.answers} answers was left out once, and students learned from others. Named: the "
+            "share of them that a student named. Ahead: the difference to the learner in points, with its standard "
+            f"error. {choice.chosen.capitalize()} is published. Answers hold noise: these shares are no accuracies.",
+        ),
+    )
+
+
+def _student_detail(model: PrivateClassifier) -> dict[str, Any]:
+    """By which figures the student was chosen, if that was left to the run."""
+    choice = model.student_choice_
+    return {} if choice is None else dataclasses.asdict(choice)
 
 
 def electorate(model: PrivateClassifier) -> tuple[float, str]:

@@ -116,8 +116,8 @@ def learn_files(
         The class of the teachers as "MODULE:CLASS", and its parameters as "NAME=VALUE"; logistic regression unless
         given, and ridge regression for numbers.
     student, student_settings
-        The same for the student; the learner unless given. For numbers and several labels it is a regressor, and
-        ridge regression unless given.
+        The same for the student; unless given, the learner, or another if that agrees better with released answers
+        left out. For numbers and several labels it is a regressor, and ridge regression unless given.
     teachers
         The number of teachers; unless given, chosen by ε, the public records and the number of records, read with
         noise; one for each 50 records for numbers, and for each 100 for several labels.

@@ -128,7 +128,7 @@ def _trial(task: Task, data: inputs.Numbers, model: Model, folder: Path) -> Iter
     return written
 
 
-def _published(task: Task, data: inputs.Numbers, model: Model, folder: Path) -> tuple[Report, dict[str, float] | None]:
+def _published(task: Task, data: inputs.Numbers, model: Model, folder: Path) -> tuple[Report, dict[str, Any] | None]:
     """Write what may be published; return its report and what test records show, which may be for the owner alone."""
     shown = data.test is not None and not task.allow_overlap
     compared, *others = model.guarantee_.assumptions
@@ -164,7 +164,7 @@ def _write_answers(task: Task, data: inputs.Numbers, model: Model, folder: Path)
 
 def _measured(
     task: Task, predictor: Any, test: tuple[tables.Table, NDArray[np.float64]] | None
-) -> dict[str, float] | None:
+) -> dict[str, Any] | None:
     """How well test records are predicted, and how well without looking at them."""
     if test is None:
         return None
@@ -185,10 +185,16 @@ def _measured(
         "f1": 2 * both / either if either else 0.0,
         "right": float((truth == said).mean()),
         "right_of_usual": float((truth == usual).mean()),
+        "labels": {
+            label: {"right": float(right), "right_of_usual": float(otherwise)}
+            for label, right, otherwise in zip(
+                task.labels, (truth == said).mean(axis=0), (truth == usual).mean(axis=0), strict=True
+            )
+        },
     }
 
 
-def _words(task: Task, measured: dict[str, float]) -> str:
+def _words(task: Task, measured: dict[str, Any]) -> str:
     """What test records show, in a sentence."""
     if task.label_range is not None:
         return (
@@ -203,17 +209,17 @@ def _words(task: Task, measured: dict[str, float]) -> str:
     )
 
 
-def _useful(task: Task, measured: dict[str, float]) -> bool:
+def _useful(task: Task, measured: dict[str, Any]) -> bool:
     if task.label_range is not None:
-        return measured["explained"] > _USEFUL
-    return measured["right"] > measured["right_of_usual"] + _USEFUL * (1 - measured["right_of_usual"])
+        return bool(measured["explained"] > _USEFUL)
+    return bool(measured["right"] > measured["right_of_usual"] + _USEFUL * (1 - measured["right_of_usual"]))
 
 
 def _report(
     task: Task,
     data: inputs.Numbers,
     model: Model,
-    measured: dict[str, float] | None,
+    measured: dict[str, Any] | None,
     answers: str,
     trusted: tuple[str, ...],
 ) -> Report:
@@ -270,7 +276,7 @@ def _report(
         verdicts=_verdicts(task, model, measured),
         opening=(promise_figure(task),),
         changes=_changes(task, measured),
-        tables=(_means_table(task, model),),
+        tables=(*_labels_tables(task, measured), _means_table(task, model)),
         detail={
             "epsilon": task.epsilon,
             "delta": task.delta,
@@ -310,7 +316,7 @@ def _noise(model: Model) -> str:
     return f"{share * (high - low):.3g}"
 
 
-def _verdicts(task: Task, model: Model, measured: dict[str, float] | None) -> tuple[Verdict, ...]:
+def _verdicts(task: Task, model: Model, measured: dict[str, Any] | None) -> tuple[Verdict, ...]:
     remark = "Private records that are also in public files are not protected." if task.allow_overlap else ""
     cards = [
         promise_verdict(model.guarantee_, whom=protected(task), remark=remark, all_protected=not task.allow_overlap)
@@ -340,7 +346,7 @@ def _verdicts(task: Task, model: Model, measured: dict[str, float] | None) -> tu
     return tuple(cards)
 
 
-def _changes(task: Task, measured: dict[str, float] | None) -> tuple[Change, ...]:
+def _changes(task: Task, measured: dict[str, Any] | None) -> tuple[Change, ...]:
     found = [
         Change(
             what=f"Promise more: run a new release with ε = {text_above(task.epsilon / 2)}.",
@@ -368,6 +374,24 @@ def _changes(task: Task, measured: dict[str, float] | None) -> tuple[Change, ...
     return tuple(found)
 
 
+def _labels_tables(task: Task, measured: dict[str, Any] | None) -> tuple[Table, ...]:
+    """How often the student is right about each label, if there are several and test records."""
+    if measured is None or task.label_range is not None:
+        return ()
+    return (
+        Table(
+            title="Labels, one by one",
+            columns=("label", "right", "naming the more frequent"),
+            rows=tuple(
+                (label, f"{100 * found['right']:.1f} %", f"{100 * found['right_of_usual']:.1f} %")
+                for label, found in measured["labels"].items()
+            ),
+            note=f"On {measured['records']} test records: how often the student is right, and how often always naming "
+            "the more frequent of yes and no would be.",
+        ),
+    )
+
+
 def _means_table(task: Task, model: Model) -> Table:
     rows = [
         (label, *(f"{number:.3g}" for number in np.quantile(model.means_[:, place], (0.05, 0.5, 0.95))))
@@ -381,7 +405,7 @@ def _means_table(task: Task, model: Model) -> Table:
     )
 
 
-def _unprotected(task: Task, data: inputs.Numbers) -> dict[str, float] | None:
+def _unprotected(task: Task, data: inputs.Numbers) -> dict[str, Any] | None:
     """What the learner shows on test records if it is trained on all private records at once."""
     if data.test is None:
         return None
@@ -414,8 +438,8 @@ def _write_owner(
     task: Task,
     data: inputs.Numbers,
     folder: Path,
-    student: dict[str, float] | None,
-    plain: dict[str, float] | None,
+    student: dict[str, Any] | None,
+    plain: dict[str, Any] | None,
 ) -> None:
     """Write the page for the owner: what privacy has cost, what was clipped, and which values were unknown."""
     name, title = ("explained", "variance explained") if task.label_range is not None else ("right", "labels right")
