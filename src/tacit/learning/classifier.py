@@ -20,6 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..core import validate
 from ..core.deprecation import renamed
 from ..core.errors import InputError
 from ..ledger import Ledger
