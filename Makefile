@@ -25,7 +25,7 @@ test shown soundness: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/test ## run the tests
 	$(PYTEST) --ignore tests/documents
 
-shown: $(VENV)/test ## run what the README, the documentation and the examples show
+shown: $(VENV)/test ## run what README, documentation, help and examples show
 	$(PYTEST) tests/documents
 
 check: $(VENV)/check ## lint, types, import directions

@@ -325,20 +325,22 @@ def revealing(p, step, times, epsilon):
     return Fraction((real(1) - (real(1) - p) ** times * (real(1) - Interval(composed, composed))).high)
 
 
-def refused(epsilon, step, times, share):
-    """The logarithm of refusals_delta at α = 1 + u, u this share, between 0 and 1, of what it may be, from above."""
-    u = share * Fraction(ln((b := exp(-step)) + 1).low) / step
-    rare, often = exp(u * step), exp(-(1 + u) * step)  # b^(1−α) and b^α
-    costs = ln(often / (b + 1 - rare)), ln(rare / (b + 1 - often))
-    return max(Fraction((cost * times - u * epsilon + ln(u / (1 + u)) * u - ln(1 + u)).high) for cost in costs)
+def epochs(epsilon, step, times, share):
+    """The logarithm of epochs_delta from above, with v this share, between 0 and 1, of what it may be."""
+    v = share * Fraction(ln((b := exp(-step)) + 1).low) / step
+    k, m, left = b + 1, b + 1 - b * b, b + 1 - b**-v
+    u = v + (x := max(Fraction(0), (Fraction(ln(left).low) / -step - 1 - v) / 2))  # any x that is not below 0 is valid
+    costs = b ** (v + 1) / left, b ** -(u + x) / (k - b ** (u + 1) / m**x), m ** (u + 1) / b**x / (k - b ** (u + x + 2))
+    rest = ln((b ** (2 * x + 2) + b ** (-2 * x)) / (b * b + 1)) * times - u * epsilon + ln(u / (1 + u)) * u - ln(1 + u)
+    return max(Fraction((ln(cost) * times + rest).high) for cost in costs)
 
 
 def sparse_vector(epsilon, scale, threshold, refusals):
-    b, told, share = exp(-1 / (2 * scale)), cache(partial(refused, epsilon, 1 / (2 * scale), refusals)), Fraction(1, 2)
+    b, log, share = exp(-1 / (2 * scale)), cache(partial(epochs, epsilon, 1 / (2 * scale), refusals)), Fraction(1, 2)
     p = (b ** (threshold + 1) * (b + 1) - b ** (2 * threshold + 3) / (b * b + 1)) / (b + 1 + b * b)
-    for place in range(2, 36):  # every share is valid, and the bound is convex in it
-        share = min((share + Fraction(move, 2**place) for move in (-1, 0, 1)), key=told)
-    lost = Fraction((real(1) - (real(1) - p) ** refusals + exp(told(share))).high)
+    for place in range(2, 36):  # every share is valid; as it grows, the bound falls, then rises
+        share = min((share + Fraction(move, 2**place) for move in (-1, 0, 1)), key=log)
+    lost = Fraction((real(1) - (real(1) - p) ** refusals + exp(log(share))).high)
     return min(lost, revealing(p, 2 / scale, refusals, epsilon)) if refusals <= 20_000 else lost
 
 
@@ -373,10 +375,9 @@ def gnmax(epsilon, sigma, answers, tests, test_sigma):
     above, tilted = ([*accumulate(terms, way.add, initial=Decimal(0))] for terms, way in ((votes, UP), (damped, DOWN)))
     total, left, falls = exp(-69).high, exp(epsilon - (tests - 2 * far) * each).low, exp(-2 * each).low
     for u, chance in enumerate(noise, start=-far):  # from 4e^(−72), what lies beyond 12 deviations, and more
-        first = max(-reach, math.floor((epsilon - (tests + 2 * u) * each) * unit) - answers + 1)
-        if first <= reach:
-            gained = UP.subtract(above[reach - first + 1], DOWN.multiply(left, tilted[reach - first + 1]))
-            total = UP.add(total, UP.multiply(chance, max(Decimal(0), gained)))
+        beyond = max(0, min(2 * reach + 1, reach + answers - math.floor((epsilon - (tests + 2 * u) * each) * unit)))
+        gained = UP.subtract(above[beyond], DOWN.multiply(left, tilted[beyond]))
+        total = UP.add(total, UP.multiply(chance, max(Decimal(0), gained)))
         left = DOWN.multiply(left, falls)
     return Fraction(total)
 
@@ -397,8 +398,7 @@ def worth(nodes, values):
         while len(hull) > 1 and slope(hull[-2], hull[-1]) >= slope(hull[-2], point):
             hull.pop()
         hull.append(point)
-    good = slope(hull[-2], hull[-1]) <= 0 and hull[0][1] - 2 * slope(hull[0], hull[1]) <= 1
-    prove(good, "its function is not convex and falling, in y and in 1/y")
+    prove(slope(*hull[-2:]) <= 0 and hull[0][1] - 2 * slope(*hull[:2]) <= 1, "its function is not convex and falling")
     points = [(float(y), float(value)) for y, value in [*hull, (10**305, hull[-1][1])]]
     nodes = [y for y, _ in points]
     return points[:-1], at

@@ -200,3 +200,25 @@ def test_independent_rows_are_no_copies(law):
             ),
         }[law](size)
         assert copied(np.unique(drawn, return_counts=True)[1]) is None
+
+    secret, vectors = rng.integers(0, 2, 2000), rng.normal(size=(2000, 4))
+    options = {"noise": 6.0, "require_advantage": 0.9, "attacks": []}
+    alone = audit(secret, vectors, **options)
+    twice = audit(np.repeat(secret, 2), np.repeat(vectors, 2, axis=0), **options)
+    assert alone.met
+    assert alone.copied is None
+    assert not twice.met
+    assert twice.copied == (2, 2000)
+    assert twice.verdict.startswith("Rows repeat: 2000 different rows stand 2 times each in the table")
+    assert "No ceiling counts as proven. If rows are independent all the same: met: " in twice.verdict
+    in_groups = audit(
+        np.repeat(secret, 2), np.repeat(vectors, 2, axis=0), group=np.repeat(np.arange(2000), 2), **options
+    )
+    assert in_groups.met
+    assert in_groups.copied is None
+
+
+@pytest.mark.parametrize("values", [2, 50, 3000])
+def test_outputs_of_few_values_do_not_look_copied(values):
+    rng = np.random.default_rng(values)
+    assert audit(rng.integers(0, 2, 3000), rng.integers(0, values, 3000), attacks=[]).copied is None

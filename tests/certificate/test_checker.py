@@ -62,7 +62,7 @@ def test_a_claim_that_is_one_percent_stronger_does_not(name):
     assert verdict(statement) == FAILS
 
 
-MECHANISMS = ["sparse vector", "stable release", "gnmax", "confident gnmax", "gate"]
+MECHANISMS = ["sparse vector", "sparse vector, shifted", "stable release", "gnmax", "confident gnmax", "gate"]
 
 
 @pytest.mark.parametrize("name", [*MECHANISMS, "confirm"])
@@ -77,25 +77,26 @@ def test_a_mechanism_spends_what_tacit_says_and_no_less(name):
     assert verdict(statement) == FAILS
 
 
-TOLD = {"refusals": 40, "scale": "29", "threshold": 1000}
-"""Constants by the bound that holds even if the noise of thresholds is told, with x = 0 in `epochs_delta`."""
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [({}, FOLLOWS), ({"refusals": 43}, FAILS), ({"scale": "23"}, FAILS), ({"threshold": 960}, FAILS)],
-)
-def test_thresholds_told_cost_more_with_less_noise_more_refusals_or_a_lower_threshold(change, expected):
-    statement = cases.statement("sparse vector")
+@pytest.mark.parametrize("change", [{"refusals": 41}, {"scale": Fraction(99, 100)}, {"threshold": -1}])
+def test_less_noise_more_refusals_or_a_lower_threshold_cost_more_than_is_stated(change):
+    """For the shifted bound, of which the certificate states the least noise and the least threshold."""
+    statement = cases.statement("sparse vector, shifted")
     [part] = claim_of(statement)["inputs"]["parts"]
-    part |= TOLD | change
-    assert verdict(statement) == expected
+    assert part["refusals"] == 40
+    part |= {
+        "refusals": change.get("refusals", 40),
+        "scale": str(cases.exact(part["scale"]) * change.get("scale", 1)),
+        "threshold": part["threshold"] + change.get("threshold", 0),
+    }
+    assert verdict(statement) == FAILS
 
 
-def test_a_shifted_bound_is_not_checkable():
-    mechanism = SparseVector(epsilon=1.0, delta=1e-6, refusals=40)
-    assert mechanism.shifted
-    assert mechanism.guarantee.evidence is None
+def test_more_refusals_than_can_be_added_up_are_followed_by_the_shifted_bound():
+    mechanism = SparseVector(epsilon=1.0, delta=1e-6, refusals=10**6)
+    [part] = mechanism.guarantee.evidence.inputs()["parts"]
+    constants = {name: tacit_check.number(str(Fraction(part[name])), name, 0, 10**12) for name in ("epsilon", "scale")}
+    spent = tacit_check.sparse_vector(**constants, threshold=part["threshold"], refusals=10**6)
+    assert mechanism.delta_spent * (1 - 1e-6) < spent <= mechanism.delta
 
 
 def test_a_threshold_beyond_all_noise_gets_a_verdict():

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("quick_attacks")
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLLOW = {"audit": (3, 3), "learning": (3, 3), "reconstruction": (4, 4), "README": (5, 8), "demo": (6, 8)}
-"""Of each page the guarantees that follow, and all that it prints; test_whole_demo.py counts the demo's."""
+"""Of each page the guarantees that follow, and all that it prints; test_demo_whole.py counts the demo's."""
 
 
 def commands(text):

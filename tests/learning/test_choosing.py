@@ -109,6 +109,15 @@ def test_no_more_answers_than_needed_are_used(monkeypatch):
     assert choice.answers == 200
 
 
+def test_classes_beyond_number_keep_the_learner(monkeypatch):
+    """Each has answers enough, but not among those that are used."""
+    monkeypatch.setattr(choosing, "_MOST", 60)
+    labels = np.arange(600) % 100
+    _, choice = fitted_student(TREE, X[:600], labels, None, features=None)
+    assert choice.chosen == LEARNER
+    assert "so many classes" in choice.reason
+
+
 class Spoilt(LogisticRegression):
     """A learner that cannot do with fewer answers."""
 

@@ -529,6 +529,20 @@ def test_a_mechanism_for_two_classes_takes_no_more():
         PrivateClassifier(**options).fit(points, y, ELSEWHERE[:60])  # whatever labels there are
 
 
+def test_winners_are_charged_as_such_by_name():
+    """Whoever learns from them, and whether classes are named or found; no counts are released."""
+    points, y = blobs(300)
+    for options in ({"classes": [0, 1]}, {"student": Propagated(LINEAR)}):
+        model = PrivateClassifier(epsilon=60.0, n_teachers=17, mechanism="gnmax-winners", queries=15, **options)
+        model.fit(points, y, ELSEWHERE[:60])
+        assert "theory.winners.winner_delta" in model.guarantee_.references
+        assert model.guarantee_.detail["classes"] == 2
+        assert len(model.answered_) == 15
+        assert model.noisy_counts_ is None
+    with pytest.raises(InputError, match="queries must be at most 2000 for gnmax-winners, got 2001"):
+        choice("gnmax-winners", epsilon=1.0, delta=1e-5, teachers=9, points=3000, queries=2001, lead=margins(0.9))
+
+
 def test_a_mechanism_may_be_given():
     points, y = blobs(300)
     mechanism = GNMax(epsilon=50.0, delta=1e-6, queries=15)

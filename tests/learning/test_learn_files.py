@@ -154,6 +154,34 @@ def test_every_untrusted_type_of_the_student_is_listed(folder, finished):  # noq
     assert all(name.startswith("tacit.") for name in listed)
 
 
+def chosen_student(folder, out, printed):
+    found = results(folder, out)["detail"]["student"]
+    said = " ".join(printed.split())
+    assert f"The student is {found['chosen']}: {found['reason']}. This depends only on answers that were" in said
+    return found, said
+
+
+def test_few_answers_keep_the_learner(folder, finished):
+    found, said = chosen_student(folder, "out", finished.stdout)
+    assert (found["chosen"], found["answers"], found["agreement"]) == ("the learner", 0, {})
+    assert "Students compared" not in said
+
+
+def test_the_report_says_which_student_was_chosen_and_by_which_figures(folder, tmp_path, here):
+    """A class that fewer than five of 200 answers name is out of reach of the noise."""
+    options = ("--test", "test.csv", *BUDGET, "--classes", "no,yes", "--teachers", "30", "--mechanism", "gnmax")
+    options += ("--learner", "sklearn.tree:DecisionTreeClassifier", "--queries", "200", "--out", tmp_path / "out")
+    done = here(folder, "learn", *MIXED[:5], *options)
+    assert done.returncode == 0, done.stderr
+    found, said = chosen_student(tmp_path, "out", done.stdout)
+    assert found["answers"] == 200
+    assert set(found["agreement"]) == {"the learner", *found["errors"]}
+    assert "Students compared" in said
+    card = results(tmp_path)["verdicts"][1]["reason"]
+    assert ("of answers left out" in card) == (found["chosen"] != "the learner")
+    assert len(loaded(tmp_path).predict(tables.read(folder / "test.csv", name="--test"))) == 400
+
+
 def test_public_records_have_answers_and_gaps(folder, finished):  # noqa: ARG001
     with (folder / "public.csv").open() as file:
         before = list(csv.reader(file))

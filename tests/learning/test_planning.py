@@ -115,7 +115,7 @@ def test_winners_are_planned_as_far_as_they_are_charged_for():
     few = plan(10**6, 4, **BUDGET, error=0.002, classes=3).row("gnmax-winners")
     assert few.estimated
     assert "Its noise is searched for, within a minute" in few.verdict
-    assert GNMax(**BUDGET, queries=4, classes=3).sigma == pytest.approx(few.noise, rel=0.01)
+    assert GNMax(**BUDGET, queries=4, classes=3).sigma == pytest.approx(few.noise, rel=0.03)
     many = plan(10**6, 501, **BUDGET, error=0.002, classes=2).row("gnmax-winners")
     assert many.estimated
     assert GNMax(**BUDGET, queries=501, classes=2).sigma == pytest.approx(many.noise, rel=0.01)

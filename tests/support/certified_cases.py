@@ -84,7 +84,8 @@ MADE = {
         )
         for reading in READINGS[1:]
     },
-    "sparse vector": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=2).guarantee,
+    "sparse vector": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=5).guarantee,
+    "sparse vector, shifted": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=40).guarantee,
     "stable release": lambda: StableRelease(epsilon=2.0, delta=1e-5, queries=20).guarantee,
     "gnmax": lambda: GNMax(epsilon=2.0, delta=1e-6, queries=5).guarantee,
     "confident gnmax": lambda: (
@@ -182,7 +183,7 @@ def _spent(part):
     options = {"scale": real(part["scale"]), "threshold": part["threshold"]}
     if kind == "sparse vector":
         options["refusals"] = part["refusals"]
-        return accounting.sparse_vector_delta(epsilon, **options)
+        return min(accounting.sparse_vector_delta(epsilon, shifted=shifted, **options) for shifted in (False, True))
     return accounting.stable_release_delta(epsilon, queries=part["queries"], **options)
 
 

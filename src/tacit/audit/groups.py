@@ -18,6 +18,7 @@ from .columns import column, multiplicities, output_columns
 from .guesses import GuessCertificate
 
 _OWN_STREAM = 0x6209
+_MOST_CELLS = 5_000_000  # among which copies are looked for
 _MOST_COPIES = 10_000  # of a row, up to which their numbers are compared
 _ALARM, _FEWEST = 4.0, 10
 """Standard deviations, and numbers of rows, by which chance may move how many rows occur so often."""
@@ -173,6 +174,16 @@ def shared(values: _Array) -> int | None:
     times = np.unique(values, return_counts=True)[1]
     many = len(times) >= _FEWEST_SHARED and int(times[times > 1].sum()) >= _SHARED_ROWS * len(values)
     return len(times) if many else None
+
+
+def copied_rows(columns: list[_Array]) -> tuple[int, int] | None:
+    """What `copied` says of the first rows of a table."""
+    first, rows = max(1, _MOST_CELLS // len(columns)), np.zeros(1, dtype=np.int64)
+    times = np.zeros(0, dtype=np.int64)
+    for one in columns:
+        values, numbers = np.unique(one[:first], return_inverse=True)
+        _, rows, times = np.unique(rows * len(values) + numbers, return_inverse=True, return_counts=True)
+    return copied(times)
 
 
 def copied(times: NDArray[np.int64]) -> tuple[int, int] | None:

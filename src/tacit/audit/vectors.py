@@ -22,7 +22,7 @@ from .groups import copied
 from .sample import Sample
 from .tally import Tally
 from .terms import LONGEST_STRING, at_rows, text_prints
-from .verdict import ATTACK_ROWS, ATTACKS_SHARE, Audit
+from .verdict import ATTACK_ROWS, ATTACKS_SHARE, Audit, after_copies
 
 Vectors = NDArray[np.float64] | list[NDArray[Any]]
 """A matrix of numbers; or columns, some of which hold texts."""
@@ -90,14 +90,8 @@ class VectorAudit(Carded):
         """What is proven, and of whom: a sentence or two, the worst first."""
         if self.copied is None:
             return self._if_independent
-        times, rows = self.copied
-        ceiling = " No ceiling counts as proven." * (self.audit.require_advantage is not None)
-        said = self._if_independent
-        return (
-            f"Rows repeat: {rows} different {'vectors' if self.code.terms is None else 'texts'} stand {times} times "
-            f"each in the table, which independent rows hardly do.{ceiling} If rows are independent all the same: "
-            f"{said[:1].lower()}{said[1:]}"
-        )
+        what = "vectors" if self.code.terms is None else "texts"
+        return after_copies(self.copied, what, self._if_independent, ceiling=self.audit.require_advantage is not None)
 
     @property
     def _if_independent(self) -> str:

@@ -19,7 +19,7 @@ from .attempt import Attempt
 from .certificate import Certificate
 from .certifying import ContinuousOutputError, certify
 from .columns import SeveralValuesError, column, multiplicities, output_columns
-from .groups import drawn, grouped
+from .groups import copied_rows, drawn, grouped
 from .guess_attacks import GuessAttack, guess_attacks
 from .guesses import GuessCertificate, certify_classes, certify_number
 from .planning import rows_needed
@@ -43,11 +43,15 @@ class Audit(Carded):
         What adversaries reached, measured in the certificate's `quantity("advantage")`.
     require_advantage
         The ceiling, or None.
+    copied
+        (r, f) where f different rows occur r times each, which independent rows hardly do; None otherwise. No ceiling
+        then counts as proven.
     """
 
     certificate: Certificate | GuessCertificate
     attacks: tuple[Attack, ...] = ()
     require_advantage: float | None = None
+    copied: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for attack in self.attacks:
@@ -101,7 +105,9 @@ class Audit(Carded):
         """Whether the ceiling, if there is one, is proven to be kept, and no attack contradicts the certificate."""
         if self.contradicted:
             return False
-        return self.require_advantage is None or self.certificate.meets(advantage=self.require_advantage)
+        if self.require_advantage is None:
+            return True
+        return self.copied is None and self.certificate.meets(advantage=self.require_advantage)
 
     def _card(self) -> tuple[str, Rows]:
         attacks = tuple(f"{attack.value_text}: {attack.method}" for attack in self.attacks)
@@ -112,8 +118,16 @@ class Audit(Carded):
     def verdict(self) -> str:
         """One sentence: how much is leaked, and whether the ceiling is met, broken or not proven.
 
-        Where the certificate rests on an assumption that no table can confirm, the sentence begins with it.
+        Where the certificate rests on an assumption that no table can confirm, the sentence begins with it. Where rows
+        look copied, a sentence before it says so.
         """
+        if self.copied is None or self.contradicted:
+            return self._if_independent
+        return after_copies(self.copied, "rows", self._if_independent, ceiling=self.require_advantage is not None)
+
+    @property
+    def _if_independent(self) -> str:
+        """The verdict on rows that are not copied."""
         name, chance = self.certificate.output, chance_text(self.failure_probability)
         lower = sum(attack.failure_probability for attack in self.attacks)
         if self.attacks:
@@ -134,7 +148,7 @@ class Audit(Carded):
         if ceiling is None:
             return _sentence(condition, f"{leak}.")
         allowed = f"the ceiling is {float(ceiling)!r}"
-        if self.met:
+        if self.certificate.meets(advantage=ceiling):
             return _sentence(condition, f"met: {leak}; {allowed}.")
         if self.low > ceiling:
             # Shown by an attack, which needs independent rows and nothing else that the certificate rests on.
@@ -157,6 +171,16 @@ class Audit(Carded):
         needed -= self.certificate.sampling == "pairs"  # an odd number may do
         more = f"it takes {needed} rows or more, even where nothing leaks" if needed > rows else "more rows may"
         return _sentence(condition, f"not proven: {leak}; {allowed}, and {rows} rows do not prove it: {more}.")
+
+
+def after_copies(copied: tuple[int, int], what: str, verdict: str, *, ceiling: bool) -> str:
+    """A verdict on a table in which rows repeat, behind a sentence that says so."""
+    times, rows = copied
+    return (
+        f"Rows repeat: {rows} different {what} stand {times} times each in the table, which independent rows hardly do."
+        f"{' No ceiling counts as proven.' * ceiling} If rows are independent all the same: "
+        f"{verdict[:1].lower()}{verdict[1:]}"
+    )
 
 
 def _sentence(condition: str, claim: str) -> str:
@@ -241,7 +265,14 @@ def audit(
         secrets, sample = column("secret", secret), Sample(attack_rows, seed)
         sample.add(secrets, output_columns(output, rows=len(secrets)), multiplicities(weights, len(secrets)))
         found = attacked(certificate, sample, failure_probability=failure_probability, noise=noise, seed=seed)
-    return Audit(certificate=certificate, attacks=tuple(found), require_advantage=require_advantage)
+    secrets = column("secret", secret)
+    alone = group is None and weights is None  # rows of which each is a record
+    return Audit(
+        certificate=certificate,
+        attacks=tuple(found),
+        require_advantage=require_advantage,
+        copied=copied_rows([secrets, *output_columns(output, rows=len(secrets))]) if alone else None,
+    )
 
 
 def _certified(

@@ -273,8 +273,6 @@ class GNMaxKind(Kind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
-        epsilon: float,
-        delta: float,
     ) -> dict[str, Any]:
         """As of the mechanism itself, which answers all queries."""
         return _constants(noise, queries)
@@ -329,8 +327,6 @@ class ConfidentKind(GNMaxKind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
-        epsilon: float,
-        delta: float,
     ) -> dict[str, Any]:
         """As of the mechanism itself, which tests and may answer all queries."""
         return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise)

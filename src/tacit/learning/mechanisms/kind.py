@@ -55,8 +55,6 @@ class Kind(ABC):
         noise: float,
         threshold: int | None,
         refusals: int | None,
-        epsilon: float,
-        delta: float,
     ) -> dict[str, Any]:
         """What a certificate states of these constants; nothing if the checker cannot follow their proof."""
         return {}

@@ -110,8 +110,7 @@ class SparseVector(Thresholded):
         def constants() -> dict[str, Any]:
             return {"mechanism": "sparse vector", "refusals": self.refusals, **noise}
 
-        followed = None if self.shifted else constants  # the checker has no rule for the shifted bound
-        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=followed)
+        return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=constants)
 
     @property
     def spread(self) -> float:
@@ -160,12 +159,8 @@ class SparseVectorKind(ThresholdedKind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
-        epsilon: float,
-        delta: float,
     ) -> dict[str, Any]:
-        """As of the mechanism itself; nothing where its bound is the shifted one, for which the checker has no rule."""
-        if refusals is None or _made(epsilon, delta, refusals, queries, self.variant).shifted:
-            return {}
+        """As of the mechanism itself."""
         return {"mechanism": "sparse vector", "scale": noise, "refusals": refusals, "threshold": threshold}
 
     def exceeds(self, gap: Floats, scale: float) -> Floats:

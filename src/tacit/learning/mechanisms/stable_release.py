@@ -103,8 +103,6 @@ class StableKind(ThresholdedKind):
         noise: float,
         threshold: int | None,
         refusals: int | None,
-        epsilon: float,
-        delta: float,
     ) -> dict[str, Any]:
         """As of the mechanism itself."""
         return {"mechanism": "stable release", "scale": noise, "queries": queries, "threshold": threshold}

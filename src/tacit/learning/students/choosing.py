@@ -159,6 +159,8 @@ def _choice(
     answered = np.flatnonzero(labels != UNLABELLED)
     if len(answered) > _MOST:
         answered = np.sort(np.random.default_rng(0).choice(answered, _MOST, replace=False))
+        if np.bincount(labels[answered]).max() < _FOLDS:
+            return StudentChoice(reason=f"{_MOST} answers are too few for so many classes to compare it by")
     parts = list(StratifiedKFold(_FOLDS, shuffle=True, random_state=0).split(answered, labels[answered]))
     named: dict[str, NDArray[np.bool_]] = {}
     for name, student in students.items():

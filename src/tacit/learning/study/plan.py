@@ -125,8 +125,6 @@ def _evidence(made: Plan, mechanisms: tuple[str, ...]) -> Evidence | None:
             noise=row.noise,
             threshold=row.threshold,
             refusals=row.refusals,
-            epsilon=made.epsilon,
-            delta=made.delta,
         )
         for row in made.rows
         if row.mechanism in mechanisms
