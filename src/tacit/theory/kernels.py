@@ -214,7 +214,8 @@ class _Kernel:
 def _ratio(products: _Floats) -> _Floats:
     """r(u) = (−ln(1−u) − u)/u², which grows with u and is ½ at 0, rounded up."""
     u = np.maximum(products, _LEAST_RATE)
-    return up((-np.log1p(-u) - u) / u**2, relative=1e-9)
+    ratio: _Floats = up((-np.log1p(-u) - u) / u**2, relative=1e-9)
+    return ratio
 
 
 def _rates(guess: _Floats, left: int, longest: float, log: float) -> tuple[float, tuple[float, float]]:
@@ -262,7 +263,7 @@ def _length(products: _Floats, kernel: _Kernel, log: float, rate: float, slope: 
     paid = float(_ratio(all_at_once)[0]) * slope**2 * largest * weights[0] ** 2
     across = (log + paid) * (1 + 2 * sums) / slope / whole
     root = math.sqrt(max(0.0, across**2 / 4 + along) + 4 * _EPS * across**2)
-    return up(across / 2 + root, relative=1e-12)
+    return float(up(across / 2 + root, relative=1e-12))
 
 
 def _largest(products: _Floats, weights: _Floats) -> float:
