@@ -49,7 +49,7 @@ def signatures():
                     member for key, member in vars(value).items() if inspect.isfunction(member) and key[0] != "_"
                 ]
             for member in members:
-                if inspect.isfunction(member) or dataclasses.is_dataclass(member):
+                if inspect.isfunction(member) or (inspect.isclass(member) and dataclasses.is_dataclass(member)):
                     yield module.__name__, member.__qualname__, set(inspect.signature(member).parameters)
 
 
