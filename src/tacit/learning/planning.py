@@ -22,6 +22,7 @@ from ..core.display import Carded, Rows
 from ..core.encoding import SCHEMA, encoded
 from ..core.errors import InputError
 from ..theory import learnability
+from . import councils
 from .intended import Intention, intended
 from .mechanisms.kind import Kind
 from .mechanisms.registry import KINDS
@@ -130,9 +131,16 @@ class Plan(Carded):
 
     @property
     def best(self) -> Row | None:
-        """The row that promises the most right answers; None if no row promises any."""
-        promised = [row for row in self.rows if row.feasible]
-        return min(promised, key=lambda row: (row.misclassified_upper, row.teachers), default=None)
+        """The row that promises the most right answers; None if no row promises any.
+
+        Teachers with hardly any records count where no others promise anything: few learners keep to what is assumed
+        of them.
+        """
+
+        def rank(row: Row) -> tuple[bool, float, int]:
+            return row.records_per_teacher < councils.LEAST, row.misclassified_upper, row.teachers
+
+        return min((row for row in self.rows if row.feasible), key=rank, default=None)
 
     def row(self, mechanism: str) -> Row:
         """The row of a mechanism, by its name."""
