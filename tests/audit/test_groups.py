@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from tacit import InputError
-from tacit.audit import audit, audit_file, certify, certify_classes, one_per_group
-from tacit.audit.groups import OnePerGroup, copied, seed_of_groups, shared_name
+from tacit.audit import audit, audit_file, certify, certify_classes, groups, one_per_group
+from tacit.audit.groups import OnePerGroup, Repeats, copied, seed_of_groups, shared_name
 from tacit.runtime import tables
 
 FAILURE = 0.1
@@ -182,6 +182,9 @@ def test_parquet_files_are_looked_at_too(tmp_path, share):
     parquet.write_table(pa.table({"s": np.concatenate([numbers, again])}), tmp_path / "t.parquet")
     found = copied(tables.occurrences(tmp_path / "t.parquet", most=10**6, name="table"))
     assert found == (None if not share else (2, len(again)))
+    column = pa.array([str(number) for number in np.concatenate([numbers, again])]).dictionary_encode()
+    parquet.write_table(pa.table({"s": column}), tmp_path / "t.parquet", row_group_size=500)
+    assert copied(tables.occurrences(tmp_path / "t.parquet", most=10**6, name="table")) == found
 
 
 @pytest.mark.parametrize("law", ["few", "equal", "steep", "unique", "mixed"])
@@ -222,3 +225,51 @@ def test_independent_rows_are_no_copies(law):
 def test_outputs_of_few_values_do_not_look_copied(values):
     rng = np.random.default_rng(values)
     assert audit(rng.integers(0, 2, 3000), rng.integers(0, values, 3000), attacks=[]).copied is None
+
+
+def test_copies_are_noticed_wherever_they_stand(monkeypatch):
+    """A table that was appended to itself has no copies among its first rows."""
+    monkeypatch.setattr(groups, "_MOST_DIFFERENT", 500)
+    rng = np.random.default_rng(0)
+    numbers, texts = rng.normal(size=4000), np.array([f"row {number}" for number in range(4000)])
+    alone = Repeats().add([numbers, texts], None)
+    assert alone.copied is None
+    times, rows = alone.add([numbers, texts.astype("U30")], None).copied
+    assert times == 2
+    assert 200 < rows <= 500
+    assert Repeats().add([numbers > 0, rng.integers(0, 900, 4000)], None).copied is None
+
+
+def test_rows_that_differ_are_told_apart():
+    columns = [np.array([0, 0, 1, 1]), np.array(["ab", "ba", "ab", "ab"]), np.array([0.0, -0.0, 1.0, 2.0])]
+    assert len(np.unique(groups._row_prints(columns))) == 4
+    assert len(np.unique(groups._row_prints([one[[0, 0]] for one in columns]))) == 1
+    assert len(np.unique(groups._row_prints([np.array([0.0, -0.0])]))) == 1
+    grid = np.stack(np.meshgrid(*[np.arange(40)] * 3), axis=-1).reshape(-1, 3)
+    assert len(np.unique(groups._row_prints(list(grid.T)))) == 40**3
+
+
+def test_weights_are_copies_too():
+    rng = np.random.default_rng(1)
+    secret, vectors = rng.integers(0, 2, 2000), rng.normal(size=(2000, 4))
+    options = {"noise": 6.0, "require_advantage": 0.9, "attacks": []}
+    ones, twos = (np.full(2000, weight) for weight in (1, 2))
+    assert audit(secret, vectors, weights=ones, **options).met
+    assert audit(secret, vectors, weights=twos, **options).copied == (2, 2000)
+    again = audit(np.tile(secret, 2), np.tile(vectors, (2, 1)), weights=np.tile(ones, 2), **options)
+    assert again.copied == (2, 2000)
+    assert not again.met
+
+
+@pytest.mark.parametrize("secrets", [2, 3])
+def test_a_number_for_each_row_does_not_hide_copies_in_a_file(tmp_path, secrets):
+    """One question has one answer: `audit` looks at secrets and outputs alone."""
+    rng = np.random.default_rng(2)
+    secret, output = np.tile(rng.integers(0, secrets, 1500), 2), np.tile(rng.permutation(1500), 2)
+    lines = [f"{row},{s},{o}" for row, (s, o) in enumerate(zip(secret, output, strict=True))]
+    (tmp_path / "t.csv").write_text("row,disease,output\n" + "\n".join(lines) + "\n")
+    options = {"secret": "disease", "output": "output", "attack_rows": 0, "pictures": False}
+    report = audit_file(tmp_path / "t.csv", require_advantage=0.99, **options)
+    assert report.detail["copied"] == {"times": 2, "rows": 1500}
+    assert not report.met
+    assert audit(secret, output, attacks=[], require_advantage=0.99).copied == (2, 1500)

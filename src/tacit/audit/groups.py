@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from .columns import column, multiplicities, output_columns
 from .guesses import GuessCertificate
 
 _OWN_STREAM = 0x6209
-_MOST_CELLS = 5_000_000  # among which copies are looked for
+_MOST_DIFFERENT = 200_000  # rows whose copies are counted
+_AT_ONCE = 2**16
 _MOST_COPIES = 10_000  # of a row, up to which their numbers are compared
 _ALARM, _FEWEST = 4.0, 10
 """Standard deviations, and numbers of rows, by which chance may move how many rows occur so often."""
@@ -176,14 +177,51 @@ def shared(values: _Array) -> int | None:
     return len(times) if many else None
 
 
-def copied_rows(columns: list[_Array]) -> tuple[int, int] | None:
-    """What `copied` says of the first rows of a table."""
-    first, rows = max(1, _MOST_CELLS // len(columns)), np.zeros(1, dtype=np.int64)
-    times = np.zeros(0, dtype=np.int64)
-    for one in columns:
-        values, numbers = np.unique(one[:first], return_inverse=True)
-        _, rows, times = np.unique(rows * len(values) + numbers, return_inverse=True, return_counts=True)
-    return copied(times)
+class Repeats:
+    """How often rows of a table occur, wherever copies stand; of many different ones, some that their content chooses.
+
+    To look at the first rows alone would miss a table that was appended to itself.
+    """
+
+    def __init__(self) -> None:
+        self._last = np.uint64(2**64 - 1)
+        self._prints, self._times = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
+
+    def add(self, columns: Sequence[_Array], counts: NDArray[np.int64] | None) -> Self:
+        """Count rows, each so many times; None: once."""
+        prints = _row_prints(columns)
+        times = np.ones(len(prints), dtype=np.int64) if counts is None else counts
+        kept = (prints <= self._last) & (times > 0)
+        self._prints, places = np.unique(np.concatenate([self._prints, prints[kept]]), return_inverse=True)
+        sums = np.zeros(len(self._prints), dtype=np.int64)
+        np.add.at(sums, places, np.concatenate([self._times, times[kept]]))
+        self._times = sums
+        while len(self._prints) > _MOST_DIFFERENT:
+            self._last >>= np.uint64(1)
+            left = int(np.searchsorted(self._prints, self._last, side="right"))
+            self._prints, self._times = self._prints[:left], self._times[:left]
+        return self
+
+    @property
+    def copied(self) -> tuple[int, int] | None:
+        """What `copied` says of them."""
+        return copied(self._times)
+
+
+def _row_prints(columns: Sequence[_Array]) -> NDArray[np.uint64]:
+    """Numbers that are equal for equal rows, and for others almost never."""
+    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    for number, one in enumerate(columns):
+        if one.dtype.kind == "U":  # a text's characters, which short ones have zeros after
+            cells = np.ascontiguousarray(one).view(np.uint32).reshape(len(one), one.dtype.itemsize // 4)
+        else:
+            plain = one.astype(np.float64) + 0.0 if one.dtype.kind == "f" else one.astype(np.int64)  # −0.0 is 0.0
+            cells = plain.view(np.uint64)[:, None]
+        factors = np.random.default_rng(number).integers(0, 2**63, cells.shape[1], dtype=np.uint64) * 2 + 1
+        for start in range(0, len(cells), _AT_ONCE):
+            bits = cells[start : start + _AT_ONCE].astype(np.uint64)
+            found[start : start + _AT_ONCE] += (bits ^ (bits >> np.uint64(32))) @ factors
+    return found
 
 
 def copied(times: NDArray[np.int64]) -> tuple[int, int] | None:

@@ -19,7 +19,7 @@ from .attempt import Attempt
 from .certificate import Certificate
 from .certifying import ContinuousOutputError, certify
 from .columns import SeveralValuesError, column, multiplicities, output_columns
-from .groups import copied_rows, drawn, grouped
+from .groups import Repeats, drawn, grouped
 from .guess_attacks import GuessAttack, guess_attacks
 from .guesses import GuessCertificate, certify_classes, certify_number
 from .planning import rows_needed
@@ -265,14 +265,12 @@ def audit(
         secrets, sample = column("secret", secret), Sample(attack_rows, seed)
         sample.add(secrets, output_columns(output, rows=len(secrets)), multiplicities(weights, len(secrets)))
         found = attacked(certificate, sample, failure_probability=failure_probability, noise=noise, seed=seed)
-    secrets = column("secret", secret)
-    alone = group is None and weights is None  # rows of which each is a record
-    return Audit(
-        certificate=certificate,
-        attacks=tuple(found),
-        require_advantage=require_advantage,
-        copied=copied_rows([secrets, *output_columns(output, rows=len(secrets))]) if alone else None,
-    )
+    copied = None
+    if group is None:
+        secrets = column("secret", secret)
+        rows_of = [secrets, *output_columns(output, rows=len(secrets))]
+        copied = Repeats().add(rows_of, multiplicities(weights, len(secrets))).copied
+    return Audit(certificate=certificate, attacks=tuple(found), require_advantage=require_advantage, copied=copied)
 
 
 def _certified(

@@ -13,7 +13,7 @@ from ...core.wording import chance_text, safe_text
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.timing import Timed
 from ...runtime import tables
-from ..groups import copied, grouped, shared, shared_name
+from ..groups import Repeats, copied, grouped, shared, shared_name
 from ..guess_attacks import LEAST_ROWS, GuessAttack
 from ..guess_counts import ClassCounts, NumberCounts
 from ..guesses import GuessCertificate, certify_class_counts, certify_number_counts
@@ -51,8 +51,10 @@ def guess_page(task: Task, timed: Timed) -> Report:
     timed("reading the table")
     kept = Read(tallies={}, sample=Sample.of_all(task.attack_rows, task.seed), kinds=())
     counts: Any = ClassCounts() if task.secret_range is None else NumberCounts(*task.secret_range)
+    rows = Repeats()
     for number, (columns, repeated, share) in enumerate(parts_of(task, task.columns, kept)):
         secrets, outputs = columns[task.secret], [columns[output] for output in task.outputs]
+        rows.add([secrets, *outputs], repeated)
         counts.add(secrets, dict(enumerate(outputs)), weights=repeated)
         if counts.cells > MOST_VALUES:
             raise NoTheoremError(
@@ -80,7 +82,7 @@ def guess_page(task: Task, timed: Timed) -> Report:
         timed("attacking")
     tried = guess_attacked(certificate, kept.sample, failure_probability=task.failure_probability, seed=task.seed)
     audited = Audit(certificate=certificate, attacks=tried, require_advantage=task.require_advantage)
-    return _page(task, certificate, audited, tried, kept)
+    return with_repeats(task, _page(task, certificate, audited, tried, kept), repeats(task, rows.copied))
 
 
 def _page(
@@ -227,11 +229,14 @@ def _detail(
     }
 
 
-def repeats(task: Task) -> tuple[int, int] | None:
-    """What `copied` says of the file's rows; None where they are in groups, and for a matrix, which is read first."""
+def repeats(task: Task, seen: tuple[int, int] | None) -> tuple[int, int] | None:
+    """What `copied` says of the file's first rows, all columns together, or else has said of secrets and outputs.
+
+    None where rows are in groups.
+    """
     if task.group is not None or task.matrix:
-        return None
-    return copied(tables.occurrences(task.table, most=_LOOKED_AT, name="table"))
+        return seen if task.group is None else None
+    return copied(tables.occurrences(task.table, most=_LOOKED_AT, name="table")) or seen
 
 
 def _shared_columns(task: Task) -> list[str]:

@@ -17,7 +17,7 @@ from ...core.errors import InputError, NoTheoremError
 from ...report.timing import Timed
 from ...runtime import tables
 from ..columns import several_values
-from ..groups import OnePerGroup, seed_of_groups
+from ..groups import OnePerGroup, Repeats, seed_of_groups
 from ..plug_in import draws_for
 from ..sample import Sample
 from ..tally import Tally
@@ -48,7 +48,7 @@ class Read:
     own_rows: int = 0  # that fixed the code, and are not counted
     different: int = 0  # vectors
     menu: Sample | None = None  # of secrets, outputs, and the target if there is one
-    copied: tuple[int, int] | None = None  # rows of a matrix, as `copied` says
+    copied: tuple[int, int] | None = None  # secrets and outputs, or vectors, as `copied` says
     in_groups: int | None = None  # rows of the file, where one of each group was drawn
 
     @property
@@ -77,8 +77,10 @@ def read(task: Task, advance: Timed) -> Read:
         advance("counting rows")
         rows_expected = _rows(task, kept)
     advance("reading the table")
+    repeats = Repeats()
     for number, (columns, counts, share) in enumerate(parts_of(task, task.columns, kept)):
         secrets, outputs = columns[task.secret], [columns[output] for output in task.outputs]
+        repeats.add([secrets, *outputs], counts)
         kept.kinds = tuple(_KINDS[one.dtype.kind] for one in outputs)
         _check_numbers(task, outputs)
         for value, rows in sliced(columns, task.slices):
@@ -100,6 +102,7 @@ def read(task: Task, advance: Timed) -> Read:
             advance.expect(rest + _SECONDS + attacks + _certifying(task, rows, attacked, slices=len(kept.tallies)))
         advance(f"{min(100, round(100 * share))} % of the table read")
     check_labels(task, kept)
+    kept.copied = repeats.copied if task.group is None else None
     return kept
 
 

@@ -171,7 +171,7 @@ def _page(task: Task, timed: Timed) -> Report:
         except SeveralValuesError:
             refuse_of_two(task)
         else:
-            kept.copied = kept.copied or repeats(task)
+            kept.copied = repeats(task, kept.copied)
             if kept.copied is not None:
                 kept.menu = None  # it would need independent rows, too
             found = findings(task, kept, timed)
@@ -181,4 +181,4 @@ def _page(task: Task, timed: Timed) -> Report:
                 kept.seen.code.save(task.release_code)
             pictures = pictures_of(task, kept, found) if task.pictures else ()
             return with_repeats(task, page(task, kept, found, pictures), kept.copied)
-    return with_repeats(task, guess_page(task, timed), repeats(task))
+    return guess_page(task, timed)

@@ -49,7 +49,7 @@ def read_vectors(task: Task, advance: Timed) -> Read:
         menu = Sample(0, task.seed)  # of what could be released instead of numbers
     counted = Read(tallies={}, sample=seen.codes, kinds=kinds, seen=seen, menu=menu)
     counted.own_rows, counted.different = int(own.sum()), len(np.unique(np.concatenate(prints)))
-    counted.copied = _copied(task, prints)
+    counted.copied = _copied(prints)
     done = 0
     for named, part, share in source.parts():
         rest: NDArray[np.bool_] = ~own[done : done + len(named[task.secret])]
@@ -87,7 +87,7 @@ def read_matrix(task: Task, advance: Timed) -> Read:
         kept.menu.add(secrets, [*vectors.T, *([] if task.target is None else [named[task.target]])], None)
         advance(f"{min(100, round(100 * share))} % of the table read")
     check_labels(task, kept)
-    kept.copied = _copied(task, prints)
+    kept.copied = _copied(prints)
     return kept
 
 
@@ -106,9 +106,9 @@ def _joined(parts: list[Vectors]) -> Vectors:
     return [np.concatenate(each) for each in zip(*columns, strict=True)]
 
 
-def _copied(task: Task, prints: list[NDArray[np.uint64]]) -> tuple[int, int] | None:
-    """Whether rows of a matrix look copied; those of other files are compared as they stand there."""
-    return copied(np.unique(np.concatenate(prints), return_counts=True)[1]) if task.matrix else None
+def _copied(prints: list[NDArray[np.uint64]]) -> tuple[int, int] | None:
+    """Whether vectors look copied."""
+    return copied(np.unique(np.concatenate(prints), return_counts=True)[1])
 
 
 def _source(task: Task) -> tables.Matrices:

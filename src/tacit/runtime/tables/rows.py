@@ -59,10 +59,15 @@ def occurrences(path: Path, *, most: int, name: str) -> NDArray[np.int64]:
     try:
         with arrow.parquet.ParquetFile(path) as file:
             rows = max(1, min(most, _MOST_CELLS // max(1, len(file.schema_arrow.names))))
-            part = next(file.iter_batches(batch_size=rows), None)
-        if part is None:
+            parts, seen = [], 0
+            for part in file.iter_batches(batch_size=rows):  # which may end with a row group
+                parts.append(part.slice(0, rows - seen))
+                seen += len(parts[-1])
+                if seen >= rows:
+                    break
+        if not parts:
             return np.zeros(0, dtype=np.int64)
-        table = arrow.Table.from_batches([part])
+        table = arrow.Table.from_batches(parts).unify_dictionaries()
         table = table.rename_columns([str(place) for place in range(table.num_columns)])
         found = table.group_by(table.column_names).aggregate([([], "count_all")])
         return np.asarray(found["count_all"].to_numpy(), dtype=np.int64)
