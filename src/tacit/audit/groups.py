@@ -212,6 +212,7 @@ def _row_prints(columns: Sequence[_Array]) -> NDArray[np.uint64]:
     """Numbers that are equal for equal rows, and for others almost never."""
     found = np.zeros(len(columns[0]), dtype=np.uint64)
     for number, one in enumerate(columns):
+        cells: _Array
         if one.dtype.kind == "U":  # a text's characters, which short ones have zeros after
             cells = np.ascontiguousarray(one).view(np.uint32).reshape(len(one), one.dtype.itemsize // 4)
         else:
