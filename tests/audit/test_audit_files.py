@@ -159,7 +159,7 @@ def test_the_page_shows_the_three_pictures(written):
     for title in ("Where every attack's ROC curve has to stay", "Calibration", "against the number of rows"):
         assert title in page.text
     assert html.count("data:image/svg+xml;base64,") == 3
-    assert page.text.index("Met: the largest advantage") < page.text.index("What nobody exceeds")
+    assert page.text.index("met: the largest advantage") < page.text.index("What nobody exceeds")
     assert unfolded_words(html) <= 900
     assert html.count("at most 0.") < 6  # one guarantee is said once, on its card and where its theorem is named
 
