@@ -325,9 +325,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 self._keep_sums(fit_sums.summed(task, records, numbers))
                 return self
             chooser = Chooser.of(task, voters=voters)
-            found, self.teachers_ = fit_votes.answered(
-                task, chooser, records, numbers, trusted=trusted, advance=advance
-            )
+            begun = fit_votes.begun(task, chooser, records, numbers, trusted=trusted, advance=advance)
+            self.teachers_ = begun.council  # also where asking them fails, so that it can be told what was spent
+            found = fit_votes.answered(task, chooser, begun, records, numbers, advance=advance)
             self._keep_answers(found)
             self._learn(task, found)
         return self

@@ -62,7 +62,29 @@ class Answered:
     asked: Sequence[int]
 
 
-def answered(
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Begun:
+    """What is there before anybody is asked.
+
+    Attributes
+    ----------
+    choice
+        The mechanism and why it was chosen; None if an estimate is to choose it.
+    cost
+        The ε of that estimate.
+    mark
+        What the folder and the ledger know the task by.
+    council
+        Who votes.
+    """
+
+    choice: Choice | None
+    cost: float
+    mark: dict[str, object]
+    council: Council
+
+
+def begun(
     task: FitTask,
     chooser: Chooser,
     records: Divided,
@@ -70,13 +92,12 @@ def answered(
     *,
     trusted: Sequence[str],
     advance: Callable[[str], None],
-) -> tuple[Answered, Council]:
-    """What is answered about public records, and who has voted. `numbers` are those of the records' classes."""
+) -> Begun:
+    """Choose, and train who votes. `numbers` are those of the records' classes."""
     chosen, cost = chooser.unpaid()
-    asked = None
     if chosen is not None:
         proven(chosen, advance)
-        asked = task.places(chosen.queries)
+        task.places(chosen.queries)  # which may fail, and costs nothing yet
     more = {} if chooser.proposer is None else {"proposals": run_folder.digest(chooser.proposer.labels.tobytes())}
     mark = task.claimed(
         None if chosen is None else chosen.mechanism,
@@ -85,10 +106,24 @@ def answered(
         **more,
     )
     council = _trained(task, chosen, chooser.teachers, records, numbers, trusted=trusted, advance=advance)
+    return Begun(choice=chosen, cost=cost, mark=mark, council=council)
+
+
+def answered(
+    task: FitTask,
+    chooser: Chooser,
+    begun: Begun,
+    records: Divided,
+    numbers: NDArray[np.int64],
+    *,
+    advance: Callable[[str], None],
+) -> Answered:
+    """What is answered about public records, once it is paid for."""
+    chosen, cost, council = begun.choice, begun.cost, begun.council
     # From here on private votes are looked at: what that may cost is on the disk first.
-    notes = task.paid(mark)
+    notes = task.paid(begun.mark)
     estimate: ErrorEstimate | AgreementEstimate | None = None
-    if chosen is None or asked is None:  # which neighbours never leave open
+    if chosen is None:  # which neighbours never leave open
         teachers = cast(Teachers, council)
         if task.options.error_share:
             estimate = _error(task, teachers, records, numbers, notes, cost=cost)
@@ -97,12 +132,11 @@ def answered(
         chosen = chooser.informed(estimate)
         proven(chosen, advance)
         notes.settle(_CHOSEN, _described(chosen))
-        asked = task.places(chosen.queries)
     found = answers(
         chosen.mechanism,
         council,
         task.seen,
-        asked,
+        task.places(chosen.queries),
         proposer=chooser.proposer,
         notes=notes,
         engine=task.options.engine,
@@ -119,7 +153,7 @@ def answered(
         labels=labels,
         counts=counts,
         asked=[point for point, _ in found],
-    ), council
+    )
 
 
 def rehearsed(task: FitTask, chooser: Chooser, advance: Callable[[str], None]) -> tuple[Answered, object]:
