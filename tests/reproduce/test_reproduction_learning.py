@@ -63,7 +63,7 @@ def test_a_finished_release_is_never_drawn_again(finished, adult):
 def test_digits_by_kernels_gradients_and_a_network(tmp_path, capsys):
     data = tmp_path / "data"
     data.mkdir()
-    write_digits(data, known=2500, tested=1600)
+    write_digits(data, known=2500, tested=2100)
     out = tmp_path / "out"
     options = ["--data", str(data), "--out", str(out), "--seeds", "1", "--epsilon", "40"]
     assert cli._run(["reproduce", "mapl", "mnist", *options, "--mechanism", "gnmax", "--mechanism", "recipe"]) == 0
