@@ -2,25 +2,26 @@
 
     python benchmarks/choice.py [--data FOLDER] [--epsilon 1 …]
 
-Blobs and digits need no data; the folder may hold mnist/*.gz, fashion-mnist/*.gz and adult.tar.xz. Ridge classifiers of
-10 to 1000 records each vote on 2000 public records at most, once for each number of teachers, and all mechanisms are
-computed from these votes. The measure is the number of flawless answers that tell a learner as much as the answers
-given: the square of right minus wrong ones, divided by all. The default is drawn five times, with fresh noise of its
-estimate; it pays for the number of records, the classes and that estimate, and what is best in hindsight for none.
+Blobs and digits need no data; the folder may hold mnist/*.gz, fashion-mnist/*.gz and adult.tar.xz. Ridge classifiers
+vote on 2000 public records at most, once for each number of teachers, and all mechanisms are computed from these votes.
+The measure is the number of flawless answers that tell a learner as much as the answers given: the square of right
+minus wrong ones, divided by all. Classes are named. The default is a mean over the noise of its estimate; it pays for
+the number of records and that estimate. What is best in hindsight pays for neither, and knows all public labels.
+
+The constants of the default were fitted to other data: features of CIFAR-10 and SST-2, and artificial classes.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
-from sklearn.linear_model import RidgeClassifier
 
 from tacit.learning.choice import (
     choice,
@@ -31,15 +32,35 @@ from tacit.learning.choice import (
     prospects,
 )
 from tacit.learning.columns import Columns
-from tacit.learning.held_out import private_agreement
-from tacit.learning.mechanisms.candidates import Candidate, Wanted
+from tacit.learning.councils import councils
+from tacit.learning.held_out import AgreementEstimate, private_agreement
+from tacit.learning.mechanisms.candidates import Candidate, Wanted, flawless
 from tacit.learning.mechanisms.expectations import Votes
 from tacit.learning.mechanisms.registry import KINDS
 from tacit.learning.shares import Shares
 from tacit.reproduce.data import adult_tables, mnist_rows
 
-DELTA, DRAWS, MOST = 1e-5, 5, 2000
-SIZES = (10, 15, 30, 60, 125, 250, 500, 1000)
+DELTA, MOST, FEWEST = 1e-5, 2000, 20
+NOISE = (np.arange(20) + 0.5) / 20
+"""The noise of the estimate, as shares of it that are smaller."""
+AT_ONCE = 2 * 10**7
+"""Scores of teachers that are held at once."""
+
+
+class _Drawn:
+    """Noise of a given size."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def coin(self, chance: int) -> bool:
+        raise NotImplementedError
+
+    def gaussian(self, scale: float, *, size: int) -> Sequence[int]:
+        raise NotImplementedError
+
+    def laplace(self, scale: float) -> int:
+        return round(scale * (math.log(2 * self.share) if self.share < 0.5 else -math.log(2 - 2 * self.share)))
 
 
 def tasks(folder: Path | None) -> Iterator[tuple[str, Any, Any, Any, Any]]:
@@ -61,33 +82,44 @@ def tasks(folder: Path | None) -> Iterator[tuple[str, Any, Any, Any, Any]]:
         yield "adult", columns.transform(people), y, columns.transform(others)[:MOST], truth[:MOST]
 
 
-def councils(private: Any, y: Any, public: Any) -> dict[int, Any]:
-    """Counts of votes by the number of teachers."""
-    found, classes, generator = {}, int(y.max()) + 1, np.random.default_rng(0)
-    for size in SIZES:
-        teachers, order = len(private) // size, generator.permutation(len(private))
-        if teachers < 10:
-            break
-        counts = np.zeros((len(public), classes), dtype=np.int64)
-        for rows in np.array_split(order, teachers):
-            votes = (
-                y[rows[0]] if len(set(y[rows])) == 1 else RidgeClassifier().fit(private[rows], y[rows]).predict(public)
-            )
-            counts[np.arange(len(public)), votes] += 1
-        found[teachers] = counts
-    return found
+def votes_by(private: Any, y: Any, public: Any) -> dict[int, Any]:
+    """Counts of votes, for each number of teachers that the default considers."""
+    classes = int(y.max()) + 1
+    numbers = [council.teachers for council in councils(len(private), classes) if council.teachers >= FEWEST]
+    return {number: counted(private, y, public, teachers=number, classes=classes) for number in numbers}
+
+
+def counted(private: Any, y: Any, public: Any, *, teachers: int, classes: int) -> Any:
+    """Counts of the votes of `RidgeClassifier()`, for many teachers at a time."""
+    order = np.random.default_rng([0, teachers]).permutation(len(private))
+    size, more = divmod(len(private), teachers)
+    counts, width = np.zeros((len(public), classes), dtype=np.int64), private.shape[1]
+    larger, others = order[: more * (size + 1)].reshape(more, size + 1), order[more * (size + 1) :].reshape(-1, size)
+    step = max(1, AT_ONCE // (len(public) * classes))
+    for rows in (part[at : at + step] for part in (larger, others) for at in range(0, len(part), step)):
+        x, signs = private[rows], np.where(y[rows][:, :, None] == np.arange(classes), 1.0, -1.0)
+        centre, mean = x.mean(axis=1, keepdims=True), signs.mean(axis=1, keepdims=True)
+        x, across = x - centre, (x - centre).transpose(0, 2, 1)
+        if x.shape[1] < width:
+            weights = across @ np.linalg.solve(x @ across + np.eye(x.shape[1]), signs - mean)
+        else:
+            weights = np.linalg.solve(across @ x + np.eye(width), across @ (signs - mean))
+        known = np.where((signs > 0).any(axis=1), (mean - centre @ weights)[:, 0], -np.inf)
+        scores = public @ weights.transpose(1, 0, 2).reshape(width, -1)
+        votes = (scores.reshape(len(public), len(rows), classes) + known).argmax(axis=2)
+        counts += np.stack([(votes == label).sum(axis=1) for label in range(classes)], axis=1)
+    return counts
 
 
 def value(candidate: Candidate) -> float:
     """In the first case, which is that of the real votes."""
-    answers, right = candidate.expected[0]
-    return max(0.0, 2 * right - answers) ** 2 / max(1.0, answers)
+    return flawless(*candidate.expected[0])
 
 
 def compared(found: dict[int, Any], truth: Any, *, records: int, epsilon: float) -> str:
     """One line."""
     classes, points = next(iter(found.values())).shape[1], len(truth)
-    budget, delta = Shares(epsilon=epsilon, delta=DELTA, counting=True, finding=True).left
+    budget, delta = Shares(epsilon=epsilon, delta=DELTA, counting=True).left
     common = {"delta": delta, "points": points, "queries": None, "classes": classes}
 
     def votes(teachers: int, lead: Any) -> tuple[Votes, ...]:
@@ -113,22 +145,24 @@ def compared(found: dict[int, Any], truth: Any, *, records: int, epsilon: float)
         for name, item in candidates(teachers, epsilon, cases)
     )
     meant = number_of_teachers(prospects("auto", epsilon=budget, records=records, lead=cases, **common))
-    teachers = min(found, key=lambda number: abs(math.log(number / meant)))
+    teachers = min(found, key=lambda number: abs(number - meant))
     unpaid = choice("auto", epsilon=budget, teachers=teachers, lead=lead, **common)
-    cost, got, names = estimate_cost(unpaid, epsilon=budget, teachers=teachers), [], []
-    for _ in range(DRAWS):
-        estimate = private_agreement(found[teachers], teachers=teachers, epsilon=cost) if cost else None
+    cost, names = estimate_cost(unpaid, epsilon=budget, teachers=teachers), []
+    paid: list[AgreementEstimate | None] = [
+        private_agreement(found[teachers], teachers=teachers, epsilon=cost, noise=_Drawn(share))
+        for share in (NOISE if cost else ())
+    ]
+    worth = {(item.queries, repr(item.made())): value(item) for _, item in candidates(teachers, budget - cost, lead)}
+    got = []
+    for estimate in paid or [None]:
         chosen = choice("auto", epsilon=budget - cost, teachers=teachers, lead=lead, estimate=estimate, **common)
         names.append(chosen.reason.partition(", for")[0])
-        made = chosen.mechanism
-        got += [
-            value(item)
-            for name, item in candidates(teachers, budget - cost, lead)
-            if item.queries == chosen.queries and repr(item.made()) == repr(made)
-        ][:1]
-    shown = f"{np.mean(got):.0f} of {best[0]:.0f} ({100 * np.mean(got) / max(best[0], 1e-9):.0f} %)"
+        got.append(worth[chosen.queries, repr(chosen.mechanism)])
+    share = f"{100 * np.mean(got) / best[0]:.0f} %" if best[0] >= 1 else "nothing to be learned with any"
+    shown = f"{np.mean(got):.0f} of {best[0]:.0f} ({share})"
     hindsight = f"{best[1]} teachers, {best[2]}, {best[3]} queries" + f", T = {best[4]}" * bool(best[4])
-    return f"ε = {epsilon:g}: {shown}; default {teachers} teachers, {max(names, key=names.count)}; best {hindsight}"
+    mostly = max(names, key=names.count)
+    return f"ε = {epsilon:g}: {shown}; default {teachers} teachers, estimate {cost:.2g}, {mostly}; best {hindsight}"
 
 
 def main() -> None:
@@ -137,7 +171,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.25, 1.0, 4.0])
     options = parser.parse_args()
     for name, private, y, public, truth in tasks(options.data):
-        found = councils(private, y, public)
+        found = votes_by(np.asarray(private), y, np.asarray(public))
         for epsilon in options.epsilon:
             print(f"{name}, {compared(found, truth, records=len(private), epsilon=epsilon)}", flush=True)
 

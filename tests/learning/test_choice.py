@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 from tacit.core.errors import InputError
@@ -18,9 +19,10 @@ from tacit.learning.choice import (
     prospects,
 )
 from tacit.learning.councils import LEAST
-from tacit.learning.held_out import AgreementEstimate, private_agreement
+from tacit.learning.held_out import AgreementEstimate, exceeded, private_agreement
 from tacit.learning.intended import intended
 from tacit.learning.mechanisms import Gate, GNMax, SparseVector
+from tacit.learning.mechanisms.candidates import flawless
 from tacit.learning.moments import NoisySums, suits
 from tacit.learning.planning import plan
 from tacit.learning.study import publication
@@ -57,20 +59,36 @@ def test_teachers_that_always_agree_answer_nearly_all():
     assert "a number with noise that was paid for" in doubtful.reason
 
 
+def kept(lead, teachers):
+    """The share of the best score that the choice keeps, on average over the noise of its estimate."""
+    cost = min(0.1, 18 / teachers)
+    distance = teachers * abs(exceeded(np.abs(lead[0]))) / 2 - 1
+    scores = []
+    for noise in (-1.95, -0.85, -0.34, 0, 0.34, 0.85, 1.95):  # the middles of sevenths of Laplace noise
+        estimate = _estimate(round(distance + noise / cost), teachers, cost)
+        found = choice("auto", teachers=teachers, lead=possible_margins(None), estimate=estimate, **WANTED)
+        kind, constants = found.reason.partition(",")[0], vars(found.mechanism)
+        asked = found.queries if kind.endswith("gnmax") else None
+        same = choice(
+            kind, teachers=teachers, lead=lead, **{**WANTED, "queries": asked}, refusals=constants.get("refusals")
+        )
+        scores.append(flawless(same.expected_answers, same.expected_right))
+    best = choice("auto", teachers=teachers, lead=lead, **WANTED)
+    return np.mean(scores) / flawless(best.expected_answers, best.expected_right)
+
+
+@pytest.mark.parametrize("teachers", [300, 1000])
+@pytest.mark.parametrize(("mean", "spread"), [(0.15, 1.0), (0.3, 0.6), (0.5, 0.8), (0.6, 0.3), (0.85, 0.0), (1.0, 0.0)])
+def test_little_is_lost_where_leads_are_normal_or_alike(teachers, mean, spread):
+    lead = np.clip(mean * (1 + spread * stats.norm.ppf((np.arange(200) + 0.5) / 200)), -1, 1)
+    assert kept((tuple(lead.tolist()),), teachers) >= 0.55
+
+
 @pytest.mark.parametrize("teachers", [300, 1000])
 @pytest.mark.parametrize("accuracy", ACCURACIES)
-def test_little_is_lost_in_any_case_if_the_estimate_is_right(teachers, accuracy):
-    lead = margins(accuracy)
-    distance = int(teachers * np.mean(lead[0]) / 2)
-    estimate = _estimate(min(distance, teachers // 2 - 1), teachers, 0.1)
-    found = choice("auto", teachers=teachers, lead=possible_margins(None), estimate=estimate, **WANTED)
-    best = choice("auto", teachers=teachers, lead=lead, **WANTED)
-    kind = found.reason.partition(",")[0]
-    refusals = getattr(found.mechanism, "refusals", None)
-    asked = found.queries if kind.endswith("gnmax") else None
-    same = choice(kind, teachers=teachers, lead=lead, **{**WANTED, "queries": asked}, refusals=refusals)
-    kept, most = (5 * each.expected_right - 4 * each.expected_answers for each in (same, best))
-    assert kept >= 0.6 * most  # one case is told from the next by the mean of the leads alone
+def test_not_all_is_lost_where_teachers_agree_or_are_divided(teachers, accuracy):
+    """Leads by the model of plans, which no votes that were measured have: the estimate tells little about them."""
+    assert kept(margins(accuracy), teachers) >= 0.35
 
 
 def test_the_smaller_the_budget_the_more_teachers():
@@ -82,7 +100,7 @@ def test_the_smaller_the_budget_the_more_teachers():
     assert all(60_000 // teachers >= LEAST for teachers in found)
     assert number_of_teachers(prospects("auto", epsilon=1.0, **{**wanted, "records": 50})) == 7
     many = prospects("auto", epsilon=1e-6, **{**wanted, "records": 10**9})  # by a noisy count, at a tiny ε
-    assert number_of_teachers(many) <= 70_000
+    assert number_of_teachers(many) <= 90_000
 
 
 def test_one_teacher_moves_the_agreement_by_one_vote_at_most():
@@ -102,7 +120,11 @@ def test_one_teacher_moves_the_agreement_by_one_vote_at_most():
         moved.add(abs(first - second))
     assert moved == {0, AgreementEstimate.sensitivity}  # and so far it goes
     exact = private_agreement([[10, 0], [8, 2]], teachers=12, epsilon=0.5, noise=_Still())
-    assert (exact.value, exact.teachers) == ((4 + 2) // 2, 12)
+    assert (exact.value, exact.teachers) == (2, 12)
+    many = private_agreement([[10, 0]] * 38 + [[6, 4]] * 2, teachers=10, epsilon=0.5, noise=_Still())
+    assert many.value == 0, "two queries in forty"
+    few = private_agreement([[10, 0]] * 39 + [[6, 4]], teachers=10, epsilon=0.5, noise=_Still())
+    assert few.value == 4, "one query in forty"
     assert exact.scale == laplace_scale(0.5, sensitivity=1)
 
 
@@ -129,18 +151,24 @@ def test_an_estimate_does_not_tell_how_many_chunks_are_empty():
     assert model.agreement_.teachers == 100
 
 
-def test_a_run_goes_on_with_what_its_estimate_has_chosen(tmp_path):
-    """Another T, once the first mechanism has stopped, would be a second release for one payment."""
+def test_a_run_goes_on_with_what_its_estimate_has_chosen(tmp_path, monkeypatch):
+    """Another T, once the first mechanism has stopped, would be a second release for one payment.
+
+    The estimate has no noise here: with it, one mechanism might be the best for each T.
+    """
+    monkeypatch.setattr(held_out, "SystemNoise", _Still)
     generator = np.random.default_rng(1)
-    points, public = generator.normal(size=(3000, 2)), generator.normal(size=(800, 2))
-    y = (points[:, 0] > 0).astype(int)
-    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=2, delta=1e-5)
-    options = {"epsilon": 2.0, "classes": [0, 1], "n_teachers": 100, "queries": "all", "ledger": ledger}
+    y = generator.integers(2, size=6000)
+    points, public = generator.normal(size=(6000, 2)) + 20 * y[:, None], generator.normal(size=(800, 2))
+    public[:400] += 20
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=1, delta=1e-5)
+    options = {"epsilon": 1.0, "classes": [0, 1], "n_teachers": 300, "queries": "all", "ledger": ledger}
     folder = tmp_path / "run"
     first = PrivateClassifier(random_state=0, **options).fit(points, y, public, folder=folder)
     assert first.agreement_ is not None
-    with pytest.raises(InputError, match="constants included"):
-        PrivateClassifier(random_state=0, refusals=50, **options).fit(points, y, public, folder=folder)
+    assert first.choice_.startswith("svt, queries = 800, refusals = 1,")
+    with pytest.raises(InputError, match="constants included"):  # an estimate pays with T = 5, too
+        PrivateClassifier(random_state=0, refusals=5, **options).fit(points, y, public, folder=folder)
     again = PrivateClassifier(random_state=0, **options).fit(points, y, public, folder=folder)
     assert again.agreement_ == first.agreement_
     assert again.labels_.tolist() == first.labels_.tolist()

@@ -505,6 +505,7 @@ def test_the_choice_is_made_without_private_votes():
     unsure = choice("auto", lead=margins(0.8), **wanted)
     assert isinstance(unsure.mechanism, GNMax)
     assert unsure.queries == 400
+    assert unsure.expected_right >= 0.6 * unsure.expected_answers
     agreed = choice("auto", lead=margins(np.array([[1000, 0], [999, 1]])), **{**wanted, "epsilon": 4.0})
     assert isinstance(agreed.mechanism, SparseVector)
     assert agreed.queries == 9000

@@ -235,7 +235,7 @@ def learn(
         float | None,
         typer.Option(
             "--teacher-accuracy",
-            help="The share of teachers expected to be right, to choose by; without it, 0.6 to 1.",
+            help="The share of teachers expected to be right, to choose by; without it, any.",
             rich_help_panel=LEARN,
         ),
     ] = None,

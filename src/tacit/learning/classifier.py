@@ -97,8 +97,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         "all" public records, or a number of them, medoids of clusters; None leaves it to the choice.
     teacher_accuracy
         The share of teachers expected to be right, or counts of public or made-up votes; constants are chosen by it,
-        and the number of teachers, for which it is that of teachers with many records. With None, shares from 0.6 to 1
-        are thought possible; where it helps, at most a tenth of ε then pays for an estimate of how far teachers agree.
+        and the number of teachers, for which it is that of teachers with many records. With None, any is
+        thought possible; where it helps, at most a tenth of ε then pays for an estimate of how far they agree.
     refusals
         The T of "svt", "gate" or "confirm"; None leaves it to the choice, or to the error estimate.
     error_share

@@ -19,6 +19,8 @@ from .votes import checked_counts
 
 UNITS = 100
 """Parts of an error that are counted."""
+_LOWEST = 20
+"""On one query in so many, fewer votes may have to change than the estimate of the agreement says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,8 @@ class AgreementEstimate:
     Attributes
     ----------
     value
-        The mean number of votes that have to change for another class to win, rounded down, with noise.
+        The number of votes that have to change for another class to win, on all but one query in
+        twenty, with noise.
     epsilon
         What it cost; δ is 0.
     scale
@@ -81,7 +84,7 @@ class AgreementEstimate:
         return {"epsilon_agreement": self.epsilon, "agreement": self.value}
 
     def likelihood(self, distance: float) -> float:
-        """How likely the estimate is if the mean was this number of votes, up to a factor; never quite 0."""
+        """How likely the estimate is if it is this number without noise, up to a factor; never quite 0."""
         away = abs(self.value - min(max(distance, 0.0), self.teachers / 2))
         return math.exp(-away / self.scale) + sys.float_info.min
 
@@ -91,8 +94,8 @@ def private_agreement(
 ) -> AgreementEstimate:
     """How far teachers agree on some public records, (ε, 0)-DP.
 
-    One record changes one teacher's votes, which moves the votes to flip of every query by at most 1, so their mean by
-    at most 1, and the whole part of that mean by at most 1: it gets discrete Laplace noise of scale 1/ε.
+    One record changes one teacher's votes, which moves the votes to flip of every query by at most 1, so the one that a
+    twentieth of them do not exceed by at most 1: it gets discrete Laplace noise of scale 1/ε.
 
     Parameters
     ----------
@@ -113,8 +116,13 @@ def private_agreement(
     votes = checked_counts(counts)
     scale = laplace_scale(epsilon, sensitivity=AgreementEstimate.sensitivity)
     source = SystemNoise() if noise is None else noise
-    mean = sum(one_distance(row) for row in votes) // len(votes)
-    return AgreementEstimate(value=mean + source.laplace(scale), epsilon=epsilon, scale=scale, teachers=teachers)
+    value = int(exceeded([one_distance(row) for row in votes])) + source.laplace(scale)
+    return AgreementEstimate(value=value, epsilon=epsilon, scale=scale, teachers=teachers)
+
+
+def exceeded(distances: ArrayLike) -> float:
+    """The votes to flip that all queries but one in twenty reach, or exceed."""
+    return float(np.sort(np.asarray(distances))[(np.size(distances) - 1) // _LOWEST])
 
 
 def private_count(count: int, *, epsilon: float, noise: Noise | None = None) -> int:

@@ -11,6 +11,8 @@ from .session import Mechanism
 
 _FEW = 25
 """The smallest number of queries that is tried; it is then doubled."""
+_LEAST_RIGHT = 0.6
+"""The share of right answers below which a score is 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,18 +52,32 @@ class Candidate:
     expected: tuple[tuple[float, float], ...]
     """In each case, the expected number of answers, and of those that name the class with the most votes."""
     known: float = 0.0
-    """The score of a proposed answer before it is confirmed, which is subtracted."""
+    """The score of a proposed answer before it is confirmed, which is subtracted for each answer."""
 
     @property
     def worth(self) -> tuple[float, ...]:
-        """The score in each case: right answers minus four times the wrong ones, 0 if below 1."""
-        found = (5 * right - (4 + self.known) * answered for answered, right in self.expected)
+        """The score in each case, 0 if below 1: the flawless answers that tell a learner as much as these.
+
+        It is 0, too, where so many are wrong that not every learner copes with them.
+        """
+        found = (
+            flawless(answered, right) - self.known * answered if right >= _LEAST_RIGHT * answered else 0.0
+            for answered, right in self.expected
+        )
         return tuple(score if score >= 1 else 0.0 for score in found)
 
     @property
     def share(self) -> float:
         """The share of answers that name the class with the most votes, on average over the cases."""
         return sum(right / answered if answered >= 1 else 0.0 for answered, right in self.expected) / len(self.expected)
+
+
+def flawless(answers: float, right: float) -> float:
+    """The right answers that tell a learner as much as these: the square of right minus wrong ones, divided by all.
+
+    Labels of two classes, each wrong with probability η, tell as much as (1 − 2η)² times as many right ones.
+    """
+    return max(0.0, 2 * right - answers) ** 2 / max(1.0, answers)
 
 
 def steps(first: int, last: int) -> list[int]:

@@ -28,7 +28,7 @@ from ...core.guarantee import Assumption, Guarantee
 from ...theory.gate import ONE, confirm_delta, gate_delta
 from ..votes import checked_counts
 from . import gate_design
-from .candidates import Candidate, Wanted
+from .candidates import Candidate, Wanted, flawless
 from .expectations import Floats, Votes
 from .kind import Kind
 from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
@@ -371,7 +371,7 @@ class ConfirmKind(_TabledKind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Less what the proposals alone are worth, by the measure of answers."""
-        known = max(0.0, 1 - 5 * wanted.votes[0].proposer_error)
+        known = flawless(1.0, 1 - wanted.votes[0].proposer_error)
         return (replace(found, known=known) for found in super().candidates(wanted))
 
     def hard_queries(self, error: float, setting: Setting, *, teachers: int, outvoted: int) -> int:

@@ -34,6 +34,8 @@ _QUICK = 500
 """The noise of winners of two classes is found in a second or two for so many queries; plans estimate it for more."""
 _CONFIDENT = 0.6
 """The share of teachers that have to agree, unless a plan proves something with another threshold."""
+_PARTS = 10
+"""Of many cases, the shares of queries on which so many agree are tried in tenths."""
 
 
 class NoisyVotes(ABC):
@@ -341,7 +343,8 @@ class ConfidentKind(GNMaxKind):
         """Queries by doubling, and a few answers more than will be confident in one of the cases."""
         unit, teachers = _unit(wanted.epsilon, wanted.delta), wanted.votes[0].teachers
         threshold = math.ceil(_CONFIDENT * teachers)
-        confident = {float(np.mean((teachers + votes.lead) / 2 >= _CONFIDENT * teachers)) for votes in wanted.votes}
+        shares = (float(np.mean((teachers + votes.lead) / 2 >= _CONFIDENT * teachers)) for votes in wanted.votes)
+        confident = {math.ceil(_PARTS * share) / _PARTS for share in shares} if len(wanted.votes) > 1 else set(shares)
         for asked, share in itertools.product(wanted.numbers, sorted(confident)):
             answers = max(1, min(asked, math.ceil(1.1 * share * asked)))
             sigma = unit * math.sqrt(2 * answers + asked / TEST_RATIO**2)

@@ -132,7 +132,7 @@ def learn_files(
     refusals
         The number of refusals after which the mechanism stops; chosen unless given.
     teacher_accuracy
-        The share of teachers expected to be right, by which constants are chosen; from 0.6 to 1 unless given.
+        The share of teachers expected to be right, by which constants are chosen; any unless given.
     classes
         All labels that may occur, separated by commas; found with noise unless given.
     ids
