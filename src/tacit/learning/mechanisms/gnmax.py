@@ -240,7 +240,7 @@ def _constants(sigma: float, answers: int, tests: int = 0, test_sigma: float = 0
 def noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool) -> int | tuple[int, ...]:
     """The class of the largest count with noise, of equals the first; or all counts with noise."""
     added = noise.gaussian(sigma, size=len(counts))
-    sums = [int(count) + int(extra) for count, extra in zip(counts, added, strict=True)]
+    sums = [count + int(extra) for count, extra in zip(counts.tolist(), added, strict=True)]
     return tuple(sums) if whole else sums.index(max(sums))
 
 
