@@ -369,7 +369,7 @@ def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
         found = t * (max(first, second, third) + moved) - u * epsilon - u * math.log1p(1 / u) - math.log1p(u)
         each = (4 + 4 * u + 4 * x) * g + 2 * more[0] + (g + 4 * v * g) / (1 + rare)
         terms = t * each + u * epsilon + 2 * u + 40
-        return found, 64 * float(np.finfo(float).eps) * terms
+        return found, 64 * 2.0**-52 * terms
 
     found = optimize.minimize_scalar(lambda order: min(1e9, exponent(order)[0]), bounds=(-30.0, 30.0), method="bounded")
     best, error = exponent(float(found.x))
