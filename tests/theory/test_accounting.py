@@ -12,9 +12,11 @@ from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 
 from tacit import InputError, NoTheoremError
 from tacit.theory.accounting import (
+    _lowest,
     basic_composition,
     clipped_sums_delta,
     clipped_sums_sigma,
@@ -359,6 +361,25 @@ def test_another_part_of_the_shift_would_lower_the_noise_by_one_percent_at_most(
     best = math.exp(at(narrowed(at, 1e-9 * most, most * (1 - 1e-9))))
     assert best <= epochs_delta(epsilon, scale=scale, refusals=refusals)
     assert epochs_delta(epsilon, scale=1.012 * scale, refusals=refusals) <= best
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, centre, scale: (x - centre) ** 2 * scale,
+        lambda x, centre, scale: abs(x - centre) * scale,
+        lambda x, centre, scale: -math.exp(-((x - centre) ** 2) / (20 * scale)),
+        lambda x, centre, scale: math.sin(x * scale) + 0.01 * (x - centre) ** 2,
+        lambda x, centre, scale: 1e9 if x > centre else -x * scale,
+        lambda *_: 1.0,
+    ],
+)
+@given(centre=st.floats(-40, 40), scale=st.floats(0.1, 5))
+def test_what_is_lowest_is_found_as_scipy_finds_it(function, centre, scale):
+    def value(x):
+        return function(x, centre, scale)
+
+    assert _lowest(value, -30.0, 30.0) == optimize.minimize_scalar(value, bounds=(-30.0, 30.0), method="bounded").x
 
 
 @given(st.floats(0.2, 50), st.floats(0, 5), st.floats(0.001, 0.999), st.integers(-30, 30), st.integers(-1, 1))

@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -111,7 +111,7 @@ class GNMax(NoisyVotes):
         """The standard deviation parameter of every count's noise."""
         if self.classes is not None:
             return winners.winner_sigma(self.epsilon, self.delta, answers=self.queries, classes=self.classes)
-        return accounting.gnmax_sigma(self.epsilon, self.delta, answers=self.queries)
+        return _counts_sigma(self.epsilon, self.delta, self.queries)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -190,9 +190,7 @@ class ConfidentGNMax(NoisyVotes):
     @cached_property
     def sigma(self) -> float:
         """σ₂, of every count's noise in an answer."""
-        return accounting.gnmax_sigma(
-            self.epsilon, self.delta, answers=self.answers, tests=self.queries, ratio=self.ratio
-        )
+        return _counts_sigma(self.epsilon, self.delta, self.answers, self.queries, self.ratio)
 
     @property
     def test_sigma(self) -> float:
@@ -438,6 +436,12 @@ class WinnersKind(GNMaxKind):
         if setting.classes > 2 and _winners_sigma(counts, setting.queries, setting.classes) > winners.MOST_NOISE:
             return f"winners of more than two classes are charged for up to a noise of {winners.MOST_NOISE:g}"
         return ""
+
+
+@lru_cache(maxsize=2048)
+def _counts_sigma(epsilon: float, delta: float, answers: int, tests: int = 0, ratio: float = 1.0) -> float:
+    """The noise of counts; a process often asks for that of the same budget again."""
+    return accounting.gnmax_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
 
 
 def _winners_sigma(counts: float, queries: int, classes: int) -> float:
