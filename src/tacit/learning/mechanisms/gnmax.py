@@ -110,7 +110,7 @@ class GNMax(NoisyVotes):
     def sigma(self) -> float:
         """The standard deviation parameter of every count's noise."""
         if self.classes is not None:
-            return winners.winner_sigma(self.epsilon, self.delta, answers=self.queries, classes=self.classes)
+            return _least_winners_sigma(self.epsilon, self.delta, self.queries, self.classes)
         return _counts_sigma(self.epsilon, self.delta, self.queries)
 
     @property
@@ -385,7 +385,7 @@ class WinnersKind(GNMaxKind):
         if estimated:
             sigma = _winners_sigma(_sigma(setting.epsilon, setting.delta, m, 0, True)[0], m, classes)
         else:
-            sigma = winners.winner_sigma(setting.epsilon, setting.delta, answers=m, classes=classes)
+            sigma = _least_winners_sigma(setting.epsilon, setting.delta, m, classes)
         distance = learnability.gnmax_distance(
             sigma=sigma, classes=classes, queries=m, failure_probability=setting.share
         )
@@ -442,6 +442,12 @@ class WinnersKind(GNMaxKind):
 def _counts_sigma(epsilon: float, delta: float, answers: int, tests: int = 0, ratio: float = 1.0) -> float:
     """The noise of counts; a process often asks for that of the same budget again."""
     return accounting.gnmax_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
+
+
+@lru_cache(maxsize=2048)
+def _least_winners_sigma(epsilon: float, delta: float, answers: int, classes: int) -> float:
+    """The noise of winners; a plan asks for that of the same budget many times."""
+    return winners.winner_sigma(epsilon, delta, answers=answers, classes=classes)
 
 
 def _winners_sigma(counts: float, queries: int, classes: int) -> float:
