@@ -1,6 +1,6 @@
-"""How often certificates of codes of vectors and of texts, and of menus of releases, are wrong.
+"""How often certificates of codes of vectors and of texts, of menus of releases, and limits by a kernel, are wrong.
 
-python benchmarks/codes.py [codes] [texts] [menus]
+python benchmarks/codes.py [codes] [texts] [menus] [kernels]
 
 Every law is one of 1500 points or texts or fewer, drawn once, with a chance for either secret, so that the truth about
 a code, a rounding or a label is a sum over the points, exact but for rounding. Of noise it is a sum over the cells of a
@@ -10,6 +10,7 @@ standard errors (of about 0.002 each).
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tacit.audit import Certificate, audit_vectors, release_menu
+from tacit.theory.kernels import variation_kernel
 
 TABLES, FAILURE = 400, 0.1
 POINTS, DRAWS = 1500, 20_000
@@ -26,6 +28,8 @@ CODES = {"kmeans:9": TABLES, "tree:9": TABLES, "attack:4": 10}
 """How many tables of each law are tried with each code; the last one fits models, and is slow."""
 TEXT_CODES = ("kmeans:5", "tree:5")
 TEXT_ROWS = (240, 240)
+NOISES = (2.0, 4.0)
+"""The noise of vectors, in units of their spread, for limits by a kernel."""
 
 _Floats = NDArray[np.floating]
 _Cells = NDArray[np.int64]
@@ -50,6 +54,12 @@ class Law:
         drawn = np.concatenate([source.choice(len(self.points), size, p=law) for size, law in laws])
         order = source.permutation(len(drawn))
         return np.repeat([1, 0], self.rows)[order], self.points[drawn][order]
+
+    @property
+    def spread(self) -> float:
+        """A deviation that most points do not exceed, however heavy their tails."""
+        away = np.linalg.norm(self.points - np.median(self.points, axis=0), axis=1)
+        return float(np.quantile(away, 0.9) / math.sqrt(self.points.shape[1]))
 
     def of_cells(self, cells: _Cells) -> _Floats:
         """The truth about whoever sees the cell of a point."""
@@ -277,8 +287,19 @@ def missed_menus(law: Law, *, tables: int, failure: float = FAILURE) -> float:
     return misses / tables
 
 
+def missed_kernels(law: Law, noise: float, *, tables: int, failure: float = FAILURE) -> tuple[float, float]:
+    """The share of tables whose limit by a kernel on total variation is wrong, and the mean of these limits."""
+    source, pairs = np.random.default_rng(1), min(law.rows)
+    truth, found = law.of_release(f"noise {noise}")[1], []
+    for _ in range(tables):
+        secrets, vectors = law.table(source)
+        ones, zeros = (vectors[secrets == secret][:pairs] for secret in (1, 0))
+        found.append(variation_kernel(ones, zeros, noise=noise, failure_probability=failure))
+    return float(np.mean(np.array(found) < truth)), float(np.mean(found))
+
+
 def main() -> None:
-    wanted = sys.argv[1:] or ["codes", "texts", "menus"]
+    wanted = sys.argv[1:] or ["codes", "texts", "menus", "kernels"]
     print(f"certificates that are wrong in any bound, at a failure probability of {FAILURE}", flush=True)
     start = time.process_time()
     for code, tables in CODES.items() if "codes" in wanted else ():
@@ -290,6 +311,11 @@ def main() -> None:
     if "menus" in wanted:
         found = {name: missed_menus(law, tables=TABLES) for name, law in release_laws().items()}
         _tell("menus", found, TABLES, start)
+    for times in NOISES if "kernels" in wanted else ():
+        limits = {name: missed_kernels(law, times * law.spread, tables=TABLES) for name, law in vector_laws().items()}
+        found = {name: share for name, (share, _) in limits.items()}
+        _tell(f"limits by a kernel, noise of {times:g} deviations", found, TABLES, start)
+        print(f"    which are always 1 on {sum(mean == 1 for _, mean in limits.values())} of the laws", flush=True)
 
 
 def _tell(what: str, found: dict[str, float], tables: int, start: float) -> None:
