@@ -101,6 +101,16 @@ def parser():
     return get_command(cli.app)
 
 
+@pytest.fixture(scope="session")
+def warm():
+    """The command line in processes of its own, which need not load everything again either."""
+    from commands import Warm
+
+    started = Warm()
+    yield started
+    started.close()
+
+
 @pytest.fixture
 def here(monkeypatch, capsys, parser):
     """The command line in this process, which need not load everything again."""

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import assert_one_line_error, run
+from commands import assert_one_line_error
 from pages import Page, unfolded_words
 from pyarrow import csv, parquet
 
@@ -59,11 +59,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def written(folder):
-    finished = run(
+def written(folder, warm):
+    finished = warm.run(
+        folder,
         *("audit", "t.csv", "--secret", "member", "--output", "score", "--noise", "0.5", "--slice", "group"),
         *("--require-advantage", "0.3", "--attack-rows", "6000", "--json", "a.json", "--report", "a.html"),
-        cwd=folder,
     )
     assert finished.returncode == 0, finished.stderr
     return finished.stdout, json.loads((folder / "a.json").read_text()), (folder / "a.html").read_text()

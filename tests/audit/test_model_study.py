@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from commands import assert_one_line_error, run
+from commands import assert_one_line_error
 from sklearn.datasets import load_digits
 
 from tacit import InputError
@@ -38,9 +38,9 @@ def folder(tmp_path_factory):
     return place
 
 
-def test_the_command_reports_what_the_function_finds(folder):
+def test_the_command_reports_what_the_function_finds(folder, warm):
     arguments = ["audit-model", "train.py:fit", "--data", "records.npz", "--models", "16"]
-    said = run(*arguments, "--json", "a.json", "--report", "a.html", cwd=folder)
+    said = warm.run(folder, *arguments, "--json", "a.json", "--report", "a.html")
     assert said.returncode == 0, said.stderr
     assert "This is about an adversary who holds the record" in " ".join(said.stdout.split())
     detail = json.loads((folder / "a.json").read_text())["detail"]

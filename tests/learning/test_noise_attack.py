@@ -66,7 +66,7 @@ def test_honest_mechanisms_keep_their_claims_and_the_attack_comes_near(mechanism
 
 @pytest.mark.parametrize(("mechanism", "share"), CASES, ids=described)
 def test_half_the_noise_is_refuted(mechanism, share):  # noqa: ARG001
-    attack = noise_attack.noise_attack(mechanism, noise=HalfNoise(1), runs=10_000)
+    attack = noise_attack.noise_attack(mechanism, noise=HalfNoise(1), runs=5_000)
     assert attack.low > 1.2 * mechanism.epsilon
     assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from commands import assert_one_line_error, run
+from commands import assert_one_line_error
 from pages import Page, unfolded_words
 
 from tacit import InputError
@@ -15,9 +15,10 @@ SMALL = ("plan", "--records", "60000", "--queries", "1000", "--epsilon", "2", "-
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def written(tmp_path_factory, warm):
     folder = tmp_path_factory.mktemp("plan")
-    finished = run(*SMALL, "--error", "0.05", "--classes", "10", "--json", "p.json", "--report", "p.html", cwd=folder)
+    options = ("--error", "0.05", "--classes", "10", "--json", "p.json", "--report", "p.html")
+    finished = warm.run(folder, *SMALL, *options)
     assert finished.returncode == 0, finished.stderr
     return finished.stdout, json.loads((folder / "p.json").read_text()), (folder / "p.html").read_text()
 

@@ -8,7 +8,6 @@ import warnings
 
 import numpy as np
 import pytest
-from commands import run
 from published_data import write_adult, write_digits
 from scipy import stats
 from sklearn.neural_network import MLPClassifier
@@ -55,10 +54,10 @@ def test_the_statistical_limit_is_a_median():
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(tmp_path_factory, warm):
     folder = tmp_path_factory.mktemp("figure1")
     small = ("--rows", "4000", "--neurons", "30", "--restarts", "1", "--tables", "3")
-    done = run("reproduce", "audit", "figure1", "--out", "out", *small, cwd=folder)
+    done = warm.run(folder, "reproduce", "audit", "figure1", "--out", "out", *small)
     assert done.returncode == 0, done.stderr
     return done.stdout, folder / "out"
 

@@ -1,6 +1,7 @@
 """Noise for tests: seeded, scripted, or every value there is."""
 
 import itertools
+from functools import cache
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class _Everything:
         place = self.choices[len(self.used)] if len(self.used) < len(self.choices) else 0
         self.used.append((place, len(values)))
         self.weight *= weights[place]
-        return int(values[place])
+        return values[place]
 
     def laplace(self, scale):
         return self.pick("laplace", scale)
@@ -75,17 +76,20 @@ class _Everything:
         return bool(self.pick("coin", chance))
 
 
+@cache
 def _support(kind, scale):
     if kind == "coin":
-        return np.arange(2), np.array([2**63 - scale, scale]) / 2**63
+        return [0, 1], (np.array([2**63 - scale, scale]) / 2**63).tolist()
     reach = int((14 if kind == "laplace" else 5) * scale) + 2
     x = np.arange(-reach, reach + 1)
     weights = np.exp(-np.abs(x) / scale) if kind == "laplace" else np.exp(-(x**2) / (2 * scale**2))
-    return x, weights / weights.sum()
+    return x.tolist(), (weights / weights.sum()).tolist()
 
 
 def exact_law(mechanism, rows):
     """The law of the transcript of a session, from every value of all its noise (but tails of about 1e-6)."""
+
+    rows = [np.array(row) for row in rows]
 
     def play(noise):
         session, transcript = mechanism.session(noise), []

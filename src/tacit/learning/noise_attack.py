@@ -206,17 +206,17 @@ class _Sessions:
 
     def answers(self, row: tuple[int, int], number: int, *, fresh: bool = False) -> Iterator[Answer]:
         """That many answers, refusals among them, from as many sessions as it takes, or one from each."""
-        session = self.mechanism.session(self.noise)
+        session, counts = self.mechanism.session(self.noise), np.array(row)
         for _ in range(number):
             if session.stopped or fresh:
                 session = self.mechanism.session(self.noise)
-            yield session.answer(row)
+            yield session.answer(counts)
 
     def whole(self, row: tuple[int, int], most: int) -> Session:
         """A session that has stopped, or has been asked `most` queries."""
-        session = self.mechanism.session(self.noise)
+        session, counts = self.mechanism.session(self.noise), np.array(row)
         while not session.stopped and session.asked < most:
-            session.answer(row)
+            session.answer(counts)
         return session
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -138,7 +139,8 @@ class Pairs:
         limits = np.ones(len(rates))
         if not len(self.sizes):
             return limits
-        of_sizes = [_tilted(size, rates) for size in self.sizes.tolist()]
+        tried = tuple(rates.tolist())
+        of_sizes = [_tilted_once(size, tried) for size in self.sizes.tolist()]
         moments, slopes, spreads, widths = (np.array(values) for values in zip(*of_sizes, strict=True))
         moment, slope, width = self.counts @ moments, slopes.min(axis=0), widths.min(axis=0)
         # By moments alone, and by how the sum is spread near its lower end as well.
@@ -166,6 +168,12 @@ def _spread(rates: _Floats, whole: _Floats, most: _Floats, width: _Floats, *, cu
     log = np.where(below, log, -1.0)
     bend = -log * most / (2 * whole * -np.expm1(2 * log)) * (1 + 1e-6)
     return np.where(below, log, 0.0), np.where(below, bend, 0.0)
+
+
+@lru_cache(maxsize=4096)
+def _tilted_once(size: int, rates: tuple[float, ...]) -> tuple[_Floats, _Floats, _Floats, _Floats]:
+    """The same as below; every search begins with the same λ, and sizes come again."""
+    return _tilted(size, np.array(rates))
 
 
 def _tilted(size: int, rates: _Floats) -> tuple[_Floats, _Floats, _Floats, _Floats]:

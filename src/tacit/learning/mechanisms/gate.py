@@ -268,8 +268,9 @@ class ConfirmSession(Session):
         label = validate.whole("proposed", proposed, at_least=0, remedy="propose one of the classes")
         if label >= len(row):
             raise InputError("proposed", label, requirement=f"must be below {len(row)}", remedy="propose a class")
-        order = [label, *(other for other in range(len(row)) if other != label)]
-        return None if super().answer(row[order]) is None else label
+        if label:
+            row = np.concatenate([row[label : label + 1], row[:label], row[label + 1 :]])
+        return None if super().answer(row) is None else label
 
 
 @cache

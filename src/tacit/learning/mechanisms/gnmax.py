@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -112,8 +112,8 @@ class GNMax(NoisyVotes):
     def sigma(self) -> float:
         """The standard deviation parameter of every count's noise."""
         if self.classes is not None:
-            return winners.winner_sigma(self.epsilon, self.delta, answers=self.queries, classes=self.classes)
-        return accounting.gnmax_sigma(self.epsilon, self.delta, answers=self.queries)
+            return _least_winners_sigma(self.epsilon, self.delta, self.queries, self.classes)
+        return _counts_sigma(self.epsilon, self.delta, self.queries)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -192,9 +192,7 @@ class ConfidentGNMax(NoisyVotes):
     @cached_property
     def sigma(self) -> float:
         """σ₂, of every count's noise in an answer."""
-        return accounting.gnmax_sigma(
-            self.epsilon, self.delta, answers=self.answers, tests=self.queries, ratio=self.ratio
-        )
+        return _counts_sigma(self.epsilon, self.delta, self.answers, self.queries, self.ratio)
 
     @property
     def test_sigma(self) -> float:
@@ -242,7 +240,7 @@ def _constants(sigma: float, answers: int, tests: int = 0, test_sigma: float = 0
 def noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool) -> int | tuple[int, ...]:
     """The class of the largest count with noise, of equals the first; or all counts with noise."""
     added = noise.gaussian(sigma, size=len(counts))
-    sums = [int(count) + int(extra) for count, extra in zip(counts, added, strict=True)]
+    sums = [count + int(extra) for count, extra in zip(counts.tolist(), added, strict=True)]
     return tuple(sums) if whole else sums.index(max(sums))
 
 
@@ -390,7 +388,7 @@ class WinnersKind(GNMaxKind):
         if estimated:
             sigma = _winners_sigma(_sigma(setting.epsilon, setting.delta, m, 0, True)[0], m, classes)
         else:
-            sigma = winners.winner_sigma(setting.epsilon, setting.delta, answers=m, classes=classes)
+            sigma = _least_winners_sigma(setting.epsilon, setting.delta, m, classes)
         distance = learnability.gnmax_distance(
             sigma=sigma, classes=classes, queries=m, failure_probability=setting.share
         )
@@ -441,6 +439,18 @@ class WinnersKind(GNMaxKind):
         if setting.classes > 2 and _winners_sigma(counts, setting.queries, setting.classes) > winners.MOST_NOISE:
             return f"winners of more than two classes are charged for up to a noise of {winners.MOST_NOISE:g}"
         return ""
+
+
+@lru_cache(maxsize=2048)
+def _counts_sigma(epsilon: float, delta: float, answers: int, tests: int = 0, ratio: float = 1.0) -> float:
+    """The noise of counts; a process often asks for that of the same budget again."""
+    return accounting.gnmax_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
+
+
+@lru_cache(maxsize=2048)
+def _least_winners_sigma(epsilon: float, delta: float, answers: int, classes: int) -> float:
+    """The noise of winners; a plan asks for that of the same budget many times."""
+    return winners.winner_sigma(epsilon, delta, answers=answers, classes=classes)
 
 
 def _winners_sigma(counts: float, queries: int, classes: int) -> float:

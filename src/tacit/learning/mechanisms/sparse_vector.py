@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,14 +53,10 @@ class SparseVector(Thresholded):
         if self.queries is not None or self.variant == "faithful":
             validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are asked at most")
 
-    @cached_property
+    @property
     def _scales(self) -> tuple[float, float]:
         """The least λ by either bound."""
-        pure, shifted = (
-            accounting.sparse_vector_scale(self.epsilon, self.delta, refusals=self.refusals, shifted=shifted)
-            for shifted in (False, True)
-        )
-        return pure, shifted
+        return _scales(self.epsilon, self.delta, self.refusals)
 
     @property
     def shifted(self) -> bool:
@@ -130,6 +126,15 @@ class SparseVector(Thresholded):
     def finished(self, session: Session) -> bool:
         """At the T-th refusal, or after the last query where their number was given."""
         return session.refused >= self.refusals or (self.queries is not None and session.asked >= self.queries)
+
+
+@lru_cache(maxsize=2048)
+def _scales(epsilon: float, delta: float, refusals: int) -> tuple[float, float]:
+    """The least λ by either bound; every choice of a mechanism asks for those of many budgets, and often again."""
+    pure, shifted = (
+        accounting.sparse_vector_scale(epsilon, delta, refusals=refusals, shifted=shifted) for shifted in (False, True)
+    )
+    return pure, shifted
 
 
 class SparseVectorKind(ThresholdedKind):
