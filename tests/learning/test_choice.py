@@ -19,7 +19,7 @@ from tacit.learning.choice import (
     prospects,
 )
 from tacit.learning.councils import LEAST
-from tacit.learning.held_out import AgreementEstimate, exceeded, private_agreement
+from tacit.learning.held_out import AgreementEstimate, low_distance, private_agreement
 from tacit.learning.intended import intended
 from tacit.learning.mechanisms import Gate, GNMax, SparseVector
 from tacit.learning.mechanisms.candidates import flawless
@@ -62,15 +62,16 @@ def test_teachers_that_always_agree_answer_nearly_all():
 def kept(lead, teachers):
     """The share of the best score that the choice keeps, on average over the noise of its estimate."""
     cost = min(0.1, 18 / teachers)
-    distance = teachers * abs(exceeded(np.abs(lead[0]))) / 2 - 1
+    distance = teachers * low_distance(np.abs(lead[0]).tolist()) / 2 - 1
+    budget = {**WANTED, "epsilon": WANTED["epsilon"] - cost}
     scores = []
     for noise in (-1.95, -0.85, -0.34, 0, 0.34, 0.85, 1.95):  # the middles of sevenths of Laplace noise
         estimate = _estimate(round(distance + noise / cost), teachers, cost)
-        found = choice("auto", teachers=teachers, lead=possible_margins(None), estimate=estimate, **WANTED)
+        found = choice("auto", teachers=teachers, lead=possible_margins(None), estimate=estimate, **budget)
         kind, constants = found.reason.partition(",")[0], vars(found.mechanism)
         asked = found.queries if kind.endswith("gnmax") else None
         same = choice(
-            kind, teachers=teachers, lead=lead, **{**WANTED, "queries": asked}, refusals=constants.get("refusals")
+            kind, teachers=teachers, lead=lead, **{**budget, "queries": asked}, refusals=constants.get("refusals")
         )
         scores.append(flawless(same.expected_answers, same.expected_right))
     best = choice("auto", teachers=teachers, lead=lead, **WANTED)
@@ -89,6 +90,16 @@ def test_little_is_lost_where_leads_are_normal_or_alike(teachers, mean, spread):
 def test_not_all_is_lost_where_teachers_agree_or_are_divided(teachers, accuracy):
     """Leads by the model of plans, which no votes that were measured have: the estimate tells little about them."""
     assert kept(margins(accuracy), teachers) >= 0.35
+
+
+def test_more_refusals_than_tables_have_choose_another_mechanism():
+    """Whatever the estimate, and before anything is paid; by name they are refused."""
+    wanted = {**WANTED, "teachers": 300, "lead": possible_margins(None), "refusals": 201}
+    for value in (0, 75, 112, 149):
+        found = choice("auto", estimate=_estimate(value, 300, 0.05), **wanted)
+        assert not isinstance(found.mechanism, Gate)
+    with pytest.raises(InputError, match="refusals must be fewer for gate"):
+        choice("gate", **wanted)
 
 
 def test_the_smaller_the_budget_the_more_teachers():

@@ -3,7 +3,7 @@
 Nothing here sees a private vote. Candidates are compared by a score: the number of flawless answers that tell a learner
 as much as those expected, which is the square of right minus wrong ones, divided by all. For confirmations, the score
 of the proposals alone is subtracted, as they were known before. If no score reaches 1, the share of right answers
-decides.
+decides. Where somebody states how far teachers agree, the class with the most votes is taken to be right.
 
 Where nobody says how far teachers agree, several cases are thought possible: the votes by which the right class leads
 are all alike, or normal with some deviation and cut where all teachers agree, as those of ridge classifiers on
@@ -29,7 +29,7 @@ from ..core.errors import InputError
 from ..core.rounding import down
 from ..core.wording import counted
 from .councils import Council, councils
-from .held_out import AgreementEstimate, exceeded
+from .held_out import AgreementEstimate, low_distance
 from .mechanisms import Mechanism
 from .mechanisms.candidates import Candidate, Wanted
 from .mechanisms.expectations import Votes, wrong_shares
@@ -39,10 +39,10 @@ from .mechanisms.registry import KINDS
 from .votes import checked_counts, leads
 
 Margins = tuple[tuple[float, ...], ...]
-"""In each case that is thought possible, equally likely leads of the winning class, as shares of all votes."""
+"""In each case that is thought possible, equally likely leads of the right class as shares of all votes, or below 0."""
 
 ACCURACIES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-"""The shares of right teachers that are thought possible, if nobody states one."""
+"""The shares of right teachers by which their number is chosen, if nobody states one."""
 _FEWER = 7
 """One in so many leads of their model is enough where there are many cases."""
 _LEADS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -68,7 +68,7 @@ class Choice:
     queries
         The number of queries to ask.
     expected_answers, expected_right
-        The expected number of answers, and of those that name the class with the most votes; means over cases.
+        The expected number of answers, and of the right ones among them; means over cases.
     kept
         The least share of the best score that is kept in any case.
     reason
@@ -187,8 +187,10 @@ def choice(
     best = best_of[chosen].candidate
     constants = {"refusals": best.refusals, "answers": best.answers}
     shown = ", ".join(f"{key} = {value}" for key, value in constants.items() if value)
-    scores = {kind: _mean(option.worth, weights) for kind, option in best_of.items()}
-    cases = "" if len(lead) == 1 else f", means over {counted(len(lead), 'case')} of how far teachers agree"
+    shares = {kind: merits[place][0] ** 2 for kind, place in best_in.items()}
+    cases = (
+        "" if len(lead) == 1 else f" in {counted(len(lead), 'case')} of how far teachers agree, by the mean of roots"
+    )
     return Choice(
         mechanism=best.made(),
         queries=best.queries,
@@ -196,14 +198,14 @@ def choice(
         expected_right=_mean([right for _, right in best.expected], weights),
         kept=min((score / best for score, best in zip(best_of[chosen].worth, most, strict=True) if best), default=1.0),
         reason=f"{chosen}, queries = {best.queries}{', ' * bool(shown)}{shown}, for {counted(teachers, 'teacher')} and "
-        f"{counted(points, 'record')} to ask about. Scores{cases}: "
-        f"{', '.join(f'{kind} {score:.3g}' for kind, score in scores.items())} (flawless answers that tell a learner "
-        "as much as those expected). "
+        f"{counted(points, 'record')} to ask about. Of the best score, each keeps{cases}: "
+        f"{', '.join(f'{kind} {100 * share:.3g} %' for kind, share in shares.items())} (scores are flawless answers "
+        "that tell a learner as much as those expected). "
         + (
             "No private vote was used for this"
             if estimate is None
-            else f"Of private votes, only how many have to change for another class to win was used, on all but one "
-            f"query in twenty: {estimate.value}, a number with noise that was paid for"
+            else f"Of private votes, only how many can change without another class winning was used, on all but one "
+            f"public record in twenty: {estimate.value}, a number with noise that was paid for"
         ),
     )
 
@@ -341,11 +343,14 @@ def _options(name: str, wanted: Wanted, *, proposals: bool) -> list[_Option]:
         ]
     else:
         kinds = [KINDS[validate.choice("mechanism", name, tuple(KINDS), remedy="use 'auto'")]]
-    return [
+    found = [
         _Option(kind=kind.name, candidate=candidate, worth=candidate.worth)
         for kind in kinds
         for candidate in kind.candidates(wanted)
     ]
+    if not found:
+        raise InputError("refusals", wanted.refusals, requirement=f"must be fewer for {name}", remedy="stop earlier")
+    return found
 
 
 def _most(options: Sequence[_Option]) -> list[float]:
@@ -354,11 +359,12 @@ def _most(options: Sequence[_Option]) -> list[float]:
 
 
 def _weights(votes: Sequence[Votes], estimate: AgreementEstimate | None) -> list[float]:
-    """How much each case counts: all alike before an estimate, but that teachers always agree counts more."""
+    """How much each case counts: all alike before an estimate, but that every query leads by much counts more."""
     found = [_LIKELY if case.lead.min() >= _CLEAR * case.teachers else 1.0 for case in votes]
     if estimate is not None:
         found = [
-            before * estimate.likelihood(exceeded(case.distance)) for before, case in zip(found, votes, strict=True)
+            before * estimate.likelihood(low_distance(case.distance.tolist()))
+            for before, case in zip(found, votes, strict=True)
         ]
     return [chance / sum(found) for chance in found]
 

@@ -18,7 +18,8 @@ from .mechanisms.expectations import Floats
 LEAST = 10
 """The fewest records of a teacher."""
 _NUMBERS = (10, 15, 20, 30, 50, 70, 90)
-"""Numbers of teachers to try, and 10, 100 and 1000 times them: a noisy number of records hardly changes which."""
+"""Numbers of teachers to try, and 10, 100 and 1000 times them: a noisy number of records changes which only where
+it is near ten times one of them."""
 _POWERS = 4
 """Powers of ten to try: at a tiny ε, the noisy number of records may be a billion where there are few."""
 _RECORDS = 3.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,8 @@ from ..theory.accounting import laplace_scale
 from .mechanisms import Noise, SystemNoise
 from .mechanisms.session import one_distance
 from .votes import checked_counts
+
+_Number = TypeVar("_Number", int, float)
 
 UNITS = 100
 """Parts of an error that are counted."""
@@ -60,8 +63,7 @@ class AgreementEstimate:
     Attributes
     ----------
     value
-        The number of votes that have to change for another class to win, on all but one query in
-        twenty, with noise.
+        The number of votes that can change without another class winning, on all but one query in twenty, with noise.
     epsilon
         What it cost; δ is 0.
     scale
@@ -85,8 +87,7 @@ class AgreementEstimate:
 
     def likelihood(self, distance: float) -> float:
         """How likely the estimate is if it is this number without noise, up to a factor; never quite 0."""
-        away = abs(self.value - min(max(distance, 0.0), self.teachers / 2))
-        return math.exp(-away / self.scale) + sys.float_info.min
+        return math.exp(-abs(self.value - distance) / self.scale) + sys.float_info.min
 
 
 def private_agreement(
@@ -116,13 +117,13 @@ def private_agreement(
     votes = checked_counts(counts)
     scale = laplace_scale(epsilon, sensitivity=AgreementEstimate.sensitivity)
     source = SystemNoise() if noise is None else noise
-    value = int(exceeded([one_distance(row) for row in votes])) + source.laplace(scale)
+    value = low_distance([one_distance(row) for row in votes]) + source.laplace(scale)
     return AgreementEstimate(value=value, epsilon=epsilon, scale=scale, teachers=teachers)
 
 
-def exceeded(distances: ArrayLike) -> float:
+def low_distance(distances: Sequence[_Number]) -> _Number:
     """The votes to flip that all queries but one in twenty reach, or exceed."""
-    return float(np.sort(np.asarray(distances))[(np.size(distances) - 1) // _LOWEST])
+    return sorted(distances)[(len(distances) - 1) // _LOWEST]
 
 
 def private_count(count: int, *, epsilon: float, noise: Noise | None = None) -> int:

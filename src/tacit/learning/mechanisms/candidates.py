@@ -50,7 +50,7 @@ class Candidate:
     refusals: int | None = None
     answers: int | None = None
     expected: tuple[tuple[float, float], ...]
-    """In each case, the expected number of answers, and of those that name the class with the most votes."""
+    """In each case, the expected number of answers, and of the right ones among them."""
     known: float = 0.0
     """The score of a proposed answer before it is confirmed, which is subtracted for each answer."""
 
@@ -68,7 +68,7 @@ class Candidate:
 
     @property
     def share(self) -> float:
-        """The share of answers that name the class with the most votes, on average over the cases."""
+        """The share of right answers, on average over the cases."""
         return sum(right / answered if answered >= 1 else 0.0 for answered, right in self.expected) / len(self.expected)
 
 

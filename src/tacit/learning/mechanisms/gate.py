@@ -312,10 +312,11 @@ class _TabledKind(Kind):
         return _constants(self.made, setting.epsilon, setting.delta, refusals, chance)
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
-        """All points, and the refusals for which tables are stored."""
+        """All points, and the refusals for which tables are stored; none for more than tables can have."""
         asked = wanted.most
         common = [count for count in gate_design.STORED_REFUSALS if count <= asked]
-        for stop in common if wanted.refusals is None else [wanted.refusals]:
+        stops = common if wanted.refusals is None else [wanted.refusals]
+        for stop in (count for count in stops if count <= gate_design.MOST_REFUSALS):
             noise = 1 / gate_design.likely_step(wanted.epsilon, wanted.delta, refusals=stop)
             yield Candidate(
                 made=partial(self.made, epsilon=wanted.epsilon, delta=wanted.delta, refusals=stop),

@@ -328,9 +328,9 @@ def _summary(
     if "epsilon_agreement" in proven:
         said.append(
             f"ε = {text_above(proven['epsilon_agreement'])} of this paid for an estimate, with noise, of how far "
-            f"teachers agree: {proven['agreement']}, the number of votes that have to change for another class to win, "
-            "on all but one query in twenty (tacit proof laplace_scale). The mechanism and its constants were chosen "
-            "by it."
+            f"teachers agree: {proven['agreement']}, the votes that can change without another class winning, "
+            "on all but one public record in twenty (tacit proof laplace_scale). The mechanism and its constants were "
+            "chosen by it."
         )
     if "found_from" in proven:
         said.append(
