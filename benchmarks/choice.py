@@ -15,12 +15,12 @@ classes. Best is what is best of all that the default compares; `gnmax-winners`,
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
 
@@ -34,10 +34,11 @@ from tacit.learning.choice import (
 )
 from tacit.learning.columns import Columns
 from tacit.learning.councils import councils
-from tacit.learning.held_out import AgreementEstimate, private_agreement
+from tacit.learning.held_out import AgreementEstimate, low_distance
 from tacit.learning.mechanisms.candidates import Candidate, Wanted, flawless
 from tacit.learning.mechanisms.expectations import Votes
 from tacit.learning.mechanisms.registry import KINDS
+from tacit.learning.mechanisms.session import one_distance
 from tacit.learning.shares import Shares
 from tacit.reproduce.data import adult_tables, mnist_rows
 
@@ -46,22 +47,6 @@ NOISE = (np.arange(20) + 0.5) / 20
 """The noise of the estimate, as shares of it that are smaller."""
 AT_ONCE = 2 * 10**7
 """Scores of teachers that are held at once."""
-
-
-class _Drawn:
-    """Noise of a given size."""
-
-    def __init__(self, share: float) -> None:
-        self.share = share
-
-    def coin(self, chance: int) -> bool:
-        raise NotImplementedError
-
-    def gaussian(self, scale: float, *, size: int) -> Sequence[int]:
-        raise NotImplementedError
-
-    def laplace(self, scale: float) -> int:
-        return round(scale * (math.log(2 * self.share) if self.share < 0.5 else -math.log(2 - 2 * self.share)))
 
 
 def tasks(folder: Path | None) -> Iterator[tuple[str, Any, Any, Any, Any]]:
@@ -149,9 +134,10 @@ def compared(found: dict[int, Any], truth: Any, *, records: int, epsilon: float)
     teachers = min(found, key=lambda number: abs(number - meant))
     unpaid = choice("auto", epsilon=budget, teachers=teachers, lead=lead, **common)
     cost, names = estimate_cost(unpaid, epsilon=budget, teachers=teachers), []
+    exact = low_distance([one_distance(row) for row in found[teachers]])
     paid: list[AgreementEstimate | None] = [
-        private_agreement(found[teachers], teachers=teachers, epsilon=cost, noise=_Drawn(share))
-        for share in (NOISE if cost else ())
+        AgreementEstimate(value=exact + round(extra / cost), epsilon=cost, scale=1 / cost, teachers=teachers)
+        for extra in (stats.laplace.ppf(NOISE) if cost else ())
     ]
     worth = {(item.queries, repr(item.made())): value(item) for _, item in candidates(teachers, budget - cost, lead)}
     got = []
