@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,14 @@ _MOST_STEPS = 10**8
 _MOST_NOISE = 2.0**40
 """Where a search for enough noise ends; half of the least float is 0, which no δ that is rounded up keeps to."""
 
+_GUESSES, _TIGHT = 20, 1e-14
+"""Steps towards a root at most, more of which would take longer than a search without it; and how near they come."""
+
 _SPAN = 12.0
 """Sums of discrete Gaussians are tabulated up to this many standard deviations; both tails hold below 2·exp(−72)."""
+
+_WIDE = 2.0
+"""From this deviation on, weights add up to the first term of Poisson's formula but for exp(−2π²·4) of itself."""
 
 _TAIL = up(2 * math.exp(-_SPAN * _SPAN / 2), relative=LIBRARY)
 
@@ -452,12 +459,13 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, shifted:
     docs/proofs/accounting.md.
     """
     epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
-    holds, fails = up(2 * t / epsilon, relative=LIBRARY), 1 / (epsilon + 1)
-    if shifted:
-        holds, fails = 1.0, 1e-3
-        while holds < _MOST_NOISE and _lost(epsilon, holds, t, shifted) > delta / 2:
-            holds *= 2
-    return last_true(lambda scale: _lost(epsilon, scale, t, shifted) <= delta / 2, holds=holds, fails=fails)
+    lost = partial(_lost, epsilon, refusals=t, shifted=shifted)
+    if not shifted:
+        return _least_noise(lost, delta / 2, holds=up(2 * t / epsilon, relative=LIBRARY), fails=1 / (epsilon + 1))
+    holds = 1.0
+    while holds < _MOST_NOISE and lost(holds) > delta / 2:
+        holds *= 2
+    return last_true(lambda scale: lost(scale) <= delta / 2, holds=holds, fails=1e-3)
 
 
 @at_most
@@ -759,8 +767,9 @@ def stable_release_scale(epsilon: float, delta: float, *, queries: int) -> float
     docs/proofs/accounting.md.
     """
     epsilon, delta, m = _positive_epsilon(epsilon), _delta(delta), _steps("queries", queries)
-    return last_true(
-        lambda scale: composition_delta(epsilon, step_epsilon=up(1 / scale), steps=m) <= delta / 2,
+    return _least_noise(
+        lambda scale: composition_delta(epsilon, step_epsilon=up(1 / scale), steps=m),
+        delta / 2,
         holds=up(m / epsilon, relative=LIBRARY),
         fails=1 / (2 * (epsilon + 1)),
     )
@@ -903,8 +912,9 @@ def gnmax_sigma(epsilon: float, delta: float, *, answers: int, tests: int = 0, r
     epsilon, delta, n = _positive_epsilon(epsilon), _delta(delta), _steps("answers", answers)
     a = validate.whole("tests", tests, at_least=0, remedy="use 0 for GNMax without a test")
     ratio = validate.number("ratio", ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
-    return last_true(
-        lambda sigma: gnmax_delta(epsilon, sigma=sigma, answers=n, test_sigma=ratio * sigma, tests=a) <= delta,
+    return _least_noise(
+        lambda sigma: gnmax_delta(epsilon, sigma=sigma, answers=n, test_sigma=ratio * sigma, tests=a),
+        delta,
         holds=max(_enough_noise(epsilon, delta, 2 * n + a / ratio**2), 3.0, 3.0 / ratio),
         fails=0.1,
     )
@@ -982,8 +992,9 @@ def quota_sigma(epsilon: float, delta: float, *, quota: int, changed: int = 1) -
     docs/proofs/accounting.md.
     """
     epsilon, delta, moved = _positive_epsilon(epsilon), _delta(delta), _moved_votes(quota, changed)
-    return last_true(
-        lambda sigma: quota_delta(epsilon, sigma=sigma, quota=quota, changed=changed) <= delta,
+    return _least_noise(
+        lambda sigma: quota_delta(epsilon, sigma=sigma, quota=quota, changed=changed),
+        delta,
         holds=max(_enough_noise(epsilon, delta, moved), 3.0),
         fails=0.1,
     )
@@ -1061,8 +1072,9 @@ def clipped_sums_sigma(epsilon: float, delta: float, *, sums: int, reach: int = 
     docs/proofs/accounting.md.
     """
     epsilon, delta, n, r = _positive_epsilon(epsilon), _delta(delta), _steps("sums", sums), _reach(reach)
-    return last_true(
-        lambda sigma: clipped_sums_delta(epsilon, sigma=sigma, sums=n, reach=r) <= delta,
+    return _least_noise(
+        lambda sigma: clipped_sums_delta(epsilon, sigma=sigma, sums=n, reach=r),
+        delta,
         holds=max(_enough_noise(epsilon, delta, n * r**2), 3.0),
         fails=0.1,
     )
@@ -1149,8 +1161,9 @@ def lattice_sigma(epsilon: float, delta: float, *, sensitivity: float) -> float:
     change = validate.number("sensitivity", sensitivity, above=0, at_most=2.0**20, remedy=_SENSITIVITY)
     log = -math.log(delta)
     root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
-    return last_true(
-        lambda sigma: lattice_delta(epsilon, sigma=sigma, sensitivity=change) <= delta,
+    return _least_noise(
+        lambda sigma: lattice_delta(epsilon, sigma=sigma, sensitivity=change),
+        delta,
         holds=max(1.05 * change / (math.sqrt(2) * root), 1e-3),
         fails=1e-3,
     )
@@ -1191,22 +1204,30 @@ def sums_sensitivity(length: float, *, changed: int) -> float:
     return length if changed == 1 else up(length * math.sqrt(changed), relative=LIBRARY)
 
 
-def _sum_of_noise(sigma: float, count: int, reach: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def _sum_of_noise(
+    sigma: float, count: int, reach: int = 1, *, over: float = -math.inf
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Upper bounds on the chances of the privacy losses of `count` discrete Gaussians, each shifted by `reach`.
 
     Returns the chances, the losses in rising order, and the logarithm of R: all chances have to be multiplied by it.
+    Some or all of the losses up to `over` may be left out.
     """
     deviation = sigma * math.sqrt(count)
     step = max(1, math.floor(deviation / _CELLS))
     half = math.ceil(_SPAN * deviation / step) + 1
-    cell = np.arange(-half, half + 1, dtype=np.float64)
+    first = -half
+    if deviation >= _WIDE and over > -math.inf:  # a few cells earlier, for rounding
+        first = min(max(first, math.floor((sigma**2 * over / reach - count * reach / 2) / step) - 4), half)
+    cell = np.arange(first, half + 1, dtype=np.float64)
     top = cell * step + (step - 1)  # the value of the sum in the cell that has the largest loss
     nearest = np.where(cell >= 0, cell * step, top)  # and the likeliest
     weights = step * np.exp(-(nearest**2) / (2 * count) / sigma**2)
     # Poisson's summation formula has positive terms only: the normaliser is at least its first.
     normaliser = math.sqrt(2 * math.pi) * deviation
     if step == 1:
-        normaliser = max(normaliser * (1 - 1e-12), float(np.sum(weights)) * (1 - 1e-9))
+        normaliser *= 1 - 1e-12
+        if deviation < _WIDE:
+            normaliser = max(normaliser, float(np.sum(weights)) * (1 - 1e-9))
     masses = weights / normaliser * (1 + 1e-9)
     losses = up((count * reach**2 + 2 * reach * top) / (2 * sigma**2), relative=LIBRARY)
     spread = 2 * math.exp(-((math.pi * sigma) ** 2)) / -math.expm1(-3 * (math.pi * sigma) ** 2)
@@ -1218,7 +1239,7 @@ def _sum_of_noise(sigma: float, count: int, reach: int = 1) -> tuple[NDArray[np.
 
 def _shifted_delta(epsilon: float, sigma: float, count: int, reach: int = 1) -> float:
     """δ(ε) of `count` discrete Gaussians, each shifted by `reach`."""
-    masses, losses, log_ratio = _sum_of_noise(sigma, count, reach)
+    masses, losses, log_ratio = _sum_of_noise(sigma, count, reach, over=epsilon)
     over = losses > epsilon
     excess = float(np.sum(masses[over] * -np.expm1(epsilon - losses[over])))
     return _scaled_delta(excess, log_ratio, tails=1)
@@ -1232,6 +1253,23 @@ def _enough_noise(epsilon: float, delta: float, count: float) -> float:
     log = -math.log(delta)
     root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
     return 1.05 * math.sqrt(count / 2) / root
+
+
+def _least_noise(spent: Callable[[float], float], delta: float, *, holds: float, fails: float) -> float:
+    """The least scale at which a search saw that no more than delta is spent; it begins at a root of the logarithms."""
+    known, (low, high) = cache(spent), (math.log(fails), math.log(holds))
+
+    def excess(log_scale: float) -> float:
+        scale = {low: fails, high: holds}.get(log_scale, min(max(math.exp(log_scale), fails), holds))
+        return math.log(max(known(scale), 1e-300)) - math.log(delta)
+
+    near = None
+    if excess(low) > 0 > excess(high):
+        root, _ = optimize.brentq(
+            excess, low, high, xtol=_TIGHT, rtol=_TIGHT, maxiter=_GUESSES, full_output=True, disp=False
+        )
+        near = math.exp(root)
+    return last_true(lambda scale: known(scale) <= delta, holds=holds, fails=fails, near=near)
 
 
 def _scaled_delta(excess: float, log_ratio: float, *, tails: int) -> float:
