@@ -30,9 +30,23 @@ def _computed_once():
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tacit_check, "exp", functools.lru_cache(2**16)(tacit_check.exp))
-        for name in ("sparse vector", "stable release", "gnmax"):
-            patch.setitem(tacit_check.MECHANISMS, name, functools.cache(tacit_check.MECHANISMS[name]))
+        for name in ("sparse vector", "stable release", "gnmax", "gate", "confirm"):
+            patch.setitem(tacit_check.MECHANISMS, name, _remembered(tacit_check.MECHANISMS[name]))
         yield
+
+
+def _remembered(mechanism):
+    """The same function; what it returned for the same constants is returned again, and what it raised is not."""
+    known = {}
+
+    @functools.wraps(mechanism)
+    def found(**constants):
+        key = repr(constants)
+        if key not in known:
+            known[key] = mechanism(**constants)
+        return known[key]
+
+    return found
 
 
 def verdict(statement):
@@ -179,13 +193,12 @@ def test_the_other_side_the_theorem_and_the_rule(name):
 
 
 def leaves(value, path=()):
-    """Where the numbers of the inputs stand; of long lists a few."""
+    """Where the numbers of the inputs stand; of lists, whose entries are all treated alike, the first and the last."""
     if isinstance(value, dict):
         for name, entry in value.items():
             yield from leaves(entry, (*path, name))
     elif isinstance(value, list):
-        places = range(len(value)) if len(value) < 8 else (0, 1, len(value) // 2, len(value) - 1)
-        for place in places:
+        for place in sorted({0, len(value) - 1}):
             yield from leaves(value[place], (*path, place))
     elif isinstance(value, int) or (value and "0x" in value) or (value or "").lstrip("-").replace("/", "").isdigit():
         yield path
@@ -208,7 +221,7 @@ def test_whatever_input_is_changed_only_what_is_true_follows(name):
     refused = total = 0
     paths = list(leaves(claim_of(original)["inputs"]))
     slow = name in ("gate", "confirm")  # a second a change
-    for path in paths[:: 3 if slow else 1]:
+    for path in paths[:: 2 if slow else 1]:
         here = claim_of(original)["inputs"]
         for step in path:
             here = here[step]
@@ -231,9 +244,9 @@ def test_whatever_input_is_changed_only_what_is_true_follows(name):
 
 
 def test_broken_certificates_end_in_one_line():
-    said, bad = fuzz_checker.fuzzed(1500, seed=1)
+    said, bad = fuzz_checker.fuzzed(1000, seed=1)
     assert not bad
-    assert said["refused"] > 500
+    assert said["refused"] > 400
     assert said["does not follow"] > 10
 
 

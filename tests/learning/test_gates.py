@@ -82,7 +82,7 @@ def test_tables_reach_the_distances_asked_for():
         assert Confirm(epsilon=epsilon, delta=1e-5, refusals=refusals).lead(chance=0.01) <= most
 
 
-STORED = [budget for budget in gate_design._stored() if budget[3] <= 5 or budget in [(True, 1.0, 1e-5, 100)]]
+STORED = [budget for budget in gate_design._stored() if budget[3] <= 5 or budget in [(True, 1.0, 1e-5, 20)]]
 
 
 @pytest.mark.parametrize("budget", STORED, ids=str)
@@ -214,7 +214,7 @@ class NoRefusalsFarOut(Gate):
 @pytest.mark.parametrize("broken", [ShiftedTable, NoRefusalsFarOut])
 def test_broken_gates_are_caught(broken):
     mechanism = broken(epsilon=4.0, delta=1e-5, refusals=1)
-    attack = distinguishing_attack(mechanism, runs=4_000, failure_probability=1e-6, noise=SeededNoise(0))
+    attack = distinguishing_attack(mechanism, runs=1_000, failure_probability=1e-6, noise=SeededNoise(0))
     assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
@@ -224,7 +224,7 @@ def test_right_gates_keep_their_claims(mechanism):
     right = mechanism(epsilon=4.0, delta=1e-5, refusals=1)
     far = right.distance(chance=0.25) if mechanism is Gate else right.lead(chance=0.25)
     run = Game(name="a long run", left=[(2 * far + 3, 1)] * 12, right=[(2 * far + 2, 2)] * 12)
-    for tried, runs, at_least in (([run], 20_000, 0.3), (None, 1_000, 3.8)):
+    for tried, runs, at_least in (([run], 10_000, 0.1), (None, 300, 3.8)):
         attack = distinguishing_attack(right, runs=runs, failure_probability=1e-4, tried=tried, noise=SeededNoise(0))
         assert at_least <= attack.low <= 4.0
         assert not Comparison(guarantee=right.guarantee, attacks=[attack]).contradicted
@@ -330,7 +330,7 @@ def test_the_worst_adversary_takes_what_sessions_do_and_not_what_they_say(broken
 )
 def test_tables_that_are_read_wrongly_are_caught(broken, refusals):
     mechanism = broken(epsilon=4.0, delta=1e-5, refusals=refusals)
-    attack = distinguishing_attack(mechanism, runs=1_000, failure_probability=1e-6, noise=SeededNoise(0))
+    attack = distinguishing_attack(mechanism, runs=400, failure_probability=1e-6, noise=SeededNoise(0))
     assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 

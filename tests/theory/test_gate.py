@@ -34,27 +34,21 @@ class Lattice:
         beta, parts = design.released / ONE, design.parts
         step = math.log((1 - q) / (1 - p))
         size = math.ceil(1.8 * max(epsilon, design.reach / 2) / step)
-        places = np.arange(-size, size + 1)
-        self.y = np.exp(epsilon + step * places)
-        self.start = size
-        stop = np.maximum(0.0, 1 - self.y)
+        reach = size + parts
+        places = np.arange(-reach, reach + 1)
+        values = np.tile(np.maximum(0.0, 1 - np.exp(epsilon + step * places)), (design.refusals + 1, 1))
 
         def at(values, move):
-            there = places + size + move
-            outside = np.maximum(0.0, 1 - np.exp(epsilon + step * (places + move)))
-            inside = (there >= 0) & (there < len(places))
-            return np.where(inside, values[np.clip(there, 0, len(places) - 1)], outside)
+            """All points of the lattice, so many places on."""
+            return values[:, parts + move : len(places) - parts + move]
 
-        values = np.tile(stop, (design.refusals + 1, 1))
         for _ in range(queries):
-            new = values.copy()
-            for level in range(1, design.refusals + 1):
-                label = beta + (1 - beta) * values[level - 1]
-                up = p * at(values[level - 1], -parts) + (1 - p) * at(values[level], 1)
-                down = q * at(values[level - 1], parts) + (1 - q) * at(values[level], -1)
-                new[level] = np.maximum.reduce([values[level], values[level - 1], label, up, down])
-            values = new
-        self.value = float(values[-1][self.start])
+            fewer, same = values[:-1], values[1:]  # left after a refusal, and after an answer
+            label = beta + (1 - beta) * at(fewer, 0)
+            up = p * at(fewer, -parts) + (1 - p) * at(same, 1)
+            down = q * at(fewer, parts) + (1 - q) * at(same, -1)
+            at(same, 0)[:] = np.maximum.reduce([at(same, 0), at(fewer, 0), label, up, down])
+        self.value = float(values[-1][reach])
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +123,7 @@ def test_the_checker_agrees_with_exact_arithmetic_on_any_pair():
     rng = np.random.default_rng(0)
     nodes = np.geomspace(1, 20, 12)
     seen = set()
-    for _ in range(400):
+    for _ in range(200):
         steep, flat = nodes ** -rng.uniform(1, 4), nodes ** -rng.uniform(0.1, 1)
         gap, common = rng.uniform(0.02, 0.2), rng.uniform(0.0, 0.1) * rng.integers(0, 2)
         values = np.stack([0 * nodes, rng.uniform(0.1, 1) * gap * steep + common * flat, gap * steep + common * flat])
@@ -185,7 +179,7 @@ def test_all_strategies_of_short_games(designs, labels, epsilon):
     middle = next(place for place, chance in enumerate(whole) if chance < ONE // 2)
     certified = COST[labels](epsilon, table=whole, refusals=3, certificate=design.certificate())
     beta, start = Fraction(design.released, ONE), Fraction(math.exp(epsilon))
-    for queries, table in ((1, whole), (2, whole[:40]), (3, whole[middle - 3 : middle + 3])):
+    for queries, table in ((1, whole), (2, whole[:20]), (3, whole[middle - 3 : middle + 2])):
         best = all_strategies([Fraction(chance, ONE) for chance in table], beta, queries, 3, start)
         assert best <= certified
     assert best > certified / 10 or epsilon > 0

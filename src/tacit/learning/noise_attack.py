@@ -17,6 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -367,14 +368,14 @@ class _Epochs(_Model):
         every = max(1, round(scale / _COARSE))
         rare = -math.log(self.mechanism.delta)
 
-        def moment(tried: _Queries, order: float) -> float:
+        def moment(tried: _Queries, order: float | Floats) -> float | Floats:
             likely, unlikely = _epoch_laws(scale, tried, every=every)
             seen = (likely > 0) & (unlikely > 0)
-            losses = np.log(likely[seen] / unlikely[seen])
-            return float(special.logsumexp(order * losses, b=likely[seen]))
+            chances, losses = np.log(likely[seen]), np.log(likely[seen] / unlikely[seen])
+            return np.logaddexp.reduce(np.multiply.outer(order, losses) + chances, axis=-1)
 
         orders = np.geomspace(1, 1e4, 60) / max(self.mechanism.epsilon, 1e-300)
-        order = min(orders, key=lambda order: (length * moment(queries, order) + rare) / order)
+        order = float(orders[np.argmin((length * moment(queries, orders) + rare) / orders)])
         worth = moment(queries, order)
         for share in _MOVES:
             step, grew = max(1, round(share * scale)), True
@@ -498,16 +499,31 @@ def _epoch_law(scale: float, above: list[int], *, every: int = 1) -> Floats:
 
     With `every` above 1 the threshold's noise takes only multiples of it, which is about the same and quicker.
     """
-    reach = math.ceil(_LAPLACE_REACH * scale / every) + 1
-    threshold = every * np.arange(-reach, reach + 1)
-    alive = np.exp(-np.abs(threshold) / scale)
-    alive /= alive.sum()
+    alive = _thresholds(scale, every)[1]
     law = []
     for gap in above:
-        passes = _laplace_above(2 * scale, threshold - gap)
-        law.append(float(np.sum(alive * (1 - passes))))
+        passes = _passes(scale, every, gap)
+        law.append(float(alive @ (1 - passes)))
         alive = alive * passes
     return np.array([*law, float(alive.sum())])
+
+
+@lru_cache(maxsize=4)
+def _thresholds(scale: float, every: int) -> tuple[NDArray[np.int64], Floats]:
+    """The values of a threshold's noise, and their chances."""
+    reach = math.ceil(_LAPLACE_REACH * scale / every) + 1
+    values = every * np.arange(-reach, reach + 1)
+    chances = np.exp(-np.abs(values) / scale)
+    return values, chances / chances.sum()
+
+
+@lru_cache(maxsize=64)
+def _passes(scale: float, every: int, gap: int) -> Floats:
+    """The chance that a query so many votes above the threshold is answered, for every value of the threshold's noise.
+
+    Games that are tried one after the other have most of their queries in common.
+    """
+    return _laplace_above(2 * scale, _thresholds(scale, every)[0] - gap)
 
 
 def _composed(one: Laws, times: int, *, width: float) -> Laws:

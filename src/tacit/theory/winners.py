@@ -510,7 +510,7 @@ class _Powers:
     """Powers of a float in 60 digits."""
 
     def __init__(self, ratio: float) -> None:
-        self._ratio, self._known = Decimal(ratio), dict[int, Decimal]()
+        self._ratio, self._log, self._known = Decimal(ratio), math.log(ratio), dict[int, Decimal]()
 
     def at(self, exponent: int) -> Decimal:
         if exponent not in self._known:
@@ -519,7 +519,7 @@ class _Powers:
 
     def floor(self, value: Decimal) -> int:
         """The largest exponent whose power is at most the value."""
-        place = math.floor(float(value.ln()) / float(self._ratio.ln()))
+        place = math.floor(math.log(value) / self._log)  # about, and then exactly
         while self.at(place) > value:
             place -= 1
         while self.at(place + 1) <= value:

@@ -270,7 +270,7 @@ class ConfirmSession(Session):
             raise InputError("proposed", label, requirement=f"must be below {len(row)}", remedy="propose a class")
         if label:
             row = np.concatenate([row[label : label + 1], row[:label], row[label + 1 :]])
-        return None if super().answer(row) is None else label
+        return None if self._answered(row) is None else label
 
 
 @cache

@@ -173,7 +173,10 @@ class Session:
         BudgetSpentError
             If the session has stopped.
         """
-        row = checked_counts(counts, dimensions=1)
+        return self._answered(checked_counts(counts, dimensions=1))
+
+    def _answered(self, row: NDArray[np.int64]) -> Answer:
+        """The answer to counts that have been checked."""
         if os.getpid() != self._process:
             raise NoTheoremError(
                 f"a session must stay in the process that began it ({self._process}), got process {os.getpid()}; "
