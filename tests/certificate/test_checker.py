@@ -220,12 +220,12 @@ def test_whatever_input_is_changed_only_what_is_true_follows(name):
     assert cases.proven(claim_of(original)) is not None
     refused = total = 0
     paths = list(leaves(claim_of(original)["inputs"]))
-    slow = name in ("gate", "confirm")  # a second a change
-    for path in paths[:: 2 if slow else 1]:
+    every = {"gate": 3, "confirm": 3, "plan": 3, "sparse vector": 2, "sparse vector, shifted": 2}.get(name, 1)  # slow
+    for path in paths[:: 2 if every == 3 else 1]:
         here = claim_of(original)["inputs"]
         for step in path:
             here = here[step]
-        for changed in sorted(changes(here) - {here}, key=str)[:: 3 if slow else 1]:
+        for changed in sorted(changes(here) - {here}, key=str)[::every]:
             statement = copy.deepcopy(original)
             place = claim_of(statement)["inputs"]
             for step in path[:-1]:
@@ -244,10 +244,10 @@ def test_whatever_input_is_changed_only_what_is_true_follows(name):
 
 
 def test_broken_certificates_end_in_one_line():
-    said, bad = fuzz_checker.fuzzed(1000, seed=1)
+    said, bad = fuzz_checker.fuzzed(600, seed=1)
     assert not bad
-    assert said["refused"] > 400
-    assert said["does not follow"] > 10
+    assert said["refused"] > 200
+    assert said["does not follow"] > 5
 
 
 def test_a_claim_beyond_all_floats_gets_a_verdict():

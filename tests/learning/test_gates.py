@@ -82,7 +82,7 @@ def test_tables_reach_the_distances_asked_for():
         assert Confirm(epsilon=epsilon, delta=1e-5, refusals=refusals).lead(chance=0.01) <= most
 
 
-STORED = [budget for budget in gate_design._stored() if budget[3] <= 5 or budget in [(True, 1.0, 1e-5, 20)]]
+STORED = [budget for budget in gate_design._stored() if budget[3] <= 5 or budget in [(True, 1.0, 1e-5, 100)]]
 
 
 @pytest.mark.parametrize("budget", STORED, ids=str)

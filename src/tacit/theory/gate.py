@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..core import validate
 from ..core.errors import InputError, NoTheoremError
@@ -30,7 +31,7 @@ _ROUNDING = 2.0**-48
 _SMALLEST = 1e-250
 """Values below this might underflow, where errors are no longer relative."""
 
-_BLOCK = 2**14
+_BLOCK = 2**17
 """Values checked at once: what fits into a processor's cache."""
 
 _Floats = NDArray[np.float64]
@@ -170,7 +171,8 @@ def _certified(epsilon: object, table: list[int], released: int, refusals: objec
         if not _allowed(max(first, second), min(first, second), certificate.corners):
             _refuse("allow every pair of neighbouring entries", f"{first}/2⁶³ beside {second}/2⁶³")
     kept, values = _convex(certificate.nodes, certificate.values)
-    worth = _Worth(certificate.nodes, values)
+    worth, ones = _Worth(certificate.nodes, values), np.ones((1, levels))
+    around = np.concatenate([values[:, :-1], values[:, 1:], ones])
     # Winners that differ: a label that the other never gives with β, else a refusal that tells nothing. With β = 0:
     # W rises with j, which also covers queries that are the same for both.
     beta = released / ONE
@@ -180,10 +182,10 @@ def _certified(epsilon: object, table: list[int], released: int, refusals: objec
     block = max(1, _BLOCK // levels)
     for first in range(0, len(kept), block):
         rows = slice(first, first + block)
-        nodes, bound, needed = certificate.nodes[rows], certificate.values[rows, 1:], kept[rows, 1:]
+        nodes, bound = certificate.nodes[rows], np.where(kept[rows, 1:], certificate.values[rows, 1:], np.inf)
         for high, low in certificate.corners:
             for here, there in ((high, low), (low, high)):
-                if (needed & ~(_query(here, there, worth, nodes) <= bound)).any():
+                if not (_query(here, there, worth, nodes) @ around <= bound).all():
                     _refuse("lie above a query of each pair of corners", f"({here}, {there})/2⁶³")
     start = np.array([max(1.0, down(math.exp(epsilon), relative=LIBRARY))])
     return min(1.0, float(worth.at(start)[0, -1] * (1 + _ROUNDING)))
@@ -224,27 +226,40 @@ class _Worth:
         self.nodes, self.values = nodes, values
 
     def at(self, y: _Floats) -> _Floats:
-        """One row for each y, within ten units in the last place; exact in which cell it takes."""
+        """One row for each y, within ten units in the last place."""
+        constant, cell, rest, share = (part[:, None] for part in self.weights(y))
+        found: _Floats = constant + rest * self.values[cell[:, 0]] + share * self.values[cell[:, 0] + 1]
+        return found
+
+    def weights(self, y: _Floats) -> tuple[_Floats, NDArray[np.int64], _Floats, _Floats]:
+        """For each y a constant, a node, its weight and that of the next: W(y) is their sum. Nodes are taken exactly."""
         below = y < 1
         turned = np.where(below, 1 / np.where(below, y, 1.0) * (1 - 2.0**-51), y)  # W falls: down is safe
         turned = np.clip(turned, 1.0, self.nodes[-1])
         cell = np.clip(np.searchsorted(self.nodes, turned, side="right") - 1, 0, len(self.nodes) - 2)
         left, right = self.nodes[cell], self.nodes[cell + 1]
-        share = ((turned - left) / (right - left))[:, None]
-        rest = ((right - turned) / (right - left))[:, None]
-        found: _Floats = rest * self.values.take(cell, axis=0) + share * self.values.take(cell + 1, axis=0)
-        if below.any():
-            found[below] = (1 - y[below])[:, None] + y[below][:, None] * found[below]
-        return found
+        share, rest = (turned - left) / (right - left), (right - turned) / (right - left)
+        scale = np.where(below, y, 1.0)
+        return np.where(below, 1 - y, 0.0), cell, scale * rest, scale * share
 
 
-def _query(here: int, there: int, worth: _Worth, y: _Floats) -> _Floats:
-    """No less than p·W_{j−1}(y·p′/p) + (1 − p)·W_j(y·(1 − p′)/(1 − p)) at every y given, for j = 1 … T."""
-    p, q = here / ONE, (ONE - here) / ONE
-    refused = worth.at(y * (there / here * (1 - 2.0**-49)))
-    passed = worth.at(y * ((ONE - there) / (ONE - here) * (1 - 2.0**-49)))
-    total: _Floats = (p * refused[:, :-1] + q * passed[:, 1:]) * (1 + _ROUNDING)
-    return total
+def _query(here: int, there: int, worth: _Worth, y: _Floats) -> sparse.csr_array:
+    """No less than p·W_{j−1}(y·p′/p) + (1 − p)·W_j(y·(1 − p′)/(1 − p)) at every y given, for j = 1 … T.
+
+    Weights, the same for every j: on W_{j−1} at all nodes, on W_j at all nodes, and on 1, five of them a row.
+    """
+    constant, places, weights = np.zeros(len(y)), list[NDArray[np.int64]](), list[_Floats]()
+    for chance, other, first in ((here, there, 0), (ONE - here, ONE - there, len(worth.nodes))):
+        fixed, cell, rest, share = worth.weights(y * (other / chance * (1 - 2.0**-49)))
+        p = chance / ONE * (1 + _ROUNDING)
+        constant += p * fixed
+        places += [first + cell, first + cell + 1]
+        weights += [p * rest, p * share]
+    last = 2 * len(worth.nodes)
+    places, weights = [*places, np.full(len(y), last)], [*weights, constant]
+    rows = np.arange(0, 5 * len(y) + 1, 5)
+    found = np.stack(weights, axis=1).ravel(), np.stack(places, axis=1).ravel(), rows
+    return sparse.csr_array(found, shape=(len(y), last + 1))
 
 
 def _allowed(high: int, low: int, corners: tuple[Corner, ...]) -> bool:
