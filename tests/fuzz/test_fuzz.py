@@ -5,7 +5,7 @@ import os
 import pytest
 from fuzzer import fuzz
 
-CASES = 600
+CASES = 400
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and limits of memory are POSIX's")

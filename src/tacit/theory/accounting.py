@@ -35,6 +35,8 @@ _MOST_REACH = 2**20
 """Beyond this a grid is finer than any noise, and products of its steps leave what floats hold exactly."""
 _SENSITIVITY = "give the largest change by one record, in Euclidean norm"
 
+_UNIT = float(np.finfo(float).eps)
+
 _MOST_STEPS = 10**8
 """Beyond this the incomplete beta function may err by more than `SPECIAL` grants."""
 
@@ -376,7 +378,7 @@ def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
         found = t * (max(first, second, third) + moved) - u * epsilon - u * math.log1p(1 / u) - math.log1p(u)
         each = (4 + 4 * u + 4 * x) * g + 2 * more[0] + (g + 4 * v * g) / (1 + rare)
         terms = t * each + u * epsilon + 2 * u + 40
-        return found, 64 * float(np.finfo(float).eps) * terms
+        return found, 64 * _UNIT * terms
 
     found = optimize.minimize_scalar(lambda order: min(1e9, exponent(order)[0]), bounds=(-30.0, 30.0), method="bounded")
     best, error = exponent(float(found.x))
@@ -459,13 +461,13 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, shifted:
     docs/proofs/accounting.md.
     """
     epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
-    lost = partial(_lost, epsilon, refusals=t, shifted=shifted)
-    if not shifted:
-        return _least_noise(lost, delta / 2, holds=up(2 * t / epsilon, relative=LIBRARY), fails=1 / (epsilon + 1))
-    holds = 1.0
-    while holds < _MOST_NOISE and lost(holds) > delta / 2:
-        holds *= 2
-    return last_true(lambda scale: lost(scale) <= delta / 2, holds=holds, fails=1e-3)
+    lost = cache(partial(_lost, epsilon, refusals=t, shifted=shifted))
+    holds, fails = up(2 * t / epsilon, relative=LIBRARY), 1 / (epsilon + 1)
+    if shifted:
+        holds, fails = 1.0, 1e-3
+        while holds < _MOST_NOISE and lost(holds) > delta / 2:
+            holds *= 2
+    return _least_noise(lost, delta / 2, holds=holds, fails=fails)
 
 
 @at_most
@@ -869,7 +871,7 @@ def gnmax_delta(epsilon: float, *, sigma: float, answers: int, test_sigma: float
     chances = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
     others = np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0)
     first = np.searchsorted(losses, left, side="right")
-    error = 4 * (len(masses) + 4096) * float(np.finfo(float).eps)
+    error = 4 * (len(masses) + 4096) * _UNIT
     excesses = chances[first] * (1 + error) - np.exp(left) * others[first] * (1 - error)
     excess = float(np.sum(test_masses * np.maximum(excesses, 0.0)))
     return _scaled_delta(excess, log_ratio + test_log_ratio, tails=2)
@@ -1123,7 +1125,7 @@ def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
     best = exponent(float(found.x))
     # The terms cancel one another: each is off by some units in the last place of the largest.
     above = math.exp(float(found.x))
-    error = 16 * float(np.finfo(float).eps) * (above * (1 + above) * rho + above * epsilon + above + 40)
+    error = 16 * _UNIT * (above * (1 + above) * rho + above * epsilon + above + 40)
     return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
 
 

@@ -232,7 +232,7 @@ class _Worth:
         return found
 
     def weights(self, y: _Floats) -> tuple[_Floats, NDArray[np.int64], _Floats, _Floats]:
-        """For each y a constant, a node, its weight and that of the next: W(y) is their sum. Nodes are taken exactly."""
+        """For each y a constant, a node, its weight and that of the next: W(y) is their sum. The node is exact."""
         below = y < 1
         turned = np.where(below, 1 / np.where(below, y, 1.0) * (1 - 2.0**-51), y)  # W falls: down is safe
         turned = np.clip(turned, 1.0, self.nodes[-1])
