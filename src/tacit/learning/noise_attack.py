@@ -368,15 +368,17 @@ class _Epochs(_Model):
         every = max(1, round(scale / _COARSE))
         rare = -math.log(self.mechanism.delta)
 
-        def moment(tried: _Queries, order: float | Floats) -> float | Floats:
+        def moments(tried: _Queries, orders: Floats) -> Floats:
             likely, unlikely = _epoch_laws(scale, tried, every=every)
             seen = (likely > 0) & (unlikely > 0)
             chances, losses = np.log(likely[seen]), np.log(likely[seen] / unlikely[seen])
-            return np.logaddexp.reduce(np.multiply.outer(order, losses) + chances, axis=-1)
+            found: Floats = np.logaddexp.reduce(orders[:, None] * losses + chances, axis=1)
+            return found
 
         orders = np.geomspace(1, 1e4, 60) / max(self.mechanism.epsilon, 1e-300)
-        order = float(orders[np.argmin((length * moment(queries, orders) + rare) / orders)])
-        worth = moment(queries, order)
+        best = int(np.argmin((length * moments(queries, orders) + rare) / orders))
+        order = orders[best : best + 1]
+        worth = float(moments(queries, order)[0])
         for share in _MOVES:
             step, grew = max(1, round(share * scale)), True
             while grew:
@@ -385,7 +387,7 @@ class _Epochs(_Model):
                     if place >= len(queries):
                         break
                     for tried in _neighbours(queries, place, step, most=self.mechanism.queries):
-                        if (found := moment(tried, order)) > worth + 1e-6 * abs(worth):
+                        if (found := float(moments(tried, order)[0])) > worth + 1e-6 * abs(worth):
                             queries, worth, grew = tried, found, True
         return queries
 

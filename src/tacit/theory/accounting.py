@@ -43,8 +43,9 @@ _MOST_STEPS = 10**8
 _MOST_NOISE = 2.0**40
 """Where a search for enough noise ends; half of the least float is 0, which no δ that is rounded up keeps to."""
 
-_GUESSES, _TIGHT = 20, 1e-14
-"""Steps towards a root at most, more of which would take longer than a search without it; and how near they come."""
+_GUESSES, _TIGHT, _LEAST = 20, 1e-14, 1e-300
+"""Steps towards a root at most, more of which would take longer than a search without it; how near they come; and the
+least chance whose logarithm is taken."""
 
 _SPAN = 12.0
 """Sums of discrete Gaussians are tabulated up to this many standard deviations; both tails hold below 2·exp(−72)."""
@@ -1263,7 +1264,7 @@ def _least_noise(spent: Callable[[float], float], delta: float, *, holds: float,
 
     def excess(log_scale: float) -> float:
         scale = {low: fails, high: holds}.get(log_scale, min(max(math.exp(log_scale), fails), holds))
-        return math.log(max(known(scale), 1e-300)) - math.log(delta)
+        return math.log(max(known(scale), _LEAST) / max(delta, _LEAST))
 
     near = None
     if excess(low) > 0 > excess(high):

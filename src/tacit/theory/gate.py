@@ -227,9 +227,9 @@ class _Worth:
 
     def at(self, y: _Floats) -> _Floats:
         """One row for each y, within ten units in the last place."""
-        constant, cell, rest, share = (part[:, None] for part in self.weights(y))
-        found: _Floats = constant + rest * self.values[cell[:, 0]] + share * self.values[cell[:, 0] + 1]
-        return found
+        constant, cell, rest, share = self.weights(y)
+        found: _Floats = rest[:, None] * self.values[cell] + share[:, None] * self.values[cell + 1]
+        return constant[:, None] + found
 
     def weights(self, y: _Floats) -> tuple[_Floats, NDArray[np.int64], _Floats, _Floats]:
         """For each y a constant, a node, its weight and that of the next: W(y) is their sum. The node is exact."""
