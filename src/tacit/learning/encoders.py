@@ -50,6 +50,7 @@ class _Network:
     """What an encoder has loaded, for which parameters, and the rows that it remembers."""
 
     given: dict[str, Any]
+    digest: str | None
     encoded: Callable[[Any], NDArray[np.float64]]
     width: int
     kept: dict[str, NDArray[np.float64]] = field(default_factory=dict)
@@ -98,7 +99,7 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
     def __getstate__(self) -> dict[str, Any]:
         return _without_network(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TextEncoder:
+    def __sklearn_clone__(self) -> TextEncoder:
         found: TextEncoder = _with_network(self)
         return found
 
@@ -218,7 +219,7 @@ class ImageEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
     def __getstate__(self) -> dict[str, Any]:
         return _without_network(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> ImageEncoder:
+    def __sklearn_clone__(self) -> ImageEncoder:
         found: ImageEncoder = _with_network(self)
         return found
 
@@ -270,7 +271,10 @@ def _network(encoder: Any, sample: Any) -> _Network:
     if held is None or held.given != given:
         with _quiet():
             encoded = encoder._load()
-        held = encoder._loaded = _Network(given=given, encoded=encoded, width=len(encoded(sample)))
+        digest = getattr(encoder, "digest_", None)
+        held = encoder._loaded = _Network(given=given, digest=digest, encoded=encoded, width=len(encoded(sample)))
+    elif held.digest is not None:
+        encoder.digest_ = held.digest
     return held
 
 
@@ -455,8 +459,8 @@ def _without_network(encoder: Any) -> dict[str, Any]:
 
 
 def _with_network(encoder: Any) -> Any:
-    """A copy in this process, as scikit-learn makes of every parameter: it computes nothing a second time."""
-    found = copy.copy(encoder)
+    """A clone, as scikit-learn makes of every parameter: with these files, it computes nothing a second time."""
+    found = type(encoder)(**encoder.get_params())
     if hasattr(encoder, "_loaded"):
         found._loaded = encoder._loaded
     return found
