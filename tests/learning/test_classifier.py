@@ -241,7 +241,7 @@ def test_labels_alone_are_protected_without_public_points():
 
 def votes_after(y, *, labels_only):
     points, _ = blobs(200)
-    options = {"mechanism": "gnmax", "classes": [0, 1], "student": NEAREST}
+    options = {"mechanism": "gnmax", "classes": [0, 1], "queries": 5, "student": NEAREST}
     model = PrivateClassifier(NEAREST, epsilon=100.0, n_teachers=12, key=KEY, **options)
     model.fit(points, y, None if labels_only else ELSEWHERE)
     return model.teachers_.votes(points)

@@ -31,7 +31,7 @@ def small(**options):
     )
 
 
-CONTRACT = list(estimator_checks_generator(NetworkClassifier(perceptron, epochs=25, learning_rate=0.02, batch=32)))
+CONTRACT = list(estimator_checks_generator(NetworkClassifier(perceptron, epochs=12, learning_rate=0.04, batch=32)))
 
 
 # scikit-learn's own marker puts the function's address into the names of tests, which parallel runs compare.
