@@ -11,6 +11,7 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,9 @@ _COUPLING = 1e-9
 """Relative difference allowed between the features of an input alone and in a batch, unless the caller allows more. The
 bounds allow for it."""
 
+
+_exactly = ContextVar("_exactly", default=False)
+"""Whether `exact` holds already: switching everything takes as long as small features."""
 
 _OF_FLOAT64 = 1e-9
 """A smaller error means that float64 features are released, whatever the module's own type."""
@@ -147,7 +151,10 @@ def derivatives(*, precise: bool = True) -> Iterator[None]:
     Unless `precise`, products on a GPU are TF32's: faster, and right to three digits.
     """
     try:
-        with plain_attention(), _products("ieee" if precise else "tf32"):
+        with contextlib.ExitStack() as stack:
+            if not (precise and _exactly.get()):
+                stack.enter_context(plain_attention())
+                stack.enter_context(_products("ieee" if precise else "tf32"))
             yield
     except torch.cuda.OutOfMemoryError:
         raise
@@ -163,14 +170,21 @@ def derivatives(*, precise: bool = True) -> Iterator[None]:
 @contextlib.contextmanager
 def exact() -> Iterator[None]:
     """Compute as the bounds and `Dithered` do: no gradients, TF32, bfloat16 products, autocast or fused attention."""
-    with (
-        torch.no_grad(),
-        torch.autocast("cpu", enabled=False),
-        torch.autocast("cuda", enabled=False),
-        _products("ieee"),
-        plain_attention(),
-    ):
+    if _exactly.get():
         yield
+        return
+    mark = _exactly.set(True)
+    try:
+        with (
+            torch.no_grad(),
+            torch.autocast("cpu", enabled=False),
+            torch.autocast("cuda", enabled=False),
+            _products("ieee"),
+            plain_attention(),
+        ):
+            yield
+    finally:
+        _exactly.reset(mark)
 
 
 @contextlib.contextmanager
