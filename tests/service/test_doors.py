@@ -442,7 +442,7 @@ def test_those_who_ask_too_fast_are_told_when_to_come_back(run):
 
 
 def test_neither_logs_nor_answers_hold_values_or_votes(run, warm):
-    """The log of a process of its own, and all that it says, after rows with a mark, one answered and others refused."""
+    """The log of a process, and all that it says, after rows with a mark, one answered and others refused."""
     auditor = Tokens(run).add("doors-reader", role="admin")
     served = Served(run, "doors-log", SVT, warm=warm)
     try:

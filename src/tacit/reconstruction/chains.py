@@ -167,15 +167,15 @@ class Target:
 
     def force(self, numbers: Tensor, components: Tensor, given: Given) -> Tensor:
         """The gradient of the logarithm of the density, in the precision of searches, or less on a GPU."""
-        parts, small = [], numbers.is_cuda and self.prior.size <= _MOST_TURNED
+        small = numbers.is_cuda and self.prior.size <= _MOST_TURNED
         here, released = (part.to(self.release.precision) for part in (numbers, given.released))
         recorded = self._recorded(here, components, released) if small and len(self.prior.weights) == 1 else None
         if recorded is not None:
             return recorded(here, components, released).to(torch.float64).nan_to_num() - numbers
         rows = _ROWS_ON_A_GPU if small else _ROWS
         with derivatives():
-            for some in zip(here.split(rows), components.split(rows), released.split(rows), strict=True):
-                parts.append(self._slope(*some).to(torch.float64).nan_to_num())
+            split = zip(here.split(rows), components.split(rows), released.split(rows), strict=True)
+            parts = [self._slope(*some).to(torch.float64).nan_to_num() for some in split]
         return torch.cat(parts) - numbers
 
     def _slope(self, numbers: Tensor, components: Tensor, released: Tensor) -> Tensor:
