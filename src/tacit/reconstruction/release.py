@@ -11,7 +11,6 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +27,6 @@ _COUPLING = 1e-9
 """Relative difference allowed between the features of an input alone and in a batch, unless the caller allows more. The
 bounds allow for it."""
 
-
-_exactly = ContextVar("_exactly", default=False)
-"""Whether `exact` holds already: switching everything takes as long as small features."""
 
 _OF_FLOAT64 = 1e-9
 """A smaller error means that float64 features are released, whatever the module's own type."""
@@ -135,7 +131,11 @@ class Release:
 @contextlib.contextmanager
 def plain_attention() -> Iterator[None]:
     """Compute attention by plain matrix products: fused kernels round differently and lack forward derivatives."""
-    before = torch.backends.mha.get_fastpath_enabled()
+    before, kernels = torch.backends.mha.get_fastpath_enabled(), torch.backends.cuda
+    fused = kernels.flash_sdp_enabled() or kernels.mem_efficient_sdp_enabled() or kernels.cudnn_sdp_enabled()
+    if not before and not fused and kernels.math_sdp_enabled():  # to switch all takes longer than small features do
+        yield
+        return
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         with sdpa_kernel(SDPBackend.MATH):
@@ -151,10 +151,7 @@ def derivatives(*, precise: bool = True) -> Iterator[None]:
     Unless `precise`, products on a GPU are TF32's: faster, and right to three digits.
     """
     try:
-        with contextlib.ExitStack() as stack:
-            if not (precise and _exactly.get()):
-                stack.enter_context(plain_attention())
-                stack.enter_context(_products("ieee" if precise else "tf32"))
+        with plain_attention(), _products("ieee" if precise else "tf32"):
             yield
     except torch.cuda.OutOfMemoryError:
         raise
@@ -170,21 +167,14 @@ def derivatives(*, precise: bool = True) -> Iterator[None]:
 @contextlib.contextmanager
 def exact() -> Iterator[None]:
     """Compute as the bounds and `Dithered` do: no gradients, TF32, bfloat16 products, autocast or fused attention."""
-    if _exactly.get():
+    with (
+        torch.no_grad(),
+        torch.autocast("cpu", enabled=False),
+        torch.autocast("cuda", enabled=False),
+        _products("ieee"),
+        plain_attention(),
+    ):
         yield
-        return
-    mark = _exactly.set(True)
-    try:
-        with (
-            torch.no_grad(),
-            torch.autocast("cpu", enabled=False),
-            torch.autocast("cuda", enabled=False),
-            _products("ieee"),
-            plain_attention(),
-        ):
-            yield
-    finally:
-        _exactly.reset(mark)
 
 
 @contextlib.contextmanager
@@ -198,6 +188,9 @@ def _products(kind: str) -> Iterator[None]:
         parts = [part for place in (backends.cudnn, backends.mkldnn) for part in (place.conv, place.rnn)]
         parts += [backends.cuda.matmul, backends.mkldnn.matmul]
     before = [getattr(part, name) for part in parts]
+    if all(value == full for value in before):
+        yield
+        return
     for part in parts:
         setattr(part, name, full)
     try:
