@@ -507,7 +507,7 @@ def test_the_choice_is_made_without_private_votes():
     wanted = {"epsilon": 1.0, "delta": 1e-5, "teachers": 250, "points": 9000, "queries": None}
     unsure = choice("auto", lead=margins(0.8), **wanted)
     assert isinstance(unsure.mechanism, GNMax)
-    assert unsure.queries == 9000
+    assert unsure.queries == 2000, "the most that winners alone are charged for"
     assert unsure.expected_right >= 0.6 * unsure.expected_answers
     agreed = choice("auto", lead=margins(np.array([[1000, 0], [999, 1]])), **{**wanted, "epsilon": 4.0})
     assert isinstance(agreed.mechanism, SparseVector)
@@ -543,6 +543,8 @@ def test_winners_are_charged_as_such_by_name():
         assert model.guarantee_.detail["classes"] == 2
         assert len(model.answered_) == 15
         assert model.noisy_counts_ is None
+    with pytest.raises(InputError, match="epsilon must be at most 100 for gnmax-winners, got 101"):
+        choice("gnmax-winners", epsilon=101.0, delta=1e-5, teachers=9, points=30, queries=20, lead=margins(0.9))
     with pytest.raises(InputError, match="queries must be at most 2000 for gnmax-winners, got 2001"):
         choice("gnmax-winners", epsilon=1.0, delta=1e-5, teachers=9, points=3000, queries=2001, lead=margins(0.9))
 
