@@ -9,7 +9,7 @@ minus wrong ones, divided by all. Classes are named. The default is a mean over 
 the number of records and that estimate. What is best in hindsight pays for neither, and knows all public labels.
 
 The constants of the default were fitted to these data and to others: features of CIFAR-10 and SST-2, and artificial
-classes. Best is what is best of all that the default compares; `gnmax-winners`, which it does not, can be better.
+classes. Best is what is best of all that the default compares, which prefers what can be checked without the library.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def compared(found: dict[int, Any], truth: Any, *, records: int, epsilon: float)
             votes=votes(teachers, lead),
         )  # fmt: skip
         for kind in KINDS.values():
-            if kind.compared and kind.available(spent, delta, proposals=False):
+            if kind.considered(wanted, proposals=False):
                 yield from ((kind.name, candidate) for candidate in kind.candidates(wanted))
 
     cases, lead = margins(None), possible_margins(None)

@@ -212,14 +212,15 @@ def test_an_estimate_is_paid_for_and_stated():
     y = (points[:, 0] > 0).astype(int)
     meant = intended(3000, 400, epsilon=2.0, delta=1e-5, teachers=100, named=True)
     assert meant.estimate > 0
-    model = PrivateClassifier(
-        DecisionTreeClassifier(max_depth=3), epsilon=2.0, delta=1e-5, classes=[0, 1], n_teachers=100
-    ).fit(points, y, public)
-    detail = model.guarantee_.detail
-    assert detail["epsilon_agreement"] == model.agreement_.epsilon == meant.estimate
-    assert detail["epsilon_mechanism"] + detail["epsilon_agreement"] <= 2.0
-    assert model.guarantee_.value == 2.0
-    assert "theory.accounting.basic_composition" in model.guarantee_.theorem
+    options = {"epsilon": 2.0, "delta": 1e-5, "classes": [0, 1], "n_teachers": 100}
+    for mechanism in ("auto", "confident-gnmax"):
+        model = PrivateClassifier(DecisionTreeClassifier(max_depth=3), mechanism=mechanism, **options)
+        model.fit(points, y, public)
+        detail = model.guarantee_.detail
+        assert detail["epsilon_agreement"] == model.agreement_.epsilon == meant.estimate
+        assert detail["epsilon_mechanism"] + detail["epsilon_agreement"] <= 2.0
+        assert model.guarantee_.value == 2.0
+        assert "theory.accounting.basic_composition" in model.guarantee_.theorem
     parts = model.guarantee_.evidence.inputs()["parts"]
     assert {"mechanism": "laplace", "sensitivity": 1} in [
         {key: part[key] for key in ("mechanism", "sensitivity")} for part in parts if "sensitivity" in part
@@ -248,3 +249,19 @@ def test_the_page_says_on_what_the_choice_depends():
     paid = {"found_from": 9, "epsilon_agreement": 0.1}
     assert publication._chosen_by({}) == "that number"
     assert publication._chosen_by(paid).endswith("the classes found, the estimate of how far teachers agree")
+
+
+def test_what_can_be_checked_without_the_library_is_preferred_unless_much_is_lost():
+    options = {"delta": 1e-5, "points": 400, "queries": None, "classes": 10}
+    close = choice("auto", epsilon=2.0, teachers=300, lead=possible_margins(None), **{**options, "classes": 2})
+    assert isinstance(close.mechanism, GNMax)
+    assert close.mechanism.classes is None
+    assert "gnmax-winners cannot be checked without the library" in close.reason
+    better = choice("auto", epsilon=1.0, teachers=150, lead=margins(0.9), **options)
+    assert isinstance(better.mechanism, GNMax)
+    assert better.mechanism.classes == 10
+    told = choice("auto", epsilon=1.0, teachers=150, lead=margins(0.9), counts=True, **options)
+    assert getattr(told.mechanism, "classes", None) is None, "counts are released, so they are paid for"
+    for few in ({"queries": 3000, "points": 3000}, {"epsilon": 0.1, "queries": 1500, "points": 1500}):
+        wanted = {"epsilon": 1.0, **options, **few}
+        assert "gnmax-winners" not in choice("auto", teachers=150, lead=margins(0.9), **wanted).reason, "not charged"

@@ -200,7 +200,7 @@ def test_an_interrupted_fit_goes_on_with_what_was_confirmed(tmp_path, monkeypatc
 
 def test_auto_considers_confirmations_where_somebody_proposes():
     """Few teachers that agree: too few for the gate, enough to confirm a proposer that is often wrong."""
-    options = {"epsilon": 2.0, "delta": 1e-5, "teachers": 60, "points": 400, "queries": None, "lead": (0.9,) * 4}
+    options = {"epsilon": 2.0, "delta": 1e-5, "teachers": 30, "points": 400, "queries": None, "lead": (0.9,) * 4}
     alone, helped = choice("auto", **options), choice("auto", proposer_error=0.2, **options)
     assert "confirm" not in alone.reason
     assert isinstance(helped.mechanism, Confirm)

@@ -9,9 +9,10 @@ Where nobody says how far teachers agree, several cases are thought possible: th
 are all alike, or normal with some deviation and cut where all teachers agree, as those of ridge classifiers on
 CIFAR-10, SST-2 and artificial classes were; or they are those of `expectations`. In each case a candidate keeps a share
 of the best score that any candidate has there, and the one is taken that keeps most: the mean of the roots of these
-shares counts, so that much in one case does not make up for nothing in another. Cases are about equally likely, unless
-an estimate of the agreement was paid for. The number of teachers is chosen before, so that the least
-share of the best score that it keeps in any case is large: which mechanism keeps it may then depend on the case.
+shares counts, so that much in one case does not make up for nothing in another. One whose certificates can be checked
+without the library is preferred to others that keep little more. Cases are about equally likely, unless an estimate of
+the agreement was paid for. The number of teachers is chosen before, so that the least share of the best score that it
+keeps in any case is large: which mechanism keeps it may then depend on the case.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ _CLEAR, _LIKELY = 0.59, 5.0
 """That every query leads by this share, as where classes are far apart, counts as much as so many other cases."""
 _TENTH, _VOTES, _USEFUL = 10, 18, 10
 """An estimate of the agreement costs ε/10, or less if its noise is 1/18 of the teachers; it may not be above 1/10."""
+
+_CHECKABLE = 0.9
+"""A mechanism whose certificates can be checked without the library is taken if it keeps this share of what others do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +186,14 @@ def choice(
         kind: max((place for place, option in enumerate(found) if option.kind == kind), key=lambda place: merits[place])
         for kind in dict.fromkeys(option.kind for option in found)
     }
-    chosen = max(best_in, key=lambda kind: merits[best_in[kind]])
     best_of = {kind: found[place] for kind, place in best_in.items()}
+    shares = {kind: merits[place][0] ** 2 for kind, place in best_in.items()}
+    first = max(best_in, key=lambda kind: merits[best_in[kind]])
+    checkable = [kind for kind in best_in if KINDS[kind].checkable and shares[kind] >= _CHECKABLE * shares[first]]
+    chosen = max(checkable or [first], key=lambda kind: merits[best_in[kind]])
     best = best_of[chosen].candidate
     constants = {"refusals": best.refusals, "answers": best.answers}
     shown = ", ".join(f"{key} = {value}" for key, value in constants.items() if value)
-    shares = {kind: merits[place][0] ** 2 for kind, place in best_in.items()}
     cases = (
         "" if len(lead) == 1 else f" in {counted(len(lead), 'case')} of how far teachers agree, by the mean of roots"
     )
@@ -201,6 +207,8 @@ def choice(
         f"{counted(points, 'record')} to ask about. Of the best score, each keeps{cases}: "
         f"{', '.join(f'{kind} {100 * share:.3g} %' for kind, share in shares.items())} (scores are flawless answers "
         "that tell a learner as much as those expected). "
+        + f"Certificates of {first} cannot be checked without the library, so it would have to keep more. "
+        * (first != chosen)
         + (
             "No private vote was used for this"
             if estimate is None
@@ -336,11 +344,7 @@ def _options(name: str, wanted: Wanted, *, proposals: bool) -> list[_Option]:
     """All candidates of a name, or of all kinds that "auto" compares."""
     kinds: list[Kind]
     if name == "auto":
-        kinds = [
-            kind
-            for kind in KINDS.values()
-            if kind.compared and kind.available(wanted.epsilon, wanted.delta, proposals=proposals)
-        ]
+        kinds = [kind for kind in KINDS.values() if kind.considered(wanted, proposals=proposals)]
     else:
         kinds = [KINDS[validate.choice("mechanism", name, tuple(KINDS), remedy="use 'auto'")]]
     found = [

@@ -77,7 +77,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         "svt", "svt-faithful", "gnmax", "gnmax-winners", "confident-gnmax", "stable", "gate", "confirm", an object of
         `mechanisms`, or "auto", which chooses by expected votes and says why in `choice_`. "gnmax-winners" is GNMax
         that pays for winners alone: less noise, no counts, at most 2000 queries, and a certificate that the checker
-        cannot follow. "neighbours" trains no teachers: private records vote on public ones near them, each a few times,
+        cannot follow, so "auto" takes it only where others are expected to be worth less than nine tenths.
+        "neighbours" trains no teachers: private records vote on public ones near them, each a few times,
         so that the number of queries costs nothing. It is not model-agnostic: it is a nearest-neighbour vote in
         `features`. "auto" does not consider it, as public features say how many neighbours vote, but not whether
         neighbours share a label. "moments" asks nobody: sums of `features` by class are released once with noise, and

@@ -136,7 +136,7 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
     (caller). At most 2000 answers, and σ ≤ 150 for more than two classes (checked).
 
     Where `gnmax_delta`, which charges for all noisy counts, is smaller, it is returned; so it is for more than two
-    classes and σ < 5.
+    classes and σ < 5, and should any pair of laws not be seen to lie among those of the game that is played.
 
     Direction. An upper bound, rounded up; about as much above V_N as 1 % more answers would be for two classes, and 4 %
     for more. It takes a second for 200 answers of two classes and some 15 for 2000; for more classes ten times as long.
@@ -161,10 +161,13 @@ def _delta(epsilon: float, sigma: float, n: int, many: bool) -> float:
     counts = gnmax_delta(epsilon, sigma=sigma, answers=n)
     if many and sigma < LEAST_NOISE:
         return counts
-    if not many:
-        (corners, outside), trios, missed = _corners(sigma), np.empty((2, 3, 0)), 0.0
-    else:
-        corners, outside, trios, missed = _with_others(sigma)
+    try:
+        if not many:
+            (corners, outside), trios, missed = _corners(sigma), np.empty((2, 3, 0)), 0.0
+        else:
+            corners, outside, trios, missed = _with_others(sigma)
+    except NoTheoremError:  # some pair of laws was not seen to be enclosed
+        return counts
     whole = math.sqrt(2 * n) / sigma
     step = min(_GRID * whole / math.sqrt(n), 0.1)
     # e^ε, or less, is a node; nodes are the powers of `ratio`. An ε far below their distance is charged as 0.

@@ -366,16 +366,19 @@ class ConfidentKind(GNMaxKind):
 
 
 class WinnersKind(GNMaxKind):
-    """The largest noisy count of every query, charged as what it is: a winner, and no counts.
-
-    "auto" does not consider it, as its certificates cannot be followed by the checker: who takes it says so.
-    """
+    """The largest noisy count of every query, charged as what it is: a winner, and no counts."""
 
     name = "gnmax-winners"
-    compared = False
+    checkable = False
     theorem = ""
     caveat = "The numbers for gnmax-winners are estimates, but for two classes and few queries."
     later = "Its noise is searched for"
+
+    def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
+        """Where winners alone are released, and there surely is noise for the fewest queries."""
+        unit, classes, fewest = _unit(wanted.epsilon, wanted.delta), wanted.votes[0].classes, wanted.numbers[0]
+        charged = fewest <= winners.MOST_ANSWERS and _surely_charged(unit, fewest, classes)
+        return super().considered(wanted, proposals=proposals) and charged and not wanted.counts
 
     def possible(self, refusals: int, setting: Setting) -> bool:
         """Where the game is played."""
@@ -407,7 +410,6 @@ class WinnersKind(GNMaxKind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling, as far as winners are charged for."""
-        unit, classes = _unit(wanted.epsilon, wanted.delta), max(2, wanted.votes[0].classes)
         if wanted.queries is not None and wanted.queries > winners.MOST_ANSWERS:
             raise InputError(
                 "queries",
@@ -415,10 +417,11 @@ class WinnersKind(GNMaxKind):
                 requirement=f"must be at most {winners.MOST_ANSWERS} for {self.name}",
                 remedy="ask fewer, or use gnmax",
             )
+        unit, classes = _unit(wanted.epsilon, wanted.delta), max(2, wanted.votes[0].classes)
         for asked in dict.fromkeys(min(number, winners.MOST_ANSWERS) for number in wanted.numbers):
-            noise = _winners_sigma(unit * math.sqrt(2 * asked), asked, classes)
-            if classes > 2 and noise > winners.MOST_NOISE and wanted.queries is None and asked > wanted.numbers[0]:
+            if asked > wanted.numbers[0] and not _surely_charged(unit, asked, classes):
                 break
+            noise = _winners_sigma(unit * math.sqrt(2 * asked), asked, classes)
             found = self.in_each(wanted, queries=asked, noise=noise)
             made = partial(GNMax, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, classes=classes)
             yield Candidate(made=made, queries=asked, expected=found)
@@ -451,6 +454,11 @@ def _counts_sigma(epsilon: float, delta: float, answers: int, tests: int = 0, ra
 def _least_winners_sigma(epsilon: float, delta: float, answers: int, classes: int) -> float:
     """The noise of winners; a plan asks for that of the same budget many times."""
     return winners.winner_sigma(epsilon, delta, answers=answers, classes=classes)
+
+
+def _surely_charged(unit: float, queries: int, classes: int) -> bool:
+    """Whether noise of winners is found in any case, as that of counts is not too much for the game."""
+    return classes <= 2 or unit * math.sqrt(2 * queries) <= winners.MOST_NOISE
 
 
 def _winners_sigma(counts: float, queries: int, classes: int) -> float:

@@ -23,7 +23,9 @@ class Kind(ABC):
     name: ClassVar[str]
     """The name in options, reports and results."""
     compared: ClassVar[bool] = True
-    """Whether "auto" considers it."""
+    """Whether "auto" considers it at all."""
+    checkable: ClassVar[bool] = True
+    """Whether its certificates can be checked without the library, which "auto" prefers."""
     informed: ClassVar[bool] = False
     """Whether a private estimate of the teachers' error may set its refusals."""
     proposed: ClassVar[bool] = False
@@ -40,6 +42,10 @@ class Kind(ABC):
     def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
         """Whether it can be run for such a budget, with proposals or without."""
         return proposals or not self.proposed
+
+    def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
+        """Whether "auto" considers it for what is wanted."""
+        return self.compared and self.available(wanted.epsilon, wanted.delta, proposals=proposals)
 
     @abstractmethod
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
