@@ -104,9 +104,9 @@ def parser():
 @pytest.fixture(scope="session")
 def warm():
     """The command line in processes of its own, which need not load everything again either."""
-    from commands import Warm
+    from commands import COMMANDS, Warm
 
-    started = Warm()
+    started = Warm(*COMMANDS)
     yield started
     started.close()
 

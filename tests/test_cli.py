@@ -50,8 +50,8 @@ def test_help_names_the_commands_and_exit_codes():
         ("demo", "--report", "same.html", "--json", "same.html"),
     ],
 )
-def test_bad_usage_is_one_line(arguments, tmp_path):
-    assert_one_line_error(run(*arguments, cwd=tmp_path))
+def test_bad_usage_is_one_line(arguments, tmp_path, here):
+    assert_one_line_error(here(tmp_path, *arguments))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -236,15 +236,15 @@ def stand_in(**_):
 sys.modules["tacit.demo"] = types.SimpleNamespace(demo=stand_in, SECONDS=(1,))
 cli.main(["demo"])
 """
-SMALL = "return report(comparison(), title='ε is small')"
+SMALL = STAND_IN.format(body="return report(comparison(), title='ε is small')")
 
 
-def run_stand_in(body=SMALL, *, env=None, **options):
+def run_stand_in(code=SMALL, *, env=None, **options):
     """The real command line around a demo that ends at once, and that loads none of the packages of the real one."""
     tests = Path(__file__).resolve().parent
     path = os.pathsep.join([str(tests / "support"), str(tests.parent / "src")])
     environment = {**os.environ, "PYTHONPATH": path, **(env or {})}
-    command = [sys.executable, "-c", STAND_IN.format(body=body)]
+    command = [sys.executable, "-c", code]
     return subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False, timeout=600, **options)
 
 
@@ -271,14 +271,12 @@ def test_closed_streams_leave_the_verdict_and_the_files(tmp_path, closed):
     """Nor does a file that is opened next take the place of standard output."""
     (tmp_path / "t.csv").write_text("secret,output\n" + "a,x\nb,x\n" * 2000)
     ledger = Ledger.open(tmp_path / "l.db", epsilon=1, delta=0)
-    arguments = "--secret secret --output output --attack-rows 0"
-    command = f'"{sys.executable}" -m tacit'
-    for line, code in (
-        (f"audit t.csv {arguments} --require-advantage 0.0001", 1),
-        (f"audit none.csv {arguments}", 2),
-        ("ledger l.db --json out.json", 0),
-    ):
-        script = ["/bin/sh", "-c", f"{command} {line} {closed}"]
+    audit = "audit t.csv --secret secret --output output --attack-rows 0 --require-advantage 0.0001"
+    lines = {"ledger none.db": 2, "ledger l.db --json out.json": 0}
+    if closed.startswith("<"):
+        lines[audit] = 1
+    for line, code in lines.items():
+        script = ["/bin/sh", "-c", f'"{sys.executable}" -m tacit {line} {closed}']
         finished = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert finished.returncode == code, (line, finished)
         assert "Traceback" not in finished.stderr
@@ -288,30 +286,46 @@ def test_closed_streams_leave_the_verdict_and_the_files(tmp_path, closed):
     ledger.verify()
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ("return report(comparison(), met=False)", 1),
-        ("return report(comparison(attacked=0.9))", 1),
-        ("raise RuntimeError('Jane Doe')", 70),
-        ("raise KeyError('Jane Doe')", 70),
-        ("raise RecursionError", 70),
-        ("raise MemoryError", 70),
-        ("raise SystemExit(1)", 70),
-        ("raise SystemExit", 70),
-        ("raise KeyboardInterrupt", 130),
-        ("raise BrokenPipeError", 0),
-    ],
-)
-def test_1_says_that_a_requirement_is_not_met_and_nothing_else(body, code):
+ENDS = {
+    "return report(comparison(), met=False)": 1,
+    "return report(comparison(attacked=0.9))": 1,
+    "raise RuntimeError('Jane Doe')": 70,
+    "raise KeyError('Jane Doe')": 70,
+    "raise RecursionError": 70,
+    "raise MemoryError": 70,
+    "raise SystemExit(1)": 70,
+    "raise SystemExit": 70,
+    "raise KeyboardInterrupt": 130,
+    "raise BrokenPipeError": 0,
+}
+FORKS = f"""
+import os, sys, types
+from pages import comparison, report
+from tacit import cli
+for number, body in enumerate({list(ENDS)!r}):
+    child = os.fork()
+    if not child:
+        os.dup2(os.open(f"{{number}}.txt", os.O_CREAT | os.O_WRONLY), 2)
+        exec("def stand_in(**_): " + body)
+        sys.modules["tacit.demo"] = types.SimpleNamespace(demo=stand_in, SECONDS=(1,))
+        cli.main(["demo"])
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that begin as copies of another")
+def test_1_says_that_a_requirement_is_not_met_and_nothing_else(tmp_path):
+    """The process of each is a copy of one that has loaded what they need."""
     read, write = os.pipe()
     os.close(read)  # nobody reads: the verdict stays
-    finished = run_stand_in(body, stdout=write, text=True)
+    finished = run_stand_in(code=FORKS, cwd=tmp_path, stdout=write, text=True)
     os.close(write)
-    assert finished.returncode == code, finished.stderr
-    assert finished.stderr.count("\n") == (code in (70, 130))
-    assert "Traceback" not in finished.stderr
-    assert "Jane" not in finished.stderr
+    assert finished.stderr.split() == [str(code) for code in ENDS.values()]
+    for number, (body, code) in enumerate(ENDS.items()):
+        said = (tmp_path / f"{number}.txt").read_text()
+        assert said.count("\n") == (code in (70, 130)), body
+        assert "Traceback" not in said
+        assert "Jane" not in said
 
 
 def test_a_terminal_that_cannot_show_a_letter_shows_something_else():
@@ -321,9 +335,8 @@ def test_a_terminal_that_cannot_show_a_letter_shows_something_else():
 
 
 INTERRUPTED_TRAINING = """
-import os, signal
+import signal
 from torch import nn
-from tacit import cli
 
 forward = nn.Linear.forward
 
@@ -333,14 +346,12 @@ def interrupted(*arguments):
 
 nn.Linear.forward = interrupted
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
-cli.main(["demo", "--json", "out.json", "--quiet"])
 """
 
 
-def test_an_interrupted_run_ends_with_130_and_writes_nothing(tmp_path):
-    command = [sys.executable, "-c", INTERRUPTED_TRAINING]
-    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=600)
-    assert (finished.returncode, finished.stdout, finished.stderr) == (130, b"", b"tacit: interrupted\n")
+def test_an_interrupted_run_ends_with_130_and_writes_nothing(tmp_path, warm):
+    finished = warm.run(tmp_path, "demo", "--json", "out.json", "--quiet", before=INTERRUPTED_TRAINING)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (130, "", "tacit: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,7 +13,8 @@ from tacit.theory.confidence import binomial_lower
 
 @pytest.fixture
 def shorter(monkeypatch):
-    """The story from fewer games, rows and sizes of noise."""
+    """The story from fewer images, games, rows and sizes of noise."""
+    monkeypatch.setattr(demo.features, "CANDIDATES", 150)
     monkeypatch.setattr(demo.features, "SIZES", (0.25, 1.0, 4.0))
     monkeypatch.setattr(demo.features, "BOUNDED", demo.features.SHOWN)
     monkeypatch.setattr(demo.features, "STEPS", 2)

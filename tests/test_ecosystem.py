@@ -69,6 +69,7 @@ def network():
     return nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
 
 
+@pytest.mark.usefixtures("quick_attacks")
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_certificates_of_columns(kind):
     secret, output, score = (columns(values)[kind] for values in (member, seen, X[:, 0]))
@@ -181,20 +182,27 @@ def test_learners(kind):
     assert np.array_equal(table.scores["loss"], membership(fitted, (X, y), (X, y)).scores["loss"])
 
 
+def bounds(network, some, two):
+    """What is said of records that come in some container."""
+    return [
+        identification_bound(network, some, NOISE, draws=200, seed=0),
+        Gallery(some).description,
+        Mixture.fitted(some).description,
+        multipoint_bounds(network, two, NOISE, basis="pixel").std.tolist(),
+        two_point_bounds(network, two, NOISE, basis="pixel").rmse.tolist(),
+        linear_decoder(network, some, some, NOISE),
+    ]
+
+
+@pytest.fixture(scope="module")
+def of_arrays(network):
+    return bounds(network, X[:60], X[:2])
+
+
 @pytest.mark.parametrize("kind", CONTAINERS)
-def test_bounds(kind, network):
+def test_bounds(kind, network, of_arrays):
     some, two = frames(X[:60])[kind], frames(X[:2])[kind]
-    options = {"draws": 200, "seed": 0}
-    assert identification_bound(network, some, NOISE, **options) == identification_bound(
-        network, X[:60], NOISE, **options
-    )
-    assert Gallery(some).description == Gallery(X[:60]).description
-    assert Mixture.fitted(some).description == Mixture.fitted(X[:60]).description
-    for bounds in (multipoint_bounds, two_point_bounds):
-        found, plain = (bounds(network, one, NOISE, basis="pixel") for one in (two, X[:2]))
-        name = "std" if bounds is multipoint_bounds else "rmse"
-        assert np.array_equal(getattr(found, name), getattr(plain, name))
-    assert linear_decoder(network, some, some, NOISE) == linear_decoder(network, X[:60], X[:60], NOISE)
+    assert bounds(network, some, two) == of_arrays
     head, target = nn.Linear(3, 2), {"identification": 0.5}
     chosen = calibrate(network, head, some, columns(y[:60])[kind], target=target, draws=200)
     assert chosen.identification.value <= 0.5

@@ -1,6 +1,7 @@
 """The glossary: its names exist, and what it rules out is used nowhere."""
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -37,7 +38,12 @@ def public_modules():
             yield importlib.import_module(found.name)
 
 
+@functools.cache
 def signatures():
+    return list(_signatures())
+
+
+def _signatures():
     """Every public function and class of the library, and the names of its parameters."""
     for module in public_modules():
         for name, value in vars(module).items():
@@ -53,12 +59,24 @@ def signatures():
                     yield module.__name__, member.__qualname__, set(inspect.signature(member).parameters)
 
 
+@functools.cache
 def options():
     """Every command, and the names of its options."""
-    for name, command in get_command(app).commands.items():
-        for parameter in command.params:
-            if not getattr(parameter, "hidden", False):
-                yield from ((name, option) for option in parameter.opts)
+    return {
+        name: [option for one in command.params if not getattr(one, "hidden", False) for option in one.opts]
+        for name, command in get_command(app).commands.items()
+    }
+
+
+@functools.cache
+def texts():
+    """Documents and code, in small letters."""
+    found = [
+        path
+        for pattern in ("README.md", "docs/**/*.md", "src/**/*.py", "examples/**/*.py")
+        for path in ROOT.glob(pattern)
+    ]
+    return {path: path.read_text().lower() for path in found if path.name != "glossary.md"}
 
 
 def test_words_are_in_order_and_explained():
@@ -82,8 +100,8 @@ def test_names_in_python_exist(name):
 @pytest.mark.parametrize("name", [name for row in ROWS for name in names(row[3])])
 def test_names_in_commands_exist(name):
     command, _, option = name.removeprefix("tacit ").partition(" ")
-    assert command in get_command(app).commands
-    assert not option or (command, option) in set(options())
+    assert command in options()
+    assert not option or option in options()[command]
 
 
 RULED_OUT = [(row[0], name) for row in ROWS for name in names(row[4])]
@@ -94,16 +112,11 @@ def test_other_words_are_not_used(word, other):
     spelt = other.replace(" ", "_")
     called = [f"{module}.{name}" for module, name, parameters in signatures() if spelt in parameters]
     assert not called, f"say {word}, not {other}"
-    asked = [option for _, option in options() if option.lstrip("-").replace("-", "_") == spelt]
+    every = [option for some in options().values() for option in some]
+    asked = [option for option in every if option.lstrip("-").replace("-", "_") == spelt]
     assert not asked, f"say {word}, not {other}"
     if " " in other:
-        texts = [
-            *ROOT.glob("README.md"),
-            *ROOT.glob("docs/**/*.md"),
-            *ROOT.glob("src/**/*.py"),
-            *ROOT.glob("examples/**/*.py"),
-        ]
-        found = [path for path in texts if other in path.read_text().lower() and path.name != "glossary.md"]
+        found = [path for path, text in texts().items() if other in text]
         assert not found, f"say {word}, not {other}"
 
 
@@ -114,7 +127,7 @@ def test_delta_is_privacys_alone():
         if "delta" in parameters and "epsilon" not in parameters and not module.startswith(PRIVACY)
     ]
     assert not others
-    assert {command for command, option in options() if option == "--delta"} <= {
+    assert {command for command, some in options().items() if "--delta" in some} <= {
         "learn",
         "plan",
         "serve",

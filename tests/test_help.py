@@ -128,7 +128,7 @@ def folder(tmp_path):
         head = "a,b,bought\n" if name == "private.csv" else "a,b\n"
         rows = [f"{x:.6f},{y:.6f}{label}\n" for (x, y), label in zip(points, labels, strict=True)]
         (tmp_path / name).write_text(head + "".join(rows))
-    scores = "".join(f"{row % 2},{row // 2 % 3},{rng.random():.4f}\n" for row in range(20_000))
+    scores = "".join(f"{row % 2},{row // 2 % 3},{rng.random():.4f}\n" for row in range(2_000))
     (tmp_path / "scores.csv").write_text("member,predicted,score\n" + scores)
     (tmp_path / "bought").mkdir()
     (tmp_path / "elsewhere").mkdir()

@@ -359,7 +359,7 @@ def test_certificates_by_draws_are_part_of_the_time_that_is_said(tmp_path, colum
     names = [f"c{place}" for place in range(columns)]
     table = {"member": np.arange(2400) % 2, **{name: rng.standard_normal(2400) for name in names}}
     parquet.write_table(pa.table(table), tmp_path / "wide.parquet")
-    options = {"secret": "member", "noise": 2.0, "attack_rows": 0, "advance": lines.append}
+    options = {"secret": "member", "noise": 2.0, "attack_rows": 0, "pictures": False, "advance": lines.append}
     report = audit_file(tmp_path / "wide.parquet", output=names, **options)
     assert report.detail["method"] == "noisy"
     assert any(line.startswith("this takes about") for line in lines) == said

@@ -1,4 +1,7 @@
-"""How often certificates are wrong, on laws made to hurt them. False alarms: below 1e-6 for each test."""
+"""How often certificates are wrong, on laws made to hurt them. False alarms: below 1e-5 for each count of failures.
+
+A certificate that is wrong half of the time is noticed with a probability of 0.93 by 36 tables, 0.8 by 30.
+"""
 
 import enum
 import importlib
@@ -19,7 +22,7 @@ from tacit.theory.kernels import variation_kernel
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 DELTA = 0.1
-FALSE_ALARM = 1e-6
+FALSE_ALARM = 1e-5
 
 
 def too_many(runs):
@@ -84,7 +87,7 @@ def wrong(certificate, truth):
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("sizes", [(150, 150), (50, 2000)], ids=["equal", "50 against 2000"])
 def test_discrete_outputs_by_class(name, sizes):
-    rng, runs = np.random.default_rng(11), 90
+    rng, runs = np.random.default_rng(11), 36
     failed = dict.fromkeys(KINDS, 0)
     truth = functionals(*LAWS[name])
     for _ in range(runs):
@@ -96,7 +99,7 @@ def test_discrete_outputs_by_class(name, sizes):
 
 @pytest.mark.parametrize("name", LAWS)
 def test_discrete_outputs_of_fair_pairs(name):
-    rng, runs, n = np.random.default_rng(12), 90, 300
+    rng, runs, n = np.random.default_rng(12), 36, 300
     values = len(LAWS[name][0])
     # Theorem 3 has a floor on the number of rows, which grows with that of the values.
     kinds = [*KINDS, ("squared", "printed"), *[("log", "printed")] * (values <= 8)]
@@ -127,11 +130,11 @@ def benchmark():
 @pytest.mark.parametrize("rows", [(150, 150), (60, 400)])
 def test_all_bounds_of_the_default_certificate_hold_together(benchmark, rows):
     """v, total variation, true positive rates and δ, on twenty laws."""
-    runs, laws = 20, benchmark.laws()
+    runs, laws = 10, benchmark.laws()
     assert len(laws) == 20
-    for name, law in laws.items():
-        share = benchmark.missed(law, rows=rows, runs=runs, failure=DELTA, seed=2)
-        assert share * runs <= too_many(runs), name
+    shares = {name: benchmark.missed(law, rows=rows, runs=runs, failure=DELTA, seed=2) for name, law in laws.items()}
+    assert max(shares.values()) * runs <= too_many(runs), shares
+    assert sum(shares.values()) * runs <= too_many(runs * len(laws)), shares
 
 
 def test_the_truth_of_the_benchmark_is_that_of_a_law(benchmark):
@@ -156,21 +159,27 @@ def codes(benchmark):
 
 
 def test_certificates_of_codes_are_wrong_no_more_often_than_stated(codes):
-    """Three tables of each of twenty laws of vectors, all bounds, with either code."""
+    """A table of each of twenty laws of vectors with either code, all bounds."""
     laws = codes.vector_laws()
     assert len(laws) == 20
-    for code in ("kmeans:9", "tree:9"):
-        shares = {name: codes.missed_codes(law, code, tables=3, failure=DELTA) for name, law in laws.items()}
-        assert sum(shares.values()) * 3 <= too_many(60), (code, shares)
+    shares = {
+        (code, name): codes.missed_codes(law, code, tables=1, failure=DELTA)
+        for code in ("kmeans:9", "tree:9")
+        for name, law in laws.items()
+    }
+    assert sum(shares.values()) <= too_many(40), shares
 
 
 def test_certificates_of_codes_of_texts_are_wrong_no_more_often_than_stated(codes):
-    """Three tables of each of twenty laws of texts, all bounds, with either code."""
+    """A table of each of twenty laws of texts with either code, all bounds."""
     laws = codes.text_laws()
     assert len(laws) == 20
-    for code in codes.TEXT_CODES:
-        shares = {name: codes.missed_codes(law, code, tables=3, failure=DELTA) for name, law in laws.items()}
-        assert sum(shares.values()) * 3 <= too_many(60), (code, shares)
+    shares = {
+        (code, name): codes.missed_codes(law, code, tables=1, failure=DELTA)
+        for code in codes.TEXT_CODES
+        for name, law in laws.items()
+    }
+    assert sum(shares.values()) <= too_many(40), shares
 
 
 def test_the_truth_about_a_code_of_texts_is_that_of_its_cells(codes):
@@ -184,7 +193,7 @@ def test_the_truth_about_a_code_of_texts_is_that_of_its_cells(codes):
 
 def test_certificates_by_a_kernel_are_wrong_no_more_often_than_stated():
     """Noisy vectors: nothing leaks, a coordinate moves by any amount, and clusters that rows seldom share."""
-    source, runs = np.random.default_rng(3), 8
+    source, runs = np.random.default_rng(3), 4
     centres = source.normal(size=(150, 5))
     misses = by_kernel = 0
     for noise, moved in ((16.0, 0.0), (16.0, 1.0), (8.0, 2.0), (1.5, 0.4), (1.5, 4.0)):
@@ -258,7 +267,7 @@ def test_the_truths_about_releases_are_those_of_two_points(codes, columns):
 def test_theorem_1_on_its_own_mixture():
     """E[S|T] = tanh(Ct) is a network of one neuron: its loss is no smaller than the global minimum which the theorem
     asks for, and makes the bound no smaller. With many neurons and a small C, Hoeffding's term is left."""
-    rng, runs, n, c = np.random.default_rng(18), 400, 300, 0.05
+    rng, runs, n, c = np.random.default_rng(18), 100, 300, 0.05
     mixture, failed, slack = Mixture(mean=c), 0, 0.0
     truth = mixture.least_loss
     for _ in range(runs):
@@ -275,7 +284,7 @@ def test_theorem_1_on_its_own_mixture():
 
 def test_the_exact_limit_uses_most_of_its_delta():
     """Coverage can be too good: the binomial limit for fair pairs is wrong almost as often as it may."""
-    rng, runs, n = np.random.default_rng(13), 800, 400
+    rng, runs, n = np.random.default_rng(13), 400, 400
     law = LAWS["a coin of 30 %"]
     value, failed = functionals(*law)[2], 0
     for _ in range(runs):
@@ -314,7 +323,7 @@ ATOMS = {
 @pytest.mark.parametrize("sizes", [(200, 200), (50, 1000)], ids=["equal", "50 against 1000"])
 def test_outputs_released_with_noise(name, sizes):
     atoms, one, zero = ATOMS[name]
-    rng, runs = np.random.default_rng(14), 60
+    rng, runs = np.random.default_rng(14), 30
     truth = noisy_functionals(atoms, np.asarray(one), np.asarray(zero), 0.25)
     failed = {"squared": 0, "log": 0, "zero-one": 0}
     for _ in range(runs):
@@ -355,7 +364,7 @@ def test_vectors_of_many_coordinates_released_with_noise():
 
 
 def test_monotone_posteriors():
-    rng, runs, n, apart = np.random.default_rng(16), 150, 300, 0.5
+    rng, runs, n, apart = np.random.default_rng(16), 50, 300, 0.5
     value = gaussian_v(apart)
     variation = math.erf(apart / 2 / math.sqrt(2))
     failed = {"squared": 0, "zero-one": 0}
@@ -372,7 +381,7 @@ def test_monotone_posteriors():
 
 def test_lipschitz_posteriors():
     """E[S|T] = C·t on [−1, 1] with T uniform: v = C²/3."""
-    rng, runs, n, c = np.random.default_rng(17), 150, 400, 0.4
+    rng, runs, n, c = np.random.default_rng(17), 60, 400, 0.4
     failed = 0
     for _ in range(runs):
         output = rng.uniform(-1, 1, n)
@@ -383,7 +392,7 @@ def test_lipschitz_posteriors():
 
 
 def test_slices_hold_together():
-    rng, runs, n = np.random.default_rng(18), 100, 900
+    rng, runs, n = np.random.default_rng(18), 50, 900
     truth = [functionals([p, 1 - p], [q, 1 - q])[0] for p, q in ((0.5, 0.5), (0.6, 0.4), (0.02, 0.0))]
     failed = 0
     for _ in range(runs):
@@ -395,7 +404,7 @@ def test_slices_hold_together():
 
 
 def test_privacy_curves_hold_at_all_epsilons_together():
-    rng, runs = np.random.default_rng(19), 150
+    rng, runs = np.random.default_rng(19), 50
     law = (np.array([0.3, 0.2, 0.5]), np.array([0.1, 0.3, 0.6]))
     epsilons = np.linspace(0, 4, 33)
     ratios = np.exp(epsilons)[:, None]
@@ -414,7 +423,7 @@ def test_privacy_curves_hold_at_all_epsilons_together():
 
 def test_a_wrong_certificate_would_be_noticed():
     """Without its confidence term the plug-in lies below the truth half of the time: these tests can fail."""
-    rng, runs = np.random.default_rng(20), 150
+    rng, runs = np.random.default_rng(20), 60
     law = LAWS["a coin of 30 %"]
     value = functionals(*law)[0]
     below = sum(
@@ -442,7 +451,7 @@ def test_a_column_that_holds_its_noise_is_certified_as_it_is_released(name, rows
     squared, nats, variation = functionals(*densities)
     ratios = (1.0, math.e)
     sticks = [max(np.maximum(0, a - k * b).sum() for a, b in (densities, densities[::-1])) for k in ratios]
-    rng, runs, wrong, shares = np.random.default_rng(3), 60, [0, 0, 0], []
+    rng, runs, wrong, shares = np.random.default_rng(3), 30, [0, 0, 0], []
 
     def drawn(law, count):
         means, weights = zip(*law, strict=True)

@@ -189,10 +189,10 @@ def test_hockey_sticks(ratio):
     secret, output = rng.integers(0, 2, 300), rng.integers(0, 10, 300)
     p, q = (np.bincount(output[secret == s], minlength=10) / (secret == s).sum() for s in (1, 0))
     exact = np.maximum(0, p - ratio * q).sum(), np.maximum(0, q - ratio * p).sum()
-    assert plug_in.hockey_sticks(Tally().add(secret, output), ratio) == pytest.approx(exact, rel=1e-9)
+    assert plug_in.hockey_sticks(Tally().add(secret, output), [ratio])[0] == pytest.approx(exact, rel=1e-9)
     noise, y = 0.7, np.arange(-8, 18, 0.01)
     f, g = (stats.norm.pdf(y[:, None], output[secret == s][None], noise).mean(axis=1) * 0.01 for s in (1, 0))
     exact = np.maximum(0, f - ratio * g).sum(), np.maximum(0, g - ratio * f).sum()
-    found = plug_in.hockey_sticks(Tally(noise=noise).add(secret, output), ratio)
+    (found,) = plug_in.hockey_sticks(Tally(noise=noise).add(secret, output), [ratio])
     for bound, value in zip(found, exact, strict=True):
         assert value <= bound <= value + 1e-3

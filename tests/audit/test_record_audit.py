@@ -29,8 +29,13 @@ def forest(inputs, labels):
 
 
 @pytest.fixture(scope="module")
-def of_forests():
-    return audit_records(forest, X, Y, models=24)
+def forests():
+    return retrain(forest, X, Y, models=24)
+
+
+@pytest.fixture(scope="module")
+def of_forests(forests):
+    return audited(forests, delta=0.0, failure_probability=0.05)
 
 
 def named(audit, name, release):
@@ -60,12 +65,11 @@ def test_guarantees_hold_for_their_attacks_and_the_less_is_told_the_less_is_lear
     )
 
 
-def test_exposed_records_are_those_that_models_tell_apart(of_forests):
+def test_exposed_records_are_those_that_models_tell_apart(forests, of_forests):
     assert of_forests.exposure.shape == (300,)
     assert ((of_forests.exposure >= 0) & (of_forests.exposure <= 1)).all()
-    found = retrain(forest, X, Y, models=24)
     # The estimate agrees with how far apart the record's own probabilities lie.
-    gap = np.array([p[i].mean() - p[~i].mean() for p, i in zip(found.chances.T, found.inside.T, strict=True)])
+    gap = np.array([p[i].mean() - p[~i].mean() for p, i in zip(forests.chances.T, forests.inside.T, strict=True)])
     assert stats.spearmanr(of_forests.exposure, gap).statistic > 0.5
 
 
@@ -81,13 +85,12 @@ def test_quantiles_need_no_models_and_look_at_no_coin_that_is_guessed():
     assert np.isnan(by_quantiles(found, replace(found, inputs=None))).all()
 
 
-def test_stated_privacy_stands_beside_the_attacks_and_is_refuted(of_forests):
-    found = retrain(forest, X, Y, models=24)
-    stated = audited(found, delta=0.0, failure_probability=0.05, claimed=claim((1.0, 1e-6), 0.0))
+def test_stated_privacy_stands_beside_the_attacks_and_is_refuted(forests, of_forests):
+    stated = audited(forests, delta=0.0, failure_probability=0.05, claimed=claim((1.0, 1e-6), 0.0))
     assert stated.refuted
     assert stated.delta == 1e-6
     assert 1 < stated.epsilon <= of_forests.epsilon + 1e-9
-    assert not audited(found, delta=0.0, failure_probability=0.05, claimed=claim((30.0, 0.0), 0.0)).refuted
+    assert not replace(of_forests, claimed=claim((30.0, 0.0), 0.0)).refuted  # of the same δ
     assert not of_forests.refuted
     assert of_forests.mu > 0.5
 
@@ -126,7 +129,7 @@ def told(rng, models, records, *, classes=2, chance=0.5):
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_randomized_response_is_nearly_met_and_hardly_ever_refuted(epsilon):
     """Predictions that are ε-private by themselves; the exact advantage is known."""
-    chance, rng, runs, failure = 1 / (1 + math.exp(-epsilon)), np.random.default_rng(5), 30, 0.2
+    chance, rng, runs, failure = 1 / (1 + math.exp(-epsilon)), np.random.default_rng(5), 20, 0.1
     false, shown, limits = 0, [], []
     for _ in range(runs):
         audit = audited(told(rng, 40, 60, chance=chance), delta=0.0, failure_probability=failure)
@@ -135,7 +138,8 @@ def test_randomized_response_is_nearly_met_and_hardly_ever_refuted(epsilon):
         wrong = audit.comparisons[0].guarantee.value < advantage or audit.epsilon > epsilon
         wrong |= any(attack.low > advantage + 1e-12 for attack in audit.attacks)
         false, shown = false + wrong, [*shown, audit.epsilon]
-    # Should all limits fail as often as they may, this test fails once in ten thousand times.
+    # Should all limits fail as often as they may, this test fails once in ten thousand times. Limits that fail in
+    # six of ten tables pass once in 17 times, and in three of four hardly ever.
     assert false <= stats.binom.isf(1e-4, runs, failure)
     assert np.mean(shown) > epsilon - 0.4
     assert np.mean(limits) < 2 * chance - 1 + 0.75
@@ -213,7 +217,7 @@ def test_an_answer_that_is_no_label_is_refused_rather_than_overlooked(labels, cl
 
 
 def test_who_remembers_is_found_out():
-    audit = audit_records(lambda inputs, _: Remembering(inputs, [0, 1]), X, Y % 2, models=16)
+    audit = audit_records(lambda inputs, _: Remembering(inputs, [0, 1]), X[:100], Y[:100] % 2, models=16)
     assert audit.comparisons[0].guarantee.value == 1
     assert audit.attacks[0].value > 0.99
 
@@ -230,7 +234,8 @@ def test_a_probability_half_way_between_two_digits_may_be_rounded_to_either():
     """NumPy rounds 0.65 to 0.6, a format to 0.7: of a release in which that tells members, nothing is proven."""
     assert np.round(0.65, 1) == 0.6
     assert f"{0.65:.1f}" == "0.7"
-    audit = audit_records(lambda inputs, _: Neighbours(inputs, [0, 1]), X, Y % 2, models=64)
+    found = retrain(lambda inputs, _: Neighbours(inputs, [0, 1]), X[:100], Y[:100] % 2, models=64)
+    audit = audited(replace(found, inputs=None), delta=0.0, failure_probability=0.05)  # without attacks that fit models
     label, digit, _ = audit.comparisons
     assert label.guarantee.value < 0.5
     assert digit.guarantee.value == 1

@@ -24,6 +24,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -98,7 +99,7 @@ def exceptions(estimator):
 @parametrize_with_checks(
     [
         PrivateClassifier(epsilon=1000.0, key=KEY),
-        PrivateClassifier(epsilon=1000.0, mechanism="gnmax", key=KEY),
+        PrivateClassifier(GaussianNB(), student=GaussianNB(), epsilon=1000.0, mechanism="gnmax", key=KEY),
         Propagated(),
     ],
     expected_failed_checks=exceptions,
@@ -220,17 +221,18 @@ def test_labels_alone_are_protected_without_public_points():
     assert model.guarantee_.quantity == "privacy loss ε of one label at δ = 1e-05"
     assert model.guarantee_.detail["teachers"] == 15  # of 188 records, at least 10 each; features tell how many
     assert not {"epsilon_count", "replaced"} & set(model.guarantee_.detail)
-    persons = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, ids=[row // 2 for row in range(400)])
+    quick = {"mechanism": "gnmax", "student": NEAREST}
+    persons = PrivateClassifier(epsilon=100.0, **quick).fit(points, y, ids=[row // 2 for row in range(400)])
     assert persons.guarantee_.detail["neighbours"] == "all labels of one person changed"
     assert 120 < len(model.labels_) < 280
     assert model.score(points, y) > 0.9
-    public = PrivateClassifier(epsilon=100.0, key=KEY).fit(points, y, ELSEWHERE[:50])
+    public = PrivateClassifier(epsilon=100.0, **quick).fit(points, y, ELSEWHERE[:50])
     assert public.guarantee_.quantity == "privacy loss ε at δ = 1e-05"
     assert public.guarantee_.detail["neighbours"] == "one record added or removed"
     texts = [assumption.text for assumption in public.guarantee_.assumptions]
     assert not any("classes that were named" in text for text in texts)  # they were found with noise
     assert not any("number of private records" in text for text in texts)  # it is counted with noise
-    stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20).fit(points, y, ELSEWHERE[:50])
+    stated = PrivateClassifier(epsilon=100.0, classes=[0, 1], n_teachers=20, **quick).fit(points, y, ELSEWHERE[:50])
     compared, classes, *others = stated.guarantee_.assumptions
     assert compared.text == "it is enough to compare data that differ by one record added or removed"
     assert classes.text.startswith("the classes that were named, directly or by a model that proposes labels, are ")
@@ -239,7 +241,8 @@ def test_labels_alone_are_protected_without_public_points():
 
 def votes_after(y, *, labels_only):
     points, _ = blobs(200)
-    model = PrivateClassifier(NEAREST, epsilon=100.0, n_teachers=12, mechanism="gnmax", classes=[0, 1], key=KEY)
+    options = {"mechanism": "gnmax", "classes": [0, 1], "queries": 5, "student": NEAREST}
+    model = PrivateClassifier(NEAREST, epsilon=100.0, n_teachers=12, key=KEY, **options)
     model.fit(points, y, None if labels_only else ELSEWHERE)
     return model.teachers_.votes(points)
 
@@ -278,7 +281,7 @@ def test_the_error_of_teachers_is_estimated_for_a_share_of_the_budget():
 def test_the_number_of_records_is_private_and_counted_with_noise():
     """The root of 400 ± 100 is 20 in a sixth of all fits: 8 alike have a probability below 1e-5."""
     points, y = blobs(400)
-    model = PrivateClassifier(NEAREST, epsilon=1.0, mechanism="gnmax", queries=5, classes=[0, 1])
+    model = PrivateClassifier(NEAREST, epsilon=1.0, mechanism="gnmax", queries=5, classes=[0, 1], student=NEAREST)
     found = {model.fit(points, y, ELSEWHERE[:20]).guarantee_.detail["teachers"] for _ in range(8)}
     assert len(found) > 1
     detail = model.guarantee_.detail
@@ -504,7 +507,7 @@ def test_the_choice_is_made_without_private_votes():
     wanted = {"epsilon": 1.0, "delta": 1e-5, "teachers": 250, "points": 9000, "queries": None}
     unsure = choice("auto", lead=margins(0.8), **wanted)
     assert isinstance(unsure.mechanism, GNMax)
-    assert unsure.queries == 9000
+    assert unsure.queries == 2000, "the most that winners alone are charged for"
     assert unsure.expected_right >= 0.6 * unsure.expected_answers
     agreed = choice("auto", lead=margins(np.array([[1000, 0], [999, 1]])), **{**wanted, "epsilon": 4.0})
     assert isinstance(agreed.mechanism, SparseVector)
@@ -540,6 +543,8 @@ def test_winners_are_charged_as_such_by_name():
         assert model.guarantee_.detail["classes"] == 2
         assert len(model.answered_) == 15
         assert model.noisy_counts_ is None
+    with pytest.raises(InputError, match="epsilon must be at most 100 for gnmax-winners, got 101"):
+        choice("gnmax-winners", epsilon=101.0, delta=1e-5, teachers=9, points=30, queries=20, lead=margins(0.9))
     with pytest.raises(InputError, match="queries must be at most 2000 for gnmax-winners, got 2001"):
         choice("gnmax-winners", epsilon=1.0, delta=1e-5, teachers=9, points=3000, queries=2001, lead=margins(0.9))
 

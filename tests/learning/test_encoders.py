@@ -1,6 +1,7 @@
 """Texts and images as numbers, and `tacit learn` with them: the real MiniLM, and real image files."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas
@@ -9,6 +10,7 @@ import skops.io
 import torch
 from PIL import Image
 from safetensors.torch import save_file
+from sklearn.base import clone
 
 from tacit.core.errors import InputError
 from tacit.learning import Columns, ImageEncoder, PrivateClassifier, TextEncoder, learn_files
@@ -26,9 +28,9 @@ TEXTS = np.array(
     ],
     dtype=object,
 )
-GOOD = ["wonderful", "funny", "wise", "moving", "a delight", "brilliant", "charming", "superb"]
-BAD = ["dull", "boring", "a mess", "awful", "stupid", "painful", "tedious", "dreadful"]
-KINDS = ["film", "comedy", "thriller", "drama", "story", "plot", "actor", "scene", "ending", "script"]
+GOOD = ["wonderful", "funny", "moving", "superb"]
+BAD = ["dull", "a mess", "stupid", "dreadful"]
+KINDS = ["film", "comedy", "thriller", "story", "plot", "ending"]
 
 
 def nobody(line):
@@ -43,12 +45,9 @@ def minilm():
 def reviews(rows, seed):
     draws = np.random.default_rng(seed)
     labels = draws.integers(0, 2, rows)
-    words = [(draws.choice(GOOD if label else BAD), draws.choice(KINDS), draws.integers(100)) for label in labels]
+    words = [(draws.choice(GOOD if label else BAD), draws.choice(KINDS)) for label in labels]
     return pandas.DataFrame(
-        {
-            "review": [f"the {kind} is {word} , part {part}" for word, kind, part in words],
-            "stars": draws.normal(size=rows),
-        }
+        {"review": [f"the {kind} is {word}" for word, kind in words], "stars": draws.normal(size=rows)}
     ), labels
 
 
@@ -58,13 +57,13 @@ def test_a_text_is_encoded_by_itself_to_the_last_bit(minilm):
     assert whole.shape == (7, 384)
     assert np.isnan(whole[[1, 5]]).all()
     for place in (0, 2, 4, 6):
-        minilm._kept.clear()  # what is remembered would be equal in any case
+        minilm._loaded.kept.clear()  # what is remembered would be equal in any case
         assert np.array_equal(minilm.encode(TEXTS[[place]], advance=nobody)[0], whole[place])
         assert np.linalg.norm(whole[place]) == pytest.approx(1)
     assert np.array_equal(TextEncoder().encode(TEXTS[::-1], advance=nobody)[::-1], whole, equal_nan=True)
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
-    minilm._kept.clear()
+    minilm._loaded.kept.clear()
     try:
         assert np.array_equal(minilm.encode(TEXTS, advance=nobody), whole, equal_nan=True)
         assert torch.get_num_threads() == 2
@@ -74,8 +73,25 @@ def test_a_text_is_encoded_by_itself_to_the_last_bit(minilm):
 
 def test_what_an_encoder_remembers_is_not_stored(minilm):
     minilm.encode(TEXTS, advance=nobody)
-    assert set(vars(minilm)) > {"_loaded", "_kept"}
+    assert "_loaded" in vars(minilm)
     assert set(minilm.__getstate__()) <= {"folder", "digest_", "_sklearn_version"}
+
+
+def test_a_clone_computes_nothing_again_unless_it_is_to_read_another_folder(minilm):
+    """scikit-learn copies the parameters of what it clones."""
+    before = minilm.encode(TEXTS, advance=nobody)
+    rule = clone(Columns(encoders={"review": minilm}))
+    twin = rule.encoders["review"]
+    assert twin is not minilm
+    assert twin._loaded is minilm._loaded
+    assert np.array_equal(twin.encode(TEXTS, advance=nobody), before, equal_nan=True)
+    assert twin.digest_ == minilm.digest_
+    other = clone(twin)
+    other.folder = "nowhere"
+    with pytest.raises(InputError, match="the encoder of texts must"):
+        other.encode(TEXTS, advance=nobody)
+    assert np.array_equal(minilm.encode(TEXTS, advance=nobody), before, equal_nan=True)
+    assert not hasattr(twin.published(), "_loaded")
 
 
 def test_minilm_is_that_of_its_authors(minilm):
@@ -122,7 +138,7 @@ def test_rows_are_centred_and_scaled_by_public_texts_and_gaps_become_their_mean(
     assert (rows[known, :3] ** 2).sum(axis=1).mean() == pytest.approx(1)
     assert not rows[[1, 5], :3].any()
     assert rule.get_feature_names_out().tolist() == ["review[0]", "review[1]", "review[2]", "n"]
-    minilm._kept.clear()
+    minilm._loaded.kept.clear()
     for place in range(7):  # each by itself
         assert np.array_equal(rule.transform({"review": TEXTS[[place]], "n": [place]})[0], rows[place])
     other = Columns(encoders={"review": minilm}).fit({"review": TEXTS[::-1], "n": range(7)})
@@ -179,18 +195,27 @@ def picture(path, label, draws):
     Image.fromarray(pixels).save(path)
 
 
-@pytest.fixture
-def pictures(tmp_path):
-    draws = np.random.default_rng(0)
-    (tmp_path / "files").mkdir()
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """A folder of pictures, and tables that name them."""
+    draws, place = np.random.default_rng(0), tmp_path_factory.mktemp("pictures")
+    (place / "files").mkdir()
     found = {}
     for name, rows in (("private", 300), ("public", 100), ("test", 60)):
         labels, paths = draws.integers(0, 2, rows), [f"files/{name}-{row}.png" for row in range(rows)]
         for path, label in zip(paths, labels, strict=True):
-            picture(tmp_path / path, label, draws)
+            picture(place / path, label, draws)
         table = pandas.DataFrame({"photo": paths, "lies": labels})
-        (table.drop(columns="lies") if name == "public" else table).to_csv(tmp_path / f"{name}.csv", index=False)
+        (table.drop(columns="lies") if name == "public" else table).to_csv(place / f"{name}.csv", index=False)
         found[name] = table
+    return place, found
+
+
+@pytest.fixture
+def pictures(tmp_path, drawn):
+    """The tables; the folder is the test's own."""
+    place, found = drawn
+    shutil.copytree(place, tmp_path, dirs_exist_ok=True)
     return found
 
 

@@ -27,7 +27,7 @@ def ledger(tmp_path):
 
 def model(ledger, **options):
     options = {"epsilon": 5.0, "n_teachers": 20, "mechanism": "gnmax", "queries": "all", "classes": [0, 1], **options}
-    return PrivateClassifier(GaussianNB(), ledger=ledger, random_state=0, **options)
+    return PrivateClassifier(GaussianNB(), student=GaussianNB(), ledger=ledger, random_state=0, **options)
 
 
 @pytest.fixture

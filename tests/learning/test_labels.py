@@ -28,7 +28,7 @@ def records(size=600, seed=0):
 
 
 PUBLIC = np.random.default_rng(1).normal(size=(60, 2)) * 5 + 4
-OPTIONS = {"epsilon": 40.0, "n_teachers": 20, "mechanism": "gnmax"}
+OPTIONS = {"epsilon": 40.0, "n_teachers": 20, "mechanism": "gnmax", "student": GaussianNB()}
 
 
 @pytest.mark.parametrize("public", [PUBLIC, None])

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from tacit import InputError
-from tacit.learning import PrivateClassifier, VoteQuota
+from tacit.learning import PrivateClassifier, VoteQuota, asking
 from tacit.learning.nearby import Grid, NearbyVoters, nearby_choice
 from tacit.ledger import Ledger
 from tacit.theory.accounting import quota_delta, quota_sigma
@@ -283,6 +283,7 @@ def test_a_classifier_of_neighbours(digits):
 
 def test_labels_alone_cost_two_counts(digits):
     features, labels = digits
+    features, labels = features[:800], labels[:800]
     model = classifier(epsilon=8.0).fit(features, labels)
     assert model.guarantee_.detail["changed"] == 2
     assert model.guarantee_.quantity.startswith("privacy loss ε of one label")
@@ -358,13 +359,14 @@ def test_what_is_about_teachers_is_refused(digits, options, message):
         classifier(**options).fit(features[:1000], labels[:1000], features[1000:])
 
 
-def test_an_interrupted_fit_gives_nobody_a_second_quota(digits, tmp_path):
+def test_an_interrupted_fit_gives_nobody_a_second_quota(digits, tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "_BLOCK", 60)  # answers that are noted at once
     features, labels = digits
     ledger = Ledger.open(tmp_path / "ledger.sqlite", epsilon=4.0, delta=1e-5)
-    split = {"X": features[:1100], "y": labels[:1100], "X_public": features[1100:]}
+    split = {"X": features[:1100], "y": labels[:1100], "X_public": features[1100:1300]}
 
     def stop(line):
-        if line.startswith("500 of"):
+        if line.startswith("60 of"):
             raise KeyboardInterrupt
 
     first = classifier(ledger=ledger, queries="all")
@@ -372,16 +374,16 @@ def test_an_interrupted_fit_gives_nobody_a_second_quota(digits, tmp_path):
         first.fit(**split, folder=tmp_path / "private", advance=stop)
     (entry,) = [entry for entry in ledger.entries() if entry.what == "PrivateClassifier.fit"]
     noted = [answer for note in ledger.notes(entry) for answer in note.detail.get("answers", [])]
-    assert len(noted) == 500
+    assert len(noted) == 60
     with pytest.raises(InputError, match="must belong to the same task, which differs in records"):
         classifier(ledger=ledger, queries="all").fit(
-            features[:1099], labels[:1099], features[1100:], folder=tmp_path / "private"
+            features[:1099], labels[:1099], features[1100:1300], folder=tmp_path / "private"
         )
     model = classifier(ledger=ledger, queries="all").fit(**split, folder=tmp_path / "private")
-    assert (model.noisy_counts_[:500] == noted).all()
+    assert (model.noisy_counts_[:60] == noted).all()
     assert ledger.spent.epsilon == 4
     quota, sigma = model.guarantee_.detail["quota"], model.guarantee_.detail["sigma"]
-    true = model.teachers_.counts(features[1100:])
+    true = model.teachers_.counts(features[1100:1300])
     assert true.sum() <= 1100 * quota
     # What was released is the counts of one run with one quota, and noise: in six of its standard deviations.
     assert np.abs(model.noisy_counts_ - true).max() < 6 * sigma

@@ -25,7 +25,7 @@ PUBLIC = RNG.normal([40, -3], [12, 0.5], size=(120, 2))
 
 
 def model(**options):
-    settings = {"epsilon": 1.0, "delta": 1e-5, "n_teachers": 20, "classes": [0, 1], "mechanism": "gnmax", "queries": 10}
+    settings = {"epsilon": 1.0, "delta": 1e-5, "n_teachers": 5, "classes": [0, 1], "mechanism": "gnmax", "queries": 10}
     return PrivateClassifier(LogisticRegression(), **{**settings, **options})
 
 
@@ -177,7 +177,7 @@ def table(tmp_path):
 
 
 def learned(here, folder, private, *more):
-    options = "--label z --epsilon 1 --delta 1e-5 --classes 0,1 --teachers 20 --mechanism gnmax --queries 10 --quiet"
+    options = "--label z --epsilon 1 --delta 1e-5 --classes 0,1 --teachers 5 --mechanism gnmax --queries 10 --quiet"
     return here(folder, "learn", private, "--public", "../public.csv", "--out", "out", *options.split(), *more)
 
 
@@ -220,7 +220,7 @@ def test_copied_and_edited_records_are_recognised_and_one_budget_is_kept(table, 
             epsilon=1,
             delta=1e-5,
             classes="0,1",
-            teachers=20,
+            teachers=5,
             mechanism="gnmax",
             public=table / "public.csv",
             out=table / "third",

@@ -2,7 +2,9 @@
 # ruff: noqa: N803, N806 — scikit-learn calls them X
 
 import hmac
+import os
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -17,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from teaching import KEY, Poison, data, queries
+from teaching import IMPORTABLE, KEY, Poison, data, queries
 
 from tacit import InputError, MissingExtraError
 from tacit.learning import ABSTAIN, Teachers, vote_counts, winners
@@ -401,3 +403,21 @@ def test_without_skops_the_extra_is_named(monkeypatch, tmp_path):
     with pytest.raises(MissingExtraError, match=r"pip install 'tacit-privacy\[learning\]'"):
         Teachers(GaussianNB(), 2, classes=range(3)).fit(*data(), folder=tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
+
+
+WORKER = """
+import sys, numpy
+from mortal import Mortal
+from tacit.learning.teachers import _fitted
+from tacit.learning.votes import cast_votes
+records, labels = numpy.arange(4.0)[:, None], numpy.arange(4) // 2
+teacher = _fitted(Mortal(), (records, None, labels))
+print(cast_votes(records, [(numpy.arange(2), teacher)], True)[:, 0].tolist(), "sklearn" in sys.modules)
+"""
+
+
+def test_a_worker_loads_scikit_learn_only_for_a_learner_that_needs_it():
+    """It takes longer than most trainings."""
+    environment = dict(os.environ, PYTHONPATH=IMPORTABLE)
+    said = subprocess.check_output([sys.executable, "-c", WORKER], env=environment, text=True)
+    assert said.strip() == "[0, 0, 1, 1] False"

@@ -12,12 +12,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from serving import GATE, SVT, Fork, Judge, PostgreSQL, killed, learned
+from commands import SERVICE, Warm
+from serving import GATE, SVT, Judge, PostgreSQL, killed, learned
 
 from tacit.service.tokens import Tokens
 
 EARLY = 0.15
 """The share of kills before the service listens, while it pays or reads."""
+COLD = 0.05
+"""The share of services that a new interpreter starts."""
 
 
 def main():
@@ -26,7 +29,7 @@ def main():
     options.add_argument("--databases", type=int, default=250, help="of these, with a ledger in PostgreSQL")
     options.add_argument("--seed", type=int, default=0)
     given = options.parse_args()
-    began, fork = time.monotonic(), Fork()
+    began, warm = time.monotonic(), Warm(*SERVICE)
     for kind, kills in (("file", given.kills - given.databases), ("database", given.databases)):
         if kills <= 0:
             continue
@@ -52,9 +55,10 @@ def main():
                     kills=left,
                     ledger=address,
                     database=database,
-                    fork=fork,
+                    warm=warm,
                     seed=given.seed + session,
                     early=EARLY,
+                    cold=COLD,
                 )
                 total.update(found)
                 print(
@@ -64,7 +68,7 @@ def main():
                 )
             if database is not None:
                 database.close()
-    fork.close()
+    warm.close()
     print("every answer is on record once, and is what votes and recorded noise give")
 
 

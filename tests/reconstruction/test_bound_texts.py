@@ -41,7 +41,7 @@ def number():
 def broken():
     return lambda texts: texts[0] + 1
 """
-FAST = {"noise": "gaussian:2", "longest": 4, "draws": 100, "rivals": 3, "limit": 60, "progress": False}
+FAST = {"noise": "gaussian:2", "longest": 4, "draws": 60, "rivals": 3, "limit": 40, "progress": False}
 
 
 @pytest.fixture

@@ -44,22 +44,22 @@ def test_grey_images_need_no_axis_for_channels():
 
 def test_it_is_linear_so_that_bounds_meet_the_closed_form(monkeypatch):
     """Also with many numbers, for which only spreads are estimated and directions are left as they are."""
-    prior = Spectrum.fitted(images(shape=(3, 8, 6)))
+    prior = Spectrum.fitted(images(shape=(3, 6, 4)))
     generator = torch.Generator().manual_seed(0)
-    network = nn.Sequential(nn.Flatten(), nn.Linear(144, 16)).double()
-    network[1].weight.data = torch.randn(16, 144, generator=generator, dtype=torch.float64) / 4
-    eye = torch.eye(144, dtype=torch.float64)
-    factor = (prior.decode(eye, torch.zeros(144)) - prior.decode(0 * eye, torch.zeros(144))).flatten(1)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(72, 12)).double()
+    network[1].weight.data = torch.randn(12, 72, generator=generator, dtype=torch.float64) / 4
+    eye = torch.eye(72, dtype=torch.float64)
+    factor = (prior.decode(eye, torch.zeros(72)) - prior.decode(0 * eye, torch.zeros(72))).flatten(1)
     covariance, weights = factor.T @ factor, network[1].weight.detach()
     noise = 0.5 * float((weights @ covariance @ weights.T).diagonal().mean().sqrt())
-    known = torch.linalg.inv(weights @ covariance @ weights.T + noise**2 * torch.eye(16))
+    known = torch.linalg.inv(weights @ covariance @ weights.T + noise**2 * torch.eye(12))
     left = covariance - covariance @ weights.T @ known @ weights @ covariance
     truth = float(left.trace() / covariance.trace())
-    options = {"steps": 20, "inputs": 400, "ends": 2}
+    options = {"steps": 10, "inputs": 400, "ends": 2}
     found = posterior_bound(network, prior, Gaussian(noise), **options)
     assert 0.9 * truth < found.remaining <= truth
-    monkeypatch.setattr(rooms, "_MOST_TURNED", 100)
-    found = posterior_bound(network, prior, Gaussian(noise), **options | {"steps": 60})
+    monkeypatch.setattr(rooms, "_MOST_TURNED", 50)
+    found = posterior_bound(network, prior, Gaussian(noise), **options | {"steps": 30})
     assert 0.85 * truth < found.remaining <= truth
 
 

@@ -122,7 +122,7 @@ def test_rounding_of_weights_is_less_than_is_granted():
 def exact(prior, all_texts, score):
     """The expectation, over texts and releases, of what the best guess scores; and its standard error."""
     source, values = np.random.default_rng(3), []
-    for sentence in prior.sample(1000, seed=9):
+    for sentence in prior.sample(500, seed=9):
         release = encode([prior.text(sentence)])[0] + SIGMA * source.normal(size=4)
         values.append(score(*posterior(prior, all_texts, release, len(sentence))))
     return np.mean(values), np.std(values) / math.sqrt(len(values))
@@ -187,7 +187,7 @@ def test_chains_that_know_of_half_the_noise_only_would_be_too_sure_of_themselves
 
 
 def test_the_attack_comes_near_the_bound_and_contradicts_nothing(prior, bounds):
-    attack = text_attack(encode, prior, NOISE, texts=300, pool=300, sweeps=12, attribute=first_word, seed=6)
+    attack = text_attack(encode, prior, NOISE, texts=200, pool=300, sweeps=6, attribute=first_word, seed=6)
     for part in SCORES:
         comparison = Comparison(guarantee=bounds.guarantee_of(part), attacks=(attack.attack_on(part),))
         assert not comparison.contradicted
@@ -201,7 +201,7 @@ def easy(texts):
     return encode(texts) + 30.0 * np.array([[text == "c b"] for text in texts])
 
 
-@pytest.mark.parametrize("sigma", [0.02, 0.1, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("sigma", [0.02, 0.3, 3.0])
 def test_whoever_sees_the_release_restores_no_less_than_whoever_guesses(sigma):
     """Many words, some of them frequent, and embeddings in which their order hardly shows, as of a real encoder."""
     rng = np.random.default_rng(0)

@@ -69,7 +69,7 @@ def test_percent_are_safe_and_no_further_off_than_need_be():
 
 def test_as_many_steps_as_the_clock_chose_give_the_same_numbers():
     model, prior = nn.Linear(6, 4), Mixture.fitted(np.random.default_rng(0).normal(size=(200, 6)))
-    timed = posterior_bound(model, prior, Gaussian(1.0), seconds=0.5, inputs=50)
+    timed = posterior_bound(model, prior, Gaussian(1.0), seconds=0.2, inputs=50)
     again = posterior_bound(model, prior, Gaussian(1.0), steps=timed.steps, inputs=50)
     assert (timed.remaining, timed.curve, timed.accepted) == (again.remaining, again.curve, again.accepted)
 
@@ -78,7 +78,7 @@ def test_as_many_steps_as_the_clock_chose_give_the_same_numbers():
 def test_advice_is_no_greener_than_the_cards():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(40, 1, 4, 4))
-    options = {"method": "identify,bayes", "public": inputs, "steps": 4, "progress": False}
+    options = {"method": "identify,bayes", "public": inputs, "steps": 2, "progress": False}
     found = bound(nn.Flatten(), inputs, "gaussian:0.05", **options)
     assert "broken" in {card.level for card in found.verdicts}
     assert not any("less noise" in change.what for change in found.changes)

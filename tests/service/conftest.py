@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import serving
+from commands import SERVICE, Warm
 
 from tacit.learning.study.run import learn_files
 from tacit.ledger import Ledger
@@ -30,7 +31,7 @@ def learned(tmp_path_factory):
     """The folder of a run whose ledger can pay for more; copy it, as services write to it."""
     place = tmp_path_factory.mktemp("learned")
     random = np.random.default_rng(0)
-    write_table(place / "private.csv", random, 3000, labelled=True)
+    write_table(place / "private.csv", random, 1200, labelled=True)
     write_table(place / "public.csv", random, 60, labelled=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(place / "state"))
@@ -39,10 +40,12 @@ def learned(tmp_path_factory):
             label="kind",
             epsilon=1.0,
             delta=1e-5,
-            budget_epsilon=30.0,
+            budget_epsilon=300.0,
             budget_delta=1e-3,
             public=place / "public.csv",
             out=place / "run",
+            learner="sklearn.linear_model:LogisticRegression",
+            student="sklearn.linear_model:LogisticRegression",
             teachers=TEACHERS,
             classes="short,tall",
             queries="20",
@@ -58,8 +61,8 @@ def folder(learned, tmp_path):
 
 @pytest.fixture
 def session(folder):
-    """A session of twenty refusals, in a gate that answers sixty teachers who agree."""
-    return open_session(folder, epsilon=8.0, delta=1e-5, refusals=20, every=0.01)
+    """A session of twenty refusals, which answers sixty teachers who agree."""
+    return open_session(folder, epsilon=200.0, delta=1e-5, refusals=20, every=0.01, mechanism="svt")
 
 
 @pytest.fixture(scope="session")
@@ -92,9 +95,9 @@ def stored(tmp_path_factory, database):
 
 
 @pytest.fixture(scope="session")
-def fork():
+def warm():
     """What starts services in little time."""
-    found = serving.Fork()
+    found = Warm(*SERVICE)
     yield found
     found.close()
 

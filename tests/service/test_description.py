@@ -12,7 +12,7 @@ from tacit.service.session import open_session
 from tacit.service.tokens import Tokens
 
 CONFIG = Path(__file__).resolve().parents[1] / "support" / "schemathesis.toml"
-CASES = 40
+CASES = 20
 """For each address; tests/long/description.py tries more."""
 
 
@@ -25,4 +25,4 @@ def test_the_service_does_what_its_description_says(run, tmp_path):
         command += ["--exclude-path", "/v1/audits", "--max-examples", str(CASES), "--seed", "22", "--no-shrink"]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    assert int(re.search(r"(\d+) generated", done.stdout)[1]) >= 200
+    assert int(re.search(r"(\d+) generated", done.stdout)[1]) >= 100

@@ -5,15 +5,15 @@ import csv
 import json
 import os
 import re
-import subprocess
-import sys
+import signal
 import threading
+import time
 from itertools import pairwise
 
 import httpx
 import numpy as np
 import pytest
-from browsing import DESKTOP, PHONE, WAYS, assert_fits, browser
+from browsing import DESKTOP, PHONE, assert_fits, browser
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -200,7 +200,10 @@ def test_strangers_see_what_is_proven_and_a_login(browser, address, width, schem
             assert_accessible(page)
 
 
-@pytest.mark.parametrize(("width", "scheme", "scripts"), WAYS)
+@pytest.mark.parametrize(
+    ("width", "scheme", "scripts"),
+    [(PHONE, "light", True), (DESKTOP, "dark", True), (PHONE, "dark", False), (DESKTOP, "light", False)],
+)
 def test_the_whole_page_fits_and_is_accessible(browser, address, tokens, width, scheme, scripts):
     with visit(browser, address, width=width, scheme=scheme, scripts=scripts) as page:
         log_in(page, tokens["root"])
@@ -490,16 +493,21 @@ def test_what_is_no_form_is_refused(content, kind):
         assert all(isinstance(value, str) for value in forms.read(content, kind).texts.values())
 
 
-def test_the_demonstration_can_be_tried_at_once(browser, tmp_path):
+def test_the_demonstration_can_be_tried_at_once(browser, tmp_path, warm, monkeypatch):
     """The token that it prints opens a page with a digit in its form; and it leaves nothing behind."""
-    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "tacit", "serve", "--demo", "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    said = [tmp_path / name for name in ("said", "warned")]
+    for path in said:
+        path.touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    child = warm.start(["serve", "--demo", "--port", "0"], said)
     try:
-        address = re.search(r"http://[\d.:]+", process.stdout.readline())[0]
-        token = re.search(r"tacit_\S+", process.stdout.readline())[0]
-        with visit(browser, address) as page:
-            log_in(page, token)
+        while not (found := re.search(r"(http://[\d.:]+).*(tacit_\S+)\s", said[0].read_text(), re.DOTALL)):
+            assert warm.ended(child) is None, said[1].read_text()
+            time.sleep(0.02)
+        assert list(tmp_path.glob("tacit-serve-*"))
+        with visit(browser, found[1]) as page:
+            log_in(page, found[2])
             for number in range(3):
                 assert len(page.locator("textarea").input_value().split(",")) == 64
                 send(page, "Ask")
@@ -510,8 +518,8 @@ def test_the_demonstration_can_be_tried_at_once(browser, tmp_path):
                 page.wait_for_url(f"**/?example={number + 1}#ask")
             assert "3 (fresh queries)" in page.inner_text("#budget")
     finally:
-        process.terminate()
-        _, said = process.communicate(timeout=30)
-    assert "warning" not in said
+        os.kill(child, signal.SIGTERM)
+        warm.ended(child, wait=True)
+    assert "warning" not in said[1].read_text()
     assert not (tmp_path / "state").exists()
     assert not list(tmp_path.glob("tacit-serve-*"))

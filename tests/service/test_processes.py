@@ -7,13 +7,13 @@ from collections import Counter
 import numpy as np
 from serving import CLASSES, SVT, Judge, Served, ask, rows
 
-CLIENTS, EACH, POOL = 64, 6, 200
+CLIENTS, EACH, POOL = 32, 6, 200
 
 
-def test_two_processes_on_one_ledger_agree_and_count_each_query_once(stored, database, fork):
+def test_two_processes_on_one_ledger_agree_and_count_each_query_once(warm, stored, database):
     run, address = stored
     token = (run / "token").read_text()
-    served = [Served(run, "shared", SVT, ledger=address, fork=fork) for _ in range(2)]
+    served = [Served(run, "shared", SVT, ledger=address, warm=warm) for _ in range(2)]
     pool = rows(POOL, np.random.default_rng(5))
     heard, failures = [], []
 

@@ -9,7 +9,7 @@ from serving import SVT, Judge, ask, rows
 
 from tacit.service.session import open_session
 
-QUERIES = 150
+QUERIES = 120
 """Of each kind."""
 DEVIATIONS = 3.29
 """A guess without a leak is right this far from half of the time, in standard deviations, once in a thousand runs."""
@@ -40,7 +40,7 @@ def test_the_time_to_an_answer_does_not_tell_close_votes(run):
         near += [row for row in wanted if max(votes[tuple(row)]) <= 40]
     close = generator.permutation(2 * QUERIES) % 2 == 1
     sources, times, told = (iter(far), iter(near)), [], []
-    with listening(open_session(run, session="timed", every=0.02, **SVT)) as address:
+    with listening(open_session(run, session="timed", every=0.01, **SVT)) as address:
         connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
         for one in close:
             began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A classifier that kills the process it runs in, in a module that workers import quickly."""
+"""A classifier that kills the process it runs in, in a module that workers import quickly: without scikit-learn."""
 # ruff: noqa: N803 — scikit-learn calls it X
 
 import os
@@ -7,16 +7,22 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 
-class Mortal(ClassifierMixin, BaseEstimator):
+class Mortal:
     """The means of the classes; the first to be fitted, or to predict, kills its process."""
 
     def __init__(self, fatal_fit="", fatal_predict="", pause=0.0):
         self.fatal_fit = fatal_fit
         self.fatal_predict = fatal_predict
         self.pause = pause
+
+    def get_params(self, deep=True):  # noqa: ARG002
+        return {name: getattr(self, name) for name in ("fatal_fit", "fatal_predict", "pause")}
+
+    def set_params(self, **parameters):
+        vars(self).update(parameters)
+        return self
 
     def fit(self, X, y):
         self.die(self.fatal_fit)

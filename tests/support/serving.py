@@ -135,9 +135,9 @@ def _gone(process):
 
 
 class Served:
-    """A process of `tacit serve`, started by a new interpreter, or by `fork` from one that has imported it all."""
+    """A process of `tacit serve`, started by a new interpreter, or by one that is `warm`."""
 
-    def __init__(self, run, session, terms, *, port=0, ledger=None, every=0.02, fork=None):
+    def __init__(self, run, session, terms, *, port=0, ledger=None, every=0.02, warm=None):
         self.log = Path(tempfile.mkstemp(prefix="tacit-serve-", suffix=".log")[1])
         words = ["serve", str(run), "--session", session, "--port", str(port), "--every", str(every)]
         words += ["--rate", "1000000"]
@@ -145,13 +145,13 @@ class Served:
             words += [f"--{name}", str(value)]
         if ledger is not None:
             words += ["--ledger-url-file", str(ledger)]
-        if fork is not None:
-            self.pid, self._process = fork.start(words, self.log), None
+        if warm is not None:
+            self.pid, self._process = warm.start(words, [self.log, self.log]), None
         else:
             with self.log.open("w") as log:
                 self._process = subprocess.Popen([sys.executable, "-m", "tacit", *words], stdout=log, stderr=log)
             self.pid = self._process.pid
-        self._fork = fork
+        self._warm = warm
 
     def port(self, *, patience=120.0):
         """The port, once it listens; 0 if the process has ended before."""
@@ -167,14 +167,13 @@ class Served:
         raise AssertionError(f"the service did not begin: {self.log.read_text()}")
 
     def alive(self):
-        return self._fork.alive(self.pid) if self._process is None else self._process.poll() is None
+        return (self._warm.ended(self.pid) if self._process is None else self._process.poll()) is None
 
     def kill(self):
         """SIGKILL, and wait until it is gone."""
         os.kill(self.pid, signal.SIGKILL)
         if self._process is None:
-            while self._fork.alive(self.pid):
-                time.sleep(0.002)
+            self._warm.ended(self.pid, wait=True)
         else:
             self._process.wait()
 
@@ -182,55 +181,6 @@ class Served:
         if self.alive():
             self.kill()
         self.log.unlink(missing_ok=True)
-
-
-class Fork:
-    """A process that has imported the service, and starts it by `fork`: a restart takes a tenth of the time."""
-
-    _CODE = """
-import json, os, signal, sys
-import tacit.cli, tacit.service.run, tacit.service.app, tacit.service.session, tacit.service.page, tacit.ledger.database
-import fastapi, uvicorn, sqlalchemy, psycopg, sklearn.linear_model, skops.io
-import cryptography.hazmat.primitives.ciphers.aead
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "words" in asked:
-        child = os.fork()
-        if child == 0:
-            log = os.open(asked["log"], os.O_WRONLY | os.O_TRUNC)
-            null = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(null, 0); os.dup2(log, 1); os.dup2(log, 2)
-            os._exit(tacit.cli._run(asked["words"]))
-        print(child, flush=True)
-    else:
-        try:
-            print(int(os.waitpid(asked["alive"], os.WNOHANG)[0] == 0), flush=True)
-        except ChildProcessError:
-            print(0, flush=True)
-"""
-
-    def __init__(self):
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", self._CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._lock = threading.Lock()
-
-    def _asked(self, **what):
-        with self._lock:
-            self._process.stdin.write(json.dumps(what) + "\n")
-            self._process.stdin.flush()
-            return int(self._process.stdout.readline())
-
-    def start(self, words, log):
-        return self._asked(words=words, log=str(log))
-
-    def alive(self, pid):
-        return bool(self._asked(alive=pid))
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait(10)
-        self._process.stdout.close()
 
 
 class Clients:
@@ -468,7 +418,7 @@ class Judge:
         return decided
 
 
-def killed(run, judge, *, session, terms, kills, ledger=None, database=None, fork=None, seed=0, early=0.0):
+def killed(run, judge, *, session, terms, kills, warm, ledger=None, database=None, seed=0, early=0.0, cold=0.0):
     """Serve a session to clients, kill the service or its database at random moments, and check all after each time.
 
     Parameters
@@ -479,14 +429,16 @@ def killed(run, judge, *, session, terms, kills, ledger=None, database=None, for
         The session, and its mechanism with its constants.
     kills
         How often to kill; fewer if the session stops for good before.
+    warm
+        What starts services.
     ledger, database
         A file with the address of the ledger, and the server that holds it; killed in turn with the service.
-    fork
-        What starts most services, if not a new interpreter each time.
     seed
         Where random moments and rows begin.
     early
         The share of kills before the service listens.
+    cold
+        The share of services that a new interpreter starts.
 
     Returns
     -------
@@ -498,8 +450,8 @@ def killed(run, judge, *, session, terms, kills, ledger=None, database=None, for
     decided, checked, asked_again = {}, 0, 0
     with Clients(token, threads=4, seed=seed) as clients:
         for last in [False] * kills + [True]:
-            how = None if moment.random() < 0.05 else fork
-            served = Served(run, session, terms, ledger=ledger, fork=how)
+            how = None if moment.random() < cold else warm
+            served = Served(run, session, terms, ledger=ledger, warm=how)
             try:
                 if not last and moment.random() < early:
                     time.sleep(moment.uniform(0, 1.0))

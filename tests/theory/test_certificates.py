@@ -362,7 +362,7 @@ def radial(function, dimensions):
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
-@pytest.mark.parametrize("ratio", [0.01, 0.05, 0.2, 0.5, 0.9])
+@pytest.mark.parametrize("ratio", [0.05, 0.2, 0.9])
 def test_smoothing_hides_no_more_than_its_divergences(ratio, dimensions):
     """∫(p−q)²/(p+q) and ∫|p−q| of Gaussians before and after, by integration; both bounds are tight for small steps."""
     wider = 1 + mp.mpf(ratio) ** 2

@@ -254,8 +254,8 @@ def certify_tally(
 def _sticks(tally: Tally, *, positive_first: bool) -> tuple[tuple[float, float, float], ...]:
     """ε, and the largest P₁(A) − e^ε P₀(A) on the table in both orders of the classes, that of the names first."""
     found = []
-    for epsilon in limits.EPSILONS:
-        sides = plug_in.hockey_sticks(tally, math.exp(epsilon))
+    measured = plug_in.hockey_sticks(tally, map(math.exp, limits.EPSILONS))
+    for epsilon, sides in zip(limits.EPSILONS, measured, strict=True):
         found.append((epsilon, *(sides if positive_first else sides[::-1])))
     return tuple(found)
 

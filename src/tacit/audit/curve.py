@@ -147,8 +147,8 @@ def privacy_curve(
     share = failure / (2 * len(points))
     sizes = (tally.positives, tally.negatives)
     deltas = []
-    for epsilon in points.tolist():
-        sides = plug_in.hockey_sticks(tally, math.exp(epsilon))
+    measured = plug_in.hockey_sticks(tally, map(math.exp, points.tolist()))
+    for epsilon, sides in zip(points.tolist(), measured, strict=True):
         deltas.append(
             max(
                 certificates.hockey_stick_limit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,25 +146,27 @@ def _posterior(
     return found
 
 
-def hockey_sticks(tally: Tally, ratio: float) -> tuple[float, float]:
-    """Σ max(0, P₁ − k P₀) and the same with the classes exchanged, for k = `ratio`."""
+def hockey_sticks(tally: Tally, ratios: Iterable[float]) -> list[tuple[float, float]]:
+    """Σ max(0, P₁ − k P₀) and the same with the classes exchanged, for each ratio k."""
+    errors = []
     if tally.noise is None:
-        positive, negative = tally.counts()
-        parts, error = [_masses(positive, negative, tally, paired=False)], 0.0
+        parts = [_masses(*tally.counts(), tally, paired=False)]
     else:
         per_noise = STEPS[tally.columns]
-        parts = list(_smoothed_masses(tally, paired=False))
+        parts = _smoothed_masses(tally, paired=False)
         moved = 2.0 ** -FRACTION_BITS[tally.columns] / per_noise * math.sqrt(tally.columns)
         root = binning_root(1.0, noise=per_noise, dimensions=tally.columns)
-        error = (1 + ratio) * (root / 2 + moved + _ROUNDING[tally.columns])
+        errors.append(root / 2 + moved + _ROUNDING[tally.columns])
         if tally.noise_added is not None:
             hidden = smoothing_variation(tally.noise, noise=tally.noise_added, dimensions=tally.columns)
-            error += (1 + ratio) * (hidden + ROUNDING * math.sqrt(tally.columns)) / 2
-    sides = []
-    for first, second in ((0, 1), (1, 0)):
+            errors.append((hidden + ROUNDING * math.sqrt(tally.columns)) / 2)
+
+    def stick(ratio: float, first: int, second: int) -> float:
         total = math.fsum(2 * float(np.maximum(0.0, part[first] - ratio * part[second]).sum()) for part in parts)
-        sides.append(min(1.0, up(total + error + 1e-15 * ratio, relative=1e-12)))
-    return sides[0], sides[1]
+        error = sum((1 + ratio) * error for error in errors)
+        return min(1.0, up(total + error + 1e-15 * ratio, relative=1e-12))
+
+    return [(stick(ratio, 0, 1), stick(ratio, 1, 0)) for ratio in ratios]
 
 
 def _masses(positive: NDArray[np.int64], negative: NDArray[np.int64], tally: Tally, paired: bool) -> _Masses:

@@ -386,10 +386,13 @@ def _attacked(name: str, found: Retrained, guarantee: Guarantee, *, delta: float
     places = np.unique([0, *np.searchsorted(alarm, aims, side="right") - 1])
 
     told = theirs.inside.shape[1] - inside.shape[1]
+    tried = {share: guessed(chosen, chosen_inside, share) for share in _GUESSED}
     limits = []
     for limit in (functools.partial(guessing_epsilon, delta=delta), guessing_distance):
         shown = functools.partial(_shown, limit, failure=failure / 2)
-        limits.append(shown(scores, inside, max(_GUESSED, key=functools.partial(shown, chosen, chosen_inside))))
+        found_by = {guesses: shown(guesses, chosen_inside.size) for guesses in set(tried.values())}
+        best = max(_GUESSED, key=lambda share: found_by[tried[share]])
+        limits.append(shown(guessed(scores, inside, best), inside.size))
     return RecordAttack(
         quantity=guarantee.quantity,
         value=value,
@@ -428,9 +431,7 @@ def guessed(scores: _Floats, inside: NDArray[np.bool_], share: float) -> tuple[i
     return int(coins[order[-each:]].sum() + (~coins[order[:each]]).sum()), 2 * each
 
 
-def _shown(
-    limit: Callable[..., float], scores: _Floats, inside: NDArray[np.bool_], share: float, *, failure: float
-) -> float:
-    """What guesses of a share of all coins show."""
-    correct, guesses = guessed(scores, inside, share)
-    return limit(correct, guesses=guesses, coins=inside.size, failure_probability=failure)
+def _shown(limit: Callable[..., float], made: tuple[int, int], coins: int, *, failure: float) -> float:
+    """What so many right guesses, of so many, show."""
+    correct, guesses = made
+    return limit(correct, guesses=guesses, coins=coins, failure_probability=failure)

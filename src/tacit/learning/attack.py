@@ -233,6 +233,7 @@ def distinguishing_attack(
     if tried is None and isinstance(mechanism, VoteQuota) and mechanism.counts:
         return canary_attack(mechanism, runs=runs // 10, failure_probability=alpha, noise=source)
     other, share = None, alpha
+    played = games(mechanism, length=length, seed=seed) if tried is None else tried
     if tried is None:
         share = alpha / 2
         if isinstance(mechanism, Tabled):
@@ -241,7 +242,7 @@ def distinguishing_attack(
             other = noise_attack(mechanism, noise=source, runs=2 * runs, failure_probability=share)
     delta = mechanism.delta
     best: tuple[float, Game, bool, frozenset[Hashable]] | None = None
-    for game in games(mechanism, length=length, seed=seed) if tried is None else tried:
+    for game in played:
         left = _outcomes(mechanism, game, game.left, runs // 10, source)
         right = _outcomes(mechanism, game, game.right, runs // 10, source)
         for swapped, (likely, unlikely) in enumerate(((left, right), (right, left))):

@@ -58,7 +58,7 @@ _TENTH, _VOTES, _USEFUL = 10, 18, 10
 """An estimate of the agreement costs ε/10, or less if its noise is 1/18 of the teachers; it may not be above 1/10."""
 
 _CHECKABLE = 0.9
-"""A mechanism whose certificates can be checked without the library is taken if it keeps this share of what others do."""
+"""A mechanism with certificates that can be checked without the library is taken if it keeps this share of the best."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ import io
 import json
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,17 @@ _LINES = 20
 """How many lines of progress there are for one column."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Network:
+    """What an encoder has loaded, for which parameters, and the rows that it remembers."""
+
+    given: dict[str, Any]
+    digest: str | None
+    encoded: Callable[[Any], NDArray[np.float64]]
+    width: int
+    kept: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+
 class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Turns a text into the mean of a transformer's outputs over its tokens, scaled to length 1.
 
@@ -72,8 +84,8 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
     def encode(self, column: NDArray[Any], *, advance: Callable[[str], None]) -> NDArray[np.float64]:
         """A row for each text, of nan where it is missing; `advance` is called with a line about the progress."""
         with _one_thread():
-            network = self._network()
-            return _rows(self, texts(column), network, network("").shape[0], advance, what="texts")
+            network = _network(self, "")
+            return _rows(texts(column), network.encoded, network.width, network.kept, advance, what="texts")
 
     def compared(self, column: NDArray[Any], *, called: str = "a text") -> NDArray[Any]:  # noqa: ARG002
         """The texts as they are."""
@@ -87,11 +99,9 @@ class TextEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyp
     def __getstate__(self) -> dict[str, Any]:
         return _without_network(self)
 
-    def _network(self) -> Callable[[str], NDArray[np.float64]]:
-        if getattr(self, "_loaded", None) is None:
-            with _quiet():
-                self._loaded = self._load()
-        return self._loaded
+    def __sklearn_clone__(self) -> TextEncoder:
+        found: TextEncoder = _with_network(self)
+        return found
 
     def _load(self) -> Callable[[str], NDArray[np.float64]]:
         try:
@@ -182,9 +192,11 @@ class ImageEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
         """A row for each path, of nan where it is missing; `advance` is called with a line about the progress."""
         paths = texts(column)
         with _one_thread():
-            network = self._network()
-            width = network(_pillow().new("RGB", (_SIDE, _SIDE))).shape[0]
-            return _rows(self, paths, lambda path: network(_image(path, paths)), width, advance, what="images")
+            network = _network(self, _pillow().new("RGB", (_SIDE, _SIDE)))
+            kept: dict[str, NDArray[np.float64]] = {}  # of this call alone, as a file may change
+            return _rows(
+                paths, lambda path: network.encoded(_image(path, paths)), network.width, kept, advance, what="images"
+            )
 
     def compared(self, column: NDArray[Any], *, called: str = "an image") -> NDArray[Any]:
         """A digest of the pixels of each file: copies of an image are one image, wherever and however they are stored.
@@ -207,11 +219,9 @@ class ImageEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
     def __getstate__(self) -> dict[str, Any]:
         return _without_network(self)
 
-    def _network(self) -> Callable[[Any], NDArray[np.float64]]:
-        if getattr(self, "_loaded", None) is None:
-            with _quiet():
-                self._loaded = self._load()
-        return self._loaded
+    def __sklearn_clone__(self) -> ImageEncoder:
+        found: ImageEncoder = _with_network(self)
+        return found
 
     def _load(self) -> Callable[[Any], NDArray[np.float64]]:
         _pillow()
@@ -255,11 +265,24 @@ class ImageEncoder(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
         return encoded
 
 
+def _network(encoder: Any, sample: Any) -> _Network:
+    """The network of an encoder, loaded once for its parameters."""
+    held, given = getattr(encoder, "_loaded", None), encoder.get_params()
+    if held is None or held.given != given:
+        with _quiet():
+            encoded = encoder._load()
+        digest = getattr(encoder, "digest_", None)
+        held = encoder._loaded = _Network(given=given, digest=digest, encoded=encoded, width=len(encoded(sample)))
+    elif held.digest is not None:
+        encoder.digest_ = held.digest
+    return held
+
+
 def _rows(
-    encoder: Any,
     values: list[str | None],
     encoded: Callable[[str], NDArray[np.float64]],
     width: int,
+    kept: dict[str, NDArray[np.float64]],
     advance: Callable[[str], None],
     *,
     what: str,
@@ -267,11 +290,8 @@ def _rows(
     """One row for each value, each encoded by itself.
 
     Texts that were encoded before are remembered, some 256 MiB of them: a rule reads public ones twice. What is
-    remembered is what would be computed again. A path is remembered within one call, as its file may change.
+    remembered is what would be computed again.
     """
-    kept: dict[str, NDArray[np.float64]] = {}
-    if what == "texts":
-        kept = encoder.__dict__.setdefault("_kept", kept)
     found, step = np.full((len(values), width), np.nan), max(1, -(-len(values) // _LINES))
     for place, value in enumerate(values):
         if value is not None:
@@ -434,9 +454,16 @@ def _check_digest(encoder: Any, kept: list[Path]) -> None:
 
 def _without_network(encoder: Any) -> dict[str, Any]:
     state = dict(BaseEstimator.__getstate__(encoder))
-    for name in ("_loaded", "_kept"):  # what is remembered may be private
-        state.pop(name, None)
+    state.pop("_loaded", None)  # what is remembered may be private
     return state
+
+
+def _with_network(encoder: Any) -> Any:
+    """A clone, as scikit-learn makes of every parameter: with these files, it computes nothing a second time."""
+    found = type(encoder)(**encoder.get_params())
+    if hasattr(encoder, "_loaded"):
+        found._loaded = encoder._loaded
+    return found
 
 
 def _without_place(encoder: Any, name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,10 +40,8 @@ def cast_votes(
     abstaining
         Let a teacher that fails abstain on the queries that it fails on, rather than raise.
     """
-    import sklearn
-
     votes = np.full((len(queries), len(teachers)), ABSTAIN, dtype=np.int32)
-    with sklearn.config_context(assume_finite=finite):
+    with _assumed(finite=finite):
         for place, teacher in enumerate(teachers):
             try:
                 votes[:, place] = _predicted(queries, teacher)
@@ -53,6 +52,16 @@ def cast_votes(
                     with contextlib.suppress(Exception):
                         votes[row, place] = _predicted(queries[row : row + 1], teacher)[0]
     return votes
+
+
+def _assumed(*, finite: bool) -> contextlib.AbstractContextManager[None]:
+    """Scikit-learn's setting, where it is loaded; loading it would take longer than most votes."""
+    if "sklearn" not in sys.modules:
+        return contextlib.nullcontext()
+    import sklearn
+
+    found: contextlib.AbstractContextManager[None] = sklearn.config_context(assume_finite=finite)
+    return found
 
 
 def _predicted(queries: NDArray[Any], teacher: Teacher) -> NDArray[np.int64]:

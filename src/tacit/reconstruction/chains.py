@@ -20,7 +20,7 @@ from .graphs import Recorded
 from .latent_priors import LatentPrior
 from .noise import Gaussian, Laplace, Noise, Uniform, gaussian_of, unrounded
 from .other_noise import Density, Sampled
-from .release import Release, as_array, derivatives, type_error
+from .release import Release, as_array, derivatives, exact, type_error
 
 _GRANTED = 1e-13
 """Relative error granted to float64 sums of squares; tests/reconstruction/test_posterior_bounds.py measures it."""
@@ -167,15 +167,15 @@ class Target:
 
     def force(self, numbers: Tensor, components: Tensor, given: Given) -> Tensor:
         """The gradient of the logarithm of the density, in the precision of searches, or less on a GPU."""
-        parts, small = [], numbers.is_cuda and self.prior.size <= _MOST_TURNED
+        small = numbers.is_cuda and self.prior.size <= _MOST_TURNED
         here, released = (part.to(self.release.precision) for part in (numbers, given.released))
         recorded = self._recorded(here, components, released) if small and len(self.prior.weights) == 1 else None
         if recorded is not None:
             return recorded(here, components, released).to(torch.float64).nan_to_num() - numbers
-        for rows in torch.arange(len(numbers), device=numbers.device).split(_ROWS_ON_A_GPU if small else _ROWS):
-            with derivatives():
-                found = self._slope(here[rows], components[rows], released[rows])
-            parts.append(found.to(torch.float64).nan_to_num())
+        rows = _ROWS_ON_A_GPU if small else _ROWS
+        with derivatives():
+            split = zip(here.split(rows), components.split(rows), released.split(rows), strict=True)
+            parts = [self._slope(*some).to(torch.float64).nan_to_num() for some in split]
         return torch.cat(parts) - numbers
 
     def _slope(self, numbers: Tensor, components: Tensor, released: Tensor) -> Tensor:
@@ -356,7 +356,7 @@ class Jump(Move):
         generator: torch.Generator,
     ) -> tuple[State, Tensor]:
         assert given.proposals is not None  # noqa: S101 — for types
-        components = torch.multinomial(given.proposals, 1, generator=generator)[:, 0]
+        components = drawn_components(given.proposals, generator)
         proposed = self.target.state(state.numbers, components, given)
         weights = self.target.prior.weights.to(components.device)
 
@@ -406,6 +406,7 @@ class Chain:
         turning = isinstance(self.main, Hamiltonian) and self.main.turning
         return self.target.centred(found, self.main.widths) if turning else found
 
+    @exact()
     def tuned(self, numbers: Tensor, components: Tensor, released: Tensor, generator: torch.Generator) -> Chain:
         """With the size that accepts as often as it should, on pilot chains that are not used again."""
         main, given = self.main, self.given(released)
@@ -428,6 +429,13 @@ class Chain:
         return CrankNicolson(
             target=self.target, widths=self.main.widths, size=_WIDE[place % len(_WIDE)], allowed=self.main.allowed
         )
+
+
+def drawn_components(chances: Tensor, generator: torch.Generator) -> Tensor:
+    """A component for every row of chances, which are positive; `torch.multinomial` draws a number for each chance."""
+    sums = chances.cumsum(dim=1)
+    uniform = torch.rand(len(sums), 1, generator=generator, dtype=sums.dtype, device=sums.device)
+    return torch.searchsorted(sums, uniform * sums[:, -1:], right=True)[:, 0].clamp(max=sums.shape[1] - 1)
 
 
 def _log_prior(numbers: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from ..core.guarantee import Adversary, Attack
 from .latent_priors import latent, remaining_of
 from .noise import Noise, unrounded
 from .priors import SHARE_OF_THEIRS
-from .release import as_array, loaded
+from .release import as_array, exact, loaded
 from .repeated import repeated
 from .sampler import KERNELS, Sampler
 
@@ -97,11 +97,12 @@ def posterior_attack(
     target = sampler.chain.target
     state = target.state(*sampler.begun(given), given)
     total = torch.zeros_like(sampler.inputs(state))
-    for place in range(steps):
-        state, _ = sampler.chain.step(state, given, place, sampler.generator)
-        if place >= steps // 2:
-            total += sampler.inputs(state)
-        advance((place + 1) / steps)
+    with exact():
+        for place in range(steps):
+            state, _ = sampler.chain.step(state, given, place, sampler.generator)
+            if place >= steps // 2:
+                total += sampler.inputs(state)
+            advance((place + 1) / steps)
     guess = total.reshape(tries, chains, *known.shape).mean(dim=1) / (steps - steps // 2)
     errors = as_array((guess - truth).square().flatten(1).mean(dim=1)) / variance
     mean = float(errors.mean())

@@ -131,7 +131,11 @@ class Release:
 @contextlib.contextmanager
 def plain_attention() -> Iterator[None]:
     """Compute attention by plain matrix products: fused kernels round differently and lack forward derivatives."""
-    before = torch.backends.mha.get_fastpath_enabled()
+    before, kernels = torch.backends.mha.get_fastpath_enabled(), torch.backends.cuda
+    fused = kernels.flash_sdp_enabled() or kernels.mem_efficient_sdp_enabled() or kernels.cudnn_sdp_enabled()
+    if not before and not fused and kernels.math_sdp_enabled():  # to switch all takes longer than small features do
+        yield
+        return
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         with sdpa_kernel(SDPBackend.MATH):
@@ -184,6 +188,9 @@ def _products(kind: str) -> Iterator[None]:
         parts = [part for place in (backends.cudnn, backends.mkldnn) for part in (place.conv, place.rnn)]
         parts += [backends.cuda.matmul, backends.mkldnn.matmul]
     before = [getattr(part, name) for part in parts]
+    if all(value == full for value in before):
+        yield
+        return
     for part in parts:
         setattr(part, name, full)
     try:

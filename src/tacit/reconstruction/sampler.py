@@ -10,10 +10,20 @@ import torch
 from torch import Tensor
 
 from ..core import validate
-from .chains import Chain, CrankNicolson, Given, Hamiltonian, NoiseDensity, State, Target, good_directions
+from .chains import (
+    Chain,
+    CrankNicolson,
+    Given,
+    Hamiltonian,
+    NoiseDensity,
+    State,
+    Target,
+    drawn_components,
+    good_directions,
+)
 from .latent_priors import LatentPrior, check_fixed
 from .noise import Noise, unrounded
-from .release import Release, open_release
+from .release import Release, exact, open_release
 
 KERNELS = ("auto", "hamiltonian", "crank-nicolson")
 MARK = 5
@@ -90,7 +100,7 @@ class Sampler:
         if given.centre is not None:
             numbers = given.centre + self.chain.main.widths * numbers
         if given.proposals is not None:
-            components = torch.multinomial(given.proposals, 1, generator=self.generator)[:, 0]
+            components = drawn_components(given.proposals, self.generator)
         return numbers, components
 
     def inputs(self, state: State) -> Tensor:
@@ -98,6 +108,7 @@ class Sampler:
         with torch.no_grad():
             return self.chain.target.prior.decode(state.numbers, state.components)
 
+    @exact()
     def stars(
         self,
         count: int,

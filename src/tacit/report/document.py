@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -395,9 +396,14 @@ def _theorem_lines(guarantee: Guarantee) -> list[tuple[str, str]]:
     return [*zip(["theorem", *[""] * len(lines)], lines, strict=False), *(("with", line) for line in others)]
 
 
+@cache
+def _short_names() -> dict[str, str]:
+    return {theorem.short: name for name, theorem in theorems().items()}
+
+
 def _named(text: str) -> dict[str, str]:
     """The theorems that a text names after "tacit proof", or by nothing else: full names by short ones."""
-    known = {theorem.short: name for name, theorem in theorems().items()}
+    known = _short_names()
     words = text.split()
     found = [word for command in _COMMAND.finditer(text) for word in command[1].split()]
     found += words if words and all(word in known for word in words) else []

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
+_INSIDE = re.compile(r" (?:(?<=\d )(?=%)|(?<=[εδ] )(?==)|(?<=[εδ] = ))")
+"""Each match begins with its space: pictures are long texts with few of them."""
+
+
 @cache
 def template(name: str, *, room: str = "report") -> Template:
     """A template from `templates/` of a room; it escapes all values, and a missing value is an error.
@@ -34,7 +38,7 @@ def _unbroken(value: object) -> object:
     """Text in which no line ends between a number and its unit, or inside an equation such as ε = 2."""
     if not isinstance(value, str):
         return value
-    return type(value)(re.sub(r"(?<=\d) (?=%)|(?<=[εδ]) (?==)|(?<=[εδ] =) ", "\N{NO-BREAK SPACE}", value))
+    return type(value)(_INSIDE.sub("\N{NO-BREAK SPACE}", value))
 
 
 def _breakable(name: str) -> str:

@@ -274,10 +274,11 @@ def _chance(kind: str, distance: _Array, step: float) -> tuple[_Array, _Array]:
     x, y = distance - step / 2, distance + step / 2
     if kind == "gaussian":
         r = math.sqrt(0.5)
-        near, far = special.erf(r * np.abs(x)), special.erfc(r * np.abs(x))
-        outer = np.where(x < 0, special.erf(r * y), special.erfc(r * y))
-        chance = np.where(x < 0, near + outer, far - outer) / 2
-        return chance, _MASS * np.where(x < 0, chance, (far + outer) / 2) + 1e-300
+        around = x < 0  # the bin in which the centre lies; of all others, the tails are subtracted
+        inner, outer = special.erfc(r * np.abs(x)), special.erfc(r * y)
+        inner[around], outer[around] = special.erf(r * np.abs(x[around])), special.erf(r * y[around])
+        chance = np.where(around, inner + outer, inner - outer) / 2
+        return chance, _MASS * np.where(around, chance, (inner + outer) / 2) + 1e-300
     if kind == "laplace":
         with np.errstate(over="ignore"):
             chance = np.where(x < 0, -np.expm1(np.minimum(x, 0.0)) - np.expm1(-y), -np.exp(-x) * math.expm1(-step)) / 2

@@ -25,6 +25,9 @@ _SIGMA = "give the standard deviation of the noise, e.g. 40"
 _ANSWERS = "say how many queries are answered"
 _COUNTS = "charge for counts (gnmax_delta, or GNMax without classes)"
 
+MOST_EPSILON = 100.0
+"""Beyond, e^ε would soon be too large for the game."""
+
 MOST_ANSWERS = 2000
 """Beyond, the game would be computed for minutes."""
 
@@ -145,7 +148,7 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
     ----------
     docs/proofs/winners.md.
     """
-    epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=100, remedy="use about 1")
+    epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=MOST_EPSILON, remedy="use about 1")
     sigma = validate.number("sigma", sigma, at_least=_LEAST, at_most=_MOST, remedy=_SIGMA)
     n = validate.whole("answers", answers, at_least=1, remedy=_ANSWERS)
     if n > MOST_ANSWERS:

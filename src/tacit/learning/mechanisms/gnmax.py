@@ -374,6 +374,10 @@ class WinnersKind(GNMaxKind):
     caveat = "The numbers for gnmax-winners are estimates, but for two classes and few queries."
     later = "Its noise is searched for"
 
+    def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
+        """Where the game is played."""
+        return super().available(epsilon, delta, proposals=proposals) and epsilon <= winners.MOST_EPSILON
+
     def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
         """Where winners alone are released, and there surely is noise for the fewest queries."""
         unit, classes, fewest = _unit(wanted.epsilon, wanted.delta), wanted.votes[0].classes, wanted.numbers[0]
@@ -410,6 +414,13 @@ class WinnersKind(GNMaxKind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling, as far as winners are charged for."""
+        if wanted.epsilon > winners.MOST_EPSILON:
+            raise InputError(
+                "epsilon",
+                wanted.epsilon,
+                requirement=f"must be at most {winners.MOST_EPSILON:g} for {self.name}",
+                remedy="use about 1, or gnmax",
+            )
         if wanted.queries is not None and wanted.queries > winners.MOST_ANSWERS:
             raise InputError(
                 "queries",

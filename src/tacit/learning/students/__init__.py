@@ -1,8 +1,5 @@
 """Students: classifiers of public records, from the answers alone."""
 
-import sys
-
-from . import images, kernels, network
 from .fitting import Constant, Renumbered
 from .images import OrientedGradients
 from .kernels import KernelRidgeClassifier
@@ -22,5 +19,3 @@ __all__ = [
 # Published files name a type by the module that it stood in when tacit 0.1 wrote them: all go on loading.
 for _kind in (Constant, Propagated, Renumbered, VoteRegression):
     _kind.__module__ = __name__
-for _name, _module in (("images", images), ("kernels", kernels), ("network", network)):
-    sys.modules.setdefault(f"tacit.learning.{_name}", _module)
