@@ -79,6 +79,8 @@ def test_forked_processes_do_not_repeat_each_other():
     _draw(0)  # the generator, if it keeps state, exists before the fork
     with multiprocessing.get_context("fork").Pool(3) as pool:
         draws = pool.map(_draw, range(6), chunksize=1)
+        pool.close()
+        pool.join()  # not by a signal: a handler that Ray has set may not run while a process waits for a lock
     assert len({tuple(draw) for draw in draws}) == 6
 
 
