@@ -255,6 +255,12 @@ def test_narrower_trios_are_refused(monkeypatch):
     monkeypatch.setattr(winners, "_WIDER", 0.2)
     with pytest.raises(NoTheoremError, match="trios must enclose the answers of many classes"):
         winners._with_others.__wrapped__(8.0)
+    other = 8.25  # of which nothing is remembered
+    counts = accounting.gnmax_delta(1.0, sigma=other, answers=20)
+    assert winner_delta(1.0, sigma=other, answers=20, classes=3) == counts, "charged as counts, which always holds"
+    winners._delta.cache_clear()
+    monkeypatch.undo()
+    assert winner_delta(1.0, sigma=other, answers=20, classes=3) < counts
 
 
 def test_what_is_out_of_reach_is_refused():
