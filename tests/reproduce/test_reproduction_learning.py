@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from published_data import write_adult, write_digits
 
-from tacit import cli
-from tacit.reproduce import gather, mechanisms
+from tacit import InputError, cli
+from tacit.reproduce import gather, mapl, mechanisms
 from tacit.reproduce.mapl import MECHANISMS, SPLITS, Task, reproduce, steps
 
 PRIVATE, TEST = 3000, 900
@@ -58,6 +58,14 @@ def test_a_finished_release_is_never_drawn_again(finished, adult):
     again = reproduce(Task(name="adult", out=task.out, data=adult, seeds=1, epsilons=(20.0,), resume=True))
     left = [row for row in report.detail["rows"] if (row["split"], row["mechanism"]) != ("last", "gnmax")]
     assert [r for r in again.detail["rows"] if (r["split"], r["mechanism"]) != ("last", "gnmax")] == left
+
+
+def test_a_run_does_not_go_on_with_constants_that_the_library_would_choose_no_more(finished, adult, monkeypatch):
+    task, _, _ = finished
+    less = mapl.margins(0.55)
+    monkeypatch.setattr(mapl, "margins", lambda _: less)  # as if another version chose them for teachers who agree less
+    with pytest.raises(InputError, match="must belong to the same task, which differs in constants"):
+        reproduce(Task(name="adult", out=task.out, data=adult, seeds=1, epsilons=(20.0,), resume=True))
 
 
 def test_digits_by_kernels_gradients_and_a_network(tmp_path, capsys):

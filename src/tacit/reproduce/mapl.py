@@ -47,7 +47,7 @@ from ..learning.students.images import distorted, small_convolutional
 from ..learning.study.publication import promise_verdict
 from ..report import BROKEN, FINE, WEAK, Figure, Report, Table, Verdict, figures
 from ..runtime import run_folder
-from .councils import LOADERS, SPLITS, CouncilTask, Data, answers, mean_of, percent, vote_counts
+from .councils import LOADERS, SPLITS, CouncilTask, Data, answers, mean_of, percent, released, vote_counts
 from .data import data_folder
 from .results import write_results
 
@@ -241,7 +241,11 @@ def reproduce(task: Task, *, advance: _Advance = lambda _: None) -> Report:
             for name, epsilon in _releases(task):
                 advance(f"{where}: {MECHANISMS[name]}{f', ε = {epsilon:g}' if epsilon else ''}")
                 path = task.out / f"{split}-{seed}-{name.replace(' ', '-')}-{epsilon:g}.json"
-                found = run_folder.record(path, partial(_result, setting, data, votes, name, epsilon, path))
+                make = partial(_result, setting, data, votes, name, epsilon, path)
+                if name in WITHOUT_TEACHERS:
+                    found = run_folder.record(path, make)
+                else:
+                    found = released(path, make, _chosen(setting, data, name, epsilon)[0])
                 rows.append({"split": split, "seed": seed, "mechanism": name, "epsilon": epsilon, **found})
     report = _report(run, rows)
     write_results(report, task.out, name=f"learning-{task.name}", heading=setting.title)
@@ -279,12 +283,13 @@ def _result(setting: Setting, data: Data, votes: _Array | None, name: str, epsil
         )
         return {"accuracy": _accuracy(model.fit(data.private, data.labels, data.public), data)}
     near = name == NEIGHBOURS  # who need no votes of teachers
-    release = run_folder.record(
-        path.with_name(f"answers-{path.name}"),
-        partial(_near, data, epsilon)
-        if votes is None or near
-        else partial(_released, setting, data, votes, name, epsilon),
-    )
+    place = path.with_name(f"answers-{path.name}")
+    if votes is None or near:
+        release = run_folder.record(place, partial(_near, data, epsilon))
+    else:
+        mechanism, queries = _chosen(setting, data, name, epsilon)
+        asked = _asked(data, queries).tolist()
+        release = released(place, partial(answers, mechanism, votes, asked), mechanism)
     labels = np.full(len(data.public), UNLABELLED, dtype=np.int64)
     counts = np.zeros((len(data.public), data.classes), dtype=np.int64) if near or name == RECIPE else None
     for place, answer in zip(release["points"], release["answers"], strict=True):
@@ -323,24 +328,21 @@ def _near(data: Data, epsilon: float) -> dict[str, Any]:
     return {**answers(mechanism, counts, asked.tolist()), "quota": mechanism.quota, "rank": mechanism.rank}
 
 
-def _released(setting: Setting, data: Data, votes: _Array, name: str, epsilon: float) -> dict[str, list[Any]]:
-    """Return the public records asked about, and the answers: noisy counts, a class, or nothing."""
+def _chosen(setting: Setting, data: Data, name: str, epsilon: float) -> tuple[Mechanism, int]:
+    """Return a mechanism that teachers vote by, and the number of public records to ask about."""
     if name == RECIPE:
-        mechanism: Mechanism = GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True)
-        queries = setting.queries
-    else:
-        chosen = choice(
-            name,
-            epsilon=epsilon,
-            delta=DELTA,
-            teachers=setting.teachers,
-            points=len(data.public),
-            queries=None,
-            lead=margins(setting.expected),
-            classes=data.classes,
-        )
-        mechanism, queries = chosen.mechanism, chosen.queries
-    return answers(mechanism, votes, _asked(data, queries).tolist())
+        return GNMax(epsilon=epsilon, delta=DELTA, queries=setting.queries, counts=True), setting.queries
+    chosen = choice(
+        name,
+        epsilon=epsilon,
+        delta=DELTA,
+        teachers=setting.teachers,
+        points=len(data.public),
+        queries=None,
+        lead=margins(setting.expected),
+        classes=data.classes,
+    )
+    return chosen.mechanism, chosen.queries
 
 
 @cache

@@ -27,7 +27,7 @@ from ..learning.students.fitting import fitted
 from ..learning.study.publication import promise_verdict
 from ..report import BROKEN, FINE, WEAK, Figure, Report, Table, Verdict, figures
 from ..runtime import run_folder
-from .councils import LOADERS, SPLITS, CouncilTask, Data, answers, mean_of, percent, vote_counts
+from .councils import LOADERS, SPLITS, CouncilTask, Data, answers, mean_of, percent, released, vote_counts
 from .data import data_folder
 from .mapl import DELTA, MECHANISMS, SECONDS, SETTINGS, Setting, usual
 from .results import write_results
@@ -117,9 +117,8 @@ def _rows(task: Task, setting: Setting, data: Data, advance: _Advance) -> Iterat
                 for name in COMPARED:
                     advance(f"{where}: {MECHANISMS[name]}, ε = {epsilon:g}")
                     path = task.out / f"{teachers}-{council}-{name}-{epsilon:g}.json"
-                    found = run_folder.record(
-                        path, partial(_result, task, setting, data, votes, teachers, name, epsilon)
-                    )
+                    chosen = _chosen(task, data, teachers, name, epsilon)
+                    found = released(path, partial(_result, setting, data, votes, chosen), chosen.mechanism)
                     yield {
                         "teachers": teachers,
                         "council": council,
@@ -145,9 +144,8 @@ def _chosen(task: Task, data: Data, teachers: int, name: str, epsilon: float) ->
     )
 
 
-def _result(task: Task, setting: Setting, data: Data, votes: _Array, teachers: int, name: str, epsilon: float) -> _Row:
+def _result(setting: Setting, data: Data, votes: _Array, chosen: Choice) -> _Row:
     """Return one release and its student: queries asked and answered, correct labels, the student's accuracy."""
-    chosen = _chosen(task, data, teachers, name, epsilon)
     release = answers(chosen.mechanism, votes, range(chosen.queries))
     known = [(place, answer) for place, answer in zip(*release.values(), strict=True) if answer is not None]
     found: _Row = {"asked": len(release["points"]), "answered": len(known), "labels": None, "accuracy": None}
