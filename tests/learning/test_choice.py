@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
-from tacit.core.errors import InputError
+from tacit.core.errors import InputError, NoTheoremError
 from tacit.learning import PrivateClassifier, held_out
 from tacit.learning.choice import (
     ACCURACIES,
@@ -100,6 +100,18 @@ def test_more_refusals_than_tables_have_choose_another_mechanism():
         assert not isinstance(found.mechanism, Gate)
     with pytest.raises(InputError, match="refusals must be fewer for gate"):
         choice("gate", **wanted)
+
+
+@pytest.mark.parametrize("queries", [None, 2000])
+@pytest.mark.parametrize(("epsilon", "teachers"), [(0.01, 20_000), (0.001, 10_000), (0.0003, 50_000)])
+def test_whatever_is_chosen_is_proven(epsilon, teachers, queries):
+    """A mechanism without a theorem would fail a fit for some numbers of records, which are private, and not others."""
+    budget = {"epsilon": epsilon, "delta": 1e-6, "teachers": teachers}
+    wanted = {**WANTED, **budget, "points": 2000, "queries": queries, "classes": 2}
+    found = choice("auto", lead=possible_margins(None), **wanted)
+    assert found.mechanism.guarantee.value == epsilon
+    with pytest.raises(NoTheoremError, match="sigma of winners must be at most 10000"):
+        GNMax(epsilon=epsilon, delta=1e-6, queries=2000, classes=2).guarantee  # noqa: B018
 
 
 def test_the_smaller_the_budget_the_more_teachers():

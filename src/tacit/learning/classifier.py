@@ -253,7 +253,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         Raises
         ------
         InputError
-            The message may depend on private records: do not publish it.
+            That a fit fails, and the message, may depend on private records: publish neither.
         """
         self._forget()
         options, labels_only = Options.of(self), X_public is None

@@ -74,11 +74,14 @@ _FEW = 130
 _SMOOTH = 4.0
 """The σ from which a difference of two is a discrete Gaussian but for far less than rounding."""
 
-_STEPS, _LEAST, _MOST = 12, 0.5, 1e4
-"""Steps of the search for a σ at most, the least one, and the largest."""
+_STEPS, _LEAST = 12, 0.5
+"""Steps of the search for a σ at most, and the least one."""
 
 LEAST_NOISE, MOST_NOISE = 5.0, 150.0
 """The least σ of the game of more classes, and the largest: the pairs of counts to look at grow with its square."""
+
+MOST_NOISE_OF_TWO = 1e4
+"""The largest σ of the game of two classes."""
 
 _CELL, _OUT = 0.25, 9.3
 """Trios that are played lie this share of σ apart, and up to this multiple of σ from a tie."""
@@ -149,7 +152,7 @@ def winner_delta(epsilon: float, *, sigma: float, answers: int, classes: int = 2
     docs/proofs/winners.md.
     """
     epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=MOST_EPSILON, remedy="use about 1")
-    sigma = validate.number("sigma", sigma, at_least=_LEAST, at_most=_MOST, remedy=_SIGMA)
+    sigma = validate.number("sigma", sigma, at_least=_LEAST, at_most=MOST_NOISE_OF_TWO, remedy=_SIGMA)
     n = validate.whole("answers", answers, at_least=1, remedy=_ANSWERS)
     if n > MOST_ANSWERS:
         raise InputError("answers", n, requirement=f"must be at most {MOST_ANSWERS}", remedy=_COUNTS)
@@ -218,7 +221,7 @@ def winner_sigma(epsilon: float, delta: float, *, answers: int, classes: int = 2
     docs/proofs/winners.md.
     """
     enough = max(gnmax_sigma(epsilon, delta, answers=answers), _LEAST)
-    least, most = _LEAST, _MOST
+    least, most = _LEAST, MOST_NOISE_OF_TWO
     many = validate.whole("classes", classes, at_least=2, remedy="say how many classes there are") > 2
     if many:
         least, most = min(enough, LEAST_NOISE), MOST_NOISE

@@ -30,6 +30,9 @@ TEST_RATIO = 3.0
 """The ratio of the noise in a test to that in an answer, σ₁ / σ₂."""
 _MOST_TESTED = 100.0
 """The largest ε for which Confident-GNMax is considered."""
+_MOST_COMPARED = 4.0
+"""The largest ε for which "auto" considers winners of more than two classes: beyond it their noise takes minutes to
+find."""
 _QUICK = 500
 """The noise of winners of two classes is found in a second or two for so many queries; plans estimate it for more."""
 _CONFIDENT = 0.6
@@ -382,7 +385,8 @@ class WinnersKind(GNMaxKind):
         """Where winners alone are released, and there surely is noise for the fewest queries."""
         unit, classes, fewest = _unit(wanted.epsilon, wanted.delta), wanted.votes[0].classes, wanted.numbers[0]
         charged = fewest <= winners.MOST_ANSWERS and _surely_charged(unit, fewest, classes)
-        return super().considered(wanted, proposals=proposals) and charged and not wanted.counts
+        soon = classes <= 2 or wanted.epsilon <= _MOST_COMPARED
+        return super().considered(wanted, proposals=proposals) and charged and soon and not wanted.counts
 
     def possible(self, refusals: int, setting: Setting) -> bool:
         """Where the game is played."""
@@ -450,8 +454,9 @@ class WinnersKind(GNMaxKind):
         if setting.queries > winners.MOST_ANSWERS:
             return f"winners are charged for up to {winners.MOST_ANSWERS} queries"
         counts = _sigma(setting.epsilon, setting.delta, setting.queries, 0, True)[0]
-        if setting.classes > 2 and _winners_sigma(counts, setting.queries, setting.classes) > winners.MOST_NOISE:
-            return f"winners of more than two classes are charged for up to a noise of {winners.MOST_NOISE:g}"
+        if _winners_sigma(counts, setting.queries, setting.classes) > _most_noise(setting.classes):
+            which = "more than two" if setting.classes > 2 else "two"
+            return f"winners of {which} classes are charged for up to a noise of {_most_noise(setting.classes):g}"
         return ""
 
 
@@ -468,8 +473,12 @@ def _least_winners_sigma(epsilon: float, delta: float, answers: int, classes: in
 
 
 def _surely_charged(unit: float, queries: int, classes: int) -> bool:
-    """Whether noise of winners is found in any case, as that of counts is not too much for the game."""
-    return classes <= 2 or unit * math.sqrt(2 * queries) <= winners.MOST_NOISE
+    """Whether noise of winners is found in any case, as that of counts, known to a percent, is not too much for it."""
+    return unit * math.sqrt(2 * queries) <= 0.99 * _most_noise(classes)
+
+
+def _most_noise(classes: int) -> float:
+    return winners.MOST_NOISE if classes > 2 else winners.MOST_NOISE_OF_TWO
 
 
 def _winners_sigma(counts: float, queries: int, classes: int) -> float:
