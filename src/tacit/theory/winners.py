@@ -104,7 +104,11 @@ _THIN = 5
 _SUM_ERROR = 1e-9
 """More than the relative error of a chance of three classes, and of what is made of a few of them."""
 
+_TOGETHER = 32_000
+"""Moves are looked at together as long as they have no more values: they stay near the processor."""
+
 _Floats = NDArray[np.float64]
+_Move = list[tuple[int, float, float]]
 
 
 @at_most
@@ -463,31 +467,29 @@ class _Game:
             mirrored = [self._powers.at(-place) for place in range(nodes + reach, 0, -1)]
             self._shares = np.array([_float_up(value) for value in mirrored])
             self._rests = np.array([_float_up(1 - value) for value in mirrored])
-        self._moves, self._reach = moves, reach
+        self._moves, self._reach = _together(moves, max(1, _TOGETHER // (nodes + 1)), nodes + reach), reach
         self._places = np.minimum(np.arange(nodes + reach, 0, -1), nodes)
 
     def value(self, answers: int) -> _Floats:
         """V_n at 1, ratio, ratio², …"""
         size = self.nodes + 1
-        values, buffer, term = np.zeros(size), np.empty(size), np.empty(size)
-        zero = self.nodes + self._reach
+        values, most = np.zeros(size), max(len(first[0]) for first, *_ in self._moves)
+        terms, others = np.empty((most, size)), np.empty((most, size))
         for _ in range(answers):
             below = self._rests + self._shares * values[self._places]
             all_values = np.concatenate([below, values, np.full(self._reach, values[-1])])
-            best = values.copy()
-            for move in self._moves:
-                term[:] = 0.0
-                for place, first, second in move:
-                    start = zero + place
-                    np.multiply(all_values[start : start + size], first, out=buffer)
-                    term += buffer
-                    np.multiply(all_values[start + 1 : start + 1 + size], second, out=buffer)
-                    term += buffer
-                np.maximum(best, term, out=best)
+            from_each, best = np.lib.stride_tricks.sliding_window_view(all_values, size), values
+            for (starts, weights), *rest in self._moves:
+                term, other = terms[: len(starts)], others[: len(starts)]
+                np.multiply(from_each[starts], weights, out=term)
+                for starts, weights in rest:
+                    np.multiply(from_each[starts], weights, out=other)
+                    term += other
+                best = np.maximum(best, term.max(axis=0))
             values = best * (1 + _STEP_ERROR)
         return values
 
-    def _move(self, outcomes: list[tuple[Decimal, Decimal]]) -> list[tuple[int, float, float]]:
+    def _move(self, outcomes: list[tuple[Decimal, Decimal]]) -> _Move:
         """Where each outcome leads: by how many nodes, and the weights of that node and of the next."""
         found = []
         for chance, factor in outcomes:
@@ -497,6 +499,23 @@ class _Game:
             share = min(max(share - _TINY, Decimal(0)), Decimal(1))  # nearer to 0, where V is larger
             found.append((place, _float_up(chance * (1 - share)), _float_up(chance * share)))
         return found
+
+
+def _together(moves: list[_Move], many: int, zero: int) -> list[list[tuple[NDArray[np.intp], _Floats]]]:
+    """So many moves at a time, with equally many outcomes: of each term of their sums, where it begins, its weights."""
+    found = []
+    for outcomes in sorted({len(move) for move in moves}):
+        alike = [move for move in moves if len(move) == outcomes]
+        for part in (alike[first : first + many] for first in range(0, len(alike), many)):
+            values = np.array(part).transpose(1, 2, 0)  # place, first and second weight of each outcome
+            found.append(
+                [
+                    (zero + place.astype(np.intp) + more, weights[:, None])
+                    for place, *both in values
+                    for more, weights in enumerate(both)
+                ]
+            )
+    return found
 
 
 def _coin(here: float, there: float) -> list[tuple[Decimal, Decimal]]:
