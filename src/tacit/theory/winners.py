@@ -440,14 +440,14 @@ def _not_below(trios: _Floats, corners: _Floats) -> NDArray[np.intp]:
     pairs = np.stack([[here - there, there - here], [there, 1 - there], np.tile(scale, (2, 2))])
     gap, unsure = _ratios(pairs)
     ratios = np.concatenate(gap), np.concatenate(unsure)
-    worth, needed = _gained(pairs[..., None], ratios, -1), _gained(trios[..., None], ratios, 1)
-    left = np.arange(trios.shape[2])
+    worth, needed = _gained(pairs[..., None], ratios, -1), _gained(trios[..., None], ratios, 1).T.copy()
+    left, weight = np.arange(trios.shape[2]), np.array(_MIXED)
     for first in range(number):
         for second in range(first, number):
             kinks = [first, number + first, second, number + second]
-            for weight in _MIXED:
-                mixed = (weight * worth[first, kinks] + (1 - weight) * worth[second, kinks]) * (1 - _SUM_ERROR)
-                left = left[(needed[left[:, None], kinks] > mixed).any(axis=1)]
+            ends = worth[first, kinks, None], worth[second, kinks, None]
+            mixed = (weight * ends[0] + (1 - weight) * ends[1]) * (1 - _SUM_ERROR)
+            left = left[(needed[kinks][:, None, left] > mixed[..., None]).any(axis=0).all(axis=0)]
     return left
 
 
