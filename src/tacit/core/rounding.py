@@ -118,8 +118,8 @@ def last_true(claim: Callable[[float], bool], *, holds: float, fails: float, nea
 def lowest(function: Callable[[float], float], low: float, high: float) -> float:
     """About where a function of one float is lowest: nothing is proven of it, so check what is made of it.
 
-    Brent's method, as SciPy's `minimize_scalar(method="bounded")` and with its results, to the last bit; a tenth of the
-    time of a function that takes microseconds was spent in the function.
+    Brent's method, with the steps and the results of SciPy's `minimize_scalar(method="bounded")` to the last bit, which
+    takes longer than the functions here do.
     """
     golden, root, near = 0.5 * (3.0 - math.sqrt(5.0)), math.sqrt(2.2e-16), 1e-5 / 3.0
     best = second = third = low + golden * (high - low)

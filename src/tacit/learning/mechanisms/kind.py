@@ -111,7 +111,7 @@ class Kind(ABC):
 
     def in_each(self, wanted: Wanted, **constants: Any) -> tuple[tuple[float, float], ...]:
         """What these constants of `expected` let expect in each case."""
-        found = {}
+        found = dict[int, tuple[float, float]]()
         for rows, places in wanted.alike:
             found.update(zip(places, self._of_rows(rows, **constants), strict=True))
         return tuple(found[place] for place in range(len(wanted.votes)))
