@@ -503,18 +503,18 @@ class _Game:
 
 def _together(moves: list[_Move], many: int, zero: int) -> list[list[tuple[NDArray[np.intp], _Floats]]]:
     """So many moves at a time, with equally many outcomes: of each term of their sums, where it begins, its weights."""
-    found = []
+    found = list[list[tuple[NDArray[np.intp], _Floats]]]()
     for outcomes in sorted({len(move) for move in moves}):
         alike = [move for move in moves if len(move) == outcomes]
-        for part in (alike[first : first + many] for first in range(0, len(alike), many)):
-            values = np.array(part).transpose(1, 2, 0)  # place, first and second weight of each outcome
-            found.append(
-                [
-                    (zero + place.astype(np.intp) + more, weights[:, None])
-                    for place, *both in values
-                    for more, weights in enumerate(both)
-                ]
-            )
+        parts = (np.array(alike[first : first + many]) for first in range(0, len(alike), many))
+        found += [
+            [
+                (zero + place.astype(np.intp) + more, weights[:, None])
+                for place, *both in part.transpose(1, 2, 0)  # of each outcome: places, first and second weights
+                for more, weights in enumerate(both)
+            ]
+            for part in parts
+        ]
     return found
 
 
