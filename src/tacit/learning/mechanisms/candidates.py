@@ -38,10 +38,11 @@ class Wanted:
         """Cases with equally many leads, which are computed together, as rows of one; and their places in `votes`."""
         found = dict[tuple[object, ...], list[int]]()
         for place, case in enumerate(self.votes):
-            key = len(case.lead), case.teachers, case.classes, case.proposer_error
+            key = case.lead.size, case.teachers, case.classes, case.proposer_error
             found.setdefault(key, []).append(place)
+        leads = [case.lead.ravel() for case in self.votes]
         return [
-            (replace(self.votes[places[0]], lead=np.stack([self.votes[place].lead for place in places])), places)
+            (replace(self.votes[places[0]], lead=np.stack([leads[place] for place in places])), places)
             for places in found.values()
         ]
 

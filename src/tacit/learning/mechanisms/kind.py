@@ -100,7 +100,7 @@ class Kind(ABC):
     ) -> tuple[float, float]:
         """The expected numbers of answers and of right answers, until `refusals` or `answers` is reached."""
         (found,) = self._of_rows(
-            replace(votes, lead=votes.lead[None]),
+            replace(votes, lead=votes.lead.reshape(1, -1)),
             queries=queries,
             noise=noise,
             threshold=threshold,
