@@ -85,7 +85,7 @@ def test_a_learning_curve_on_the_command_line(tmp_path, here):
     [{"vc_dimension": 3}, {"vc_dimension": 3, "best_error": 0.1, "teachers": 20}, {}, {"public_model_error": 0.1}],
 )
 def test_every_kind_of_learner_makes_a_page(inputs):
-    made = report(10**8, 500, epsilon=1.0, delta=1e-6, **inputs)
+    made = report(10**8, 100, epsilon=1.0, delta=1e-6, **inputs)
     Page(made.to_html())
     assert max(len(line) for line in made.to_text().splitlines()) <= 80
     assert len(made.opening) == 2

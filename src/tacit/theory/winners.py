@@ -107,7 +107,11 @@ _THIN = 5
 _SUM_ERROR = 1e-9
 """More than the relative error of a chance of three classes, and of what is made of a few of them."""
 
+_TOGETHER = 32_000
+"""Moves are looked at together as long as they have no more values: they stay near the processor."""
+
 _Floats = NDArray[np.float64]
+_Move = list[tuple[int, float, float]]
 
 
 @at_most
@@ -439,14 +443,14 @@ def _not_below(trios: _Floats, corners: _Floats) -> NDArray[np.intp]:
     pairs = np.stack([[here - there, there - here], [there, 1 - there], np.tile(scale, (2, 2))])
     gap, unsure = _ratios(pairs)
     ratios = np.concatenate(gap), np.concatenate(unsure)
-    worth, needed = _gained(pairs[..., None], ratios, -1), _gained(trios[..., None], ratios, 1)
-    left = np.arange(trios.shape[2])
+    worth, needed = _gained(pairs[..., None], ratios, -1), _gained(trios[..., None], ratios, 1).T.copy()
+    left, weight = np.arange(trios.shape[2]), np.array(_MIXED)
     for first in range(number):
         for second in range(first, number):
             kinks = [first, number + first, second, number + second]
-            for weight in _MIXED:
-                mixed = (weight * worth[first, kinks] + (1 - weight) * worth[second, kinks]) * (1 - _SUM_ERROR)
-                left = left[(needed[left[:, None], kinks] > mixed).any(axis=1)]
+            ends = worth[first, kinks, None], worth[second, kinks, None]
+            mixed = (weight * ends[0] + (1 - weight) * ends[1]) * (1 - _SUM_ERROR)
+            left = left[(needed[kinks][:, None, left] > mixed[..., None]).any(axis=0).all(axis=0)]
     return left
 
 
@@ -466,31 +470,29 @@ class _Game:
             mirrored = [self._powers.at(-place) for place in range(nodes + reach, 0, -1)]
             self._shares = np.array([_float_up(value) for value in mirrored])
             self._rests = np.array([_float_up(1 - value) for value in mirrored])
-        self._moves, self._reach = moves, reach
+        self._moves, self._reach = _together(moves, max(1, _TOGETHER // (nodes + 1)), nodes + reach), reach
         self._places = np.minimum(np.arange(nodes + reach, 0, -1), nodes)
 
     def value(self, answers: int) -> _Floats:
         """V_n at 1, ratio, ratio², …"""
         size = self.nodes + 1
-        values, buffer, term = np.zeros(size), np.empty(size), np.empty(size)
-        zero = self.nodes + self._reach
+        values, most = np.zeros(size), max(len(first[0]) for first, *_ in self._moves)
+        terms, others = np.empty((most, size)), np.empty((most, size))
         for _ in range(answers):
             below = self._rests + self._shares * values[self._places]
             all_values = np.concatenate([below, values, np.full(self._reach, values[-1])])
-            best = values.copy()
-            for move in self._moves:
-                term[:] = 0.0
-                for place, first, second in move:
-                    start = zero + place
-                    np.multiply(all_values[start : start + size], first, out=buffer)
-                    term += buffer
-                    np.multiply(all_values[start + 1 : start + 1 + size], second, out=buffer)
-                    term += buffer
-                np.maximum(best, term, out=best)
+            from_each, best = np.lib.stride_tricks.sliding_window_view(all_values, size), values
+            for (starts, weights), *rest in self._moves:
+                term, other = terms[: len(starts)], others[: len(starts)]
+                np.multiply(from_each[starts], weights, out=term)
+                for starts, weights in rest:
+                    np.multiply(from_each[starts], weights, out=other)
+                    term += other
+                best = np.maximum(best, term.max(axis=0))
             values = best * (1 + _STEP_ERROR)
         return values
 
-    def _move(self, outcomes: list[tuple[Decimal, Decimal]]) -> list[tuple[int, float, float]]:
+    def _move(self, outcomes: list[tuple[Decimal, Decimal]]) -> _Move:
         """Where each outcome leads: by how many nodes, and the weights of that node and of the next."""
         found = []
         for chance, factor in outcomes:
@@ -500,6 +502,23 @@ class _Game:
             share = min(max(share - _TINY, Decimal(0)), Decimal(1))  # nearer to 0, where V is larger
             found.append((place, _float_up(chance * (1 - share)), _float_up(chance * share)))
         return found
+
+
+def _together(moves: list[_Move], many: int, zero: int) -> list[list[tuple[NDArray[np.intp], _Floats]]]:
+    """So many moves at a time, with equally many outcomes: of each term of their sums, where it begins, its weights."""
+    found = list[list[tuple[NDArray[np.intp], _Floats]]]()
+    for outcomes in sorted({len(move) for move in moves}):
+        alike = [move for move in moves if len(move) == outcomes]
+        parts = (np.array(alike[first : first + many]) for first in range(0, len(alike), many))
+        found += [
+            [
+                (zero + place.astype(np.intp) + more, weights[:, None])
+                for place, *both in part.transpose(1, 2, 0)  # of each outcome: places, first and second weights
+                for more, weights in enumerate(both)
+            ]
+            for part in parts
+        ]
+    return found
 
 
 def _coin(here: float, there: float) -> list[tuple[Decimal, Decimal]]:

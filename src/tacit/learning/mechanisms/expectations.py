@@ -12,7 +12,7 @@ dark for many classes and large errors. None of this is a proof.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,13 @@ class Votes:
     classes: int = 2
     proposer_error: float = 0.0
 
-    @property
+    @cached_property
     def distance(self) -> Floats:
         """The votes to flip."""
         found: Floats = np.maximum(0.0, np.ceil(np.abs(self.lead) / 2) - 1)
         return found
 
-    @property
+    @cached_property
     def right(self) -> Floats:
         """The probability that the winner is right."""
         found: Floats = (self.lead > 0) + 0.5 * (self.lead == 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -98,14 +99,40 @@ class Kind(ABC):
         answers: int | None = None,
     ) -> tuple[float, float]:
         """The expected numbers of answers and of right answers, until `refusals` or `answers` is reached."""
-        answered, right = self.chances(votes, noise=noise, threshold=threshold)
-        rate = float(answered.mean())
-        asked = reached(queries, refusals, 1 - rate) if answers is None else reached(queries, answers, rate)
-        return asked * rate, asked * float((answered * right).mean())
+        (found,) = self._of_rows(
+            replace(votes, lead=votes.lead.reshape(1, -1)),
+            queries=queries,
+            noise=noise,
+            threshold=threshold,
+            refusals=refusals,
+            answers=answers,
+        )
+        return found
 
     def in_each(self, wanted: Wanted, **constants: Any) -> tuple[tuple[float, float], ...]:
         """What these constants of `expected` let expect in each case."""
-        return tuple(self.expected(votes, **constants) for votes in wanted.votes)
+        found = dict[int, tuple[float, float]]()
+        for rows, places in wanted.alike:
+            found.update(zip(places, self._of_rows(rows, **constants), strict=True))
+        return tuple(found[place] for place in range(len(wanted.votes)))
+
+    def _of_rows(
+        self,
+        votes: Votes,
+        *,
+        queries: int,
+        noise: float,
+        threshold: int | None = None,
+        refusals: int | None = None,
+        answers: int | None = None,
+    ) -> list[tuple[float, float]]:
+        """The same for each row of leads."""
+        answered, right = self.chances(votes, noise=noise, threshold=threshold)
+        found = []
+        for rate, good in zip(answered.mean(axis=1).tolist(), (answered * right).mean(axis=1).tolist(), strict=True):
+            asked = reached(queries, refusals, 1 - rate) if answers is None else reached(queries, answers, rate)
+            found.append((asked * rate, asked * good))
+        return found
 
     def outlook(self, run: Run, setting: Setting) -> tuple[float, float] | None:
         """The answers and right answers that a plan expects; None without an error to model votes by."""
