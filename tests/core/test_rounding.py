@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, special
+from scipy import special
 
 from tacit import NoTheoremError
-from tacit.core.rounding import LIBRARY, LOG_NDTR, SPECIAL, down, last_true, lowest, up
+from tacit.core.rounding import LIBRARY, LOG_NDTR, SPECIAL, down, last_true, up
 
 mp.mp.dps = 50
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -141,17 +141,3 @@ def test_binomial_tails_err_far_less_than_granted(n, share):
     if short > 0:
         truth = binomial_tail(range(k, min(n, k + 20_000) + 1), n, short)
         assert relative_error(special.betainc(k, n - k + 1, short), truth) < SPECIAL / 10
-
-
-@given(st.floats(-40, 40), st.floats(-3, 3))
-def test_the_lowest_value_is_where_scipy_finds_it(place, slope):
-    """To the last bit, also where a function is flat, has several valleys, or is lowest at an end."""
-    for function in (
-        lambda x: (x - place) ** 2 + slope * x,
-        lambda x: abs(x - place),
-        lambda x: min(1e9, math.exp(min(700.0, (x - place) * slope)) - x),
-        lambda x: math.cos(x + place) + slope * x / 10,
-        lambda x: 1e9 if x > place else slope,
-    ):
-        found = optimize.minimize_scalar(function, bounds=(-30.0, 30.0), method="bounded")
-        assert lowest(function, -30.0, 30.0) == found.x

@@ -27,9 +27,6 @@ All three are far above the errors observed; tests/core/test_rounding.py measure
 _FIRST_STEP, _FASTER = 32, 64
 """Positions that a search with a guess goes first, and how much further every time."""
 
-_MOST_MOVES = 499
-"""Steps of a search for the lowest value at most."""
-
 _Array = NDArray[np.float64]
 
 
@@ -113,50 +110,6 @@ def last_true(claim: Callable[[float], bool], *, holds: float, fails: float, nea
         else:
             bad = middle
     return _float(good)
-
-
-def lowest(function: Callable[[float], float], low: float, high: float) -> float:
-    """About where a function of one float is lowest: nothing is proven of it, so check what is made of it.
-
-    Brent's method, with the steps and the results of SciPy's `minimize_scalar(method="bounded")` to the last bit, which
-    takes longer than the functions here do.
-    """
-    golden, root, near = 0.5 * (3.0 - math.sqrt(5.0)), math.sqrt(2.2e-16), 1e-5 / 3.0
-    best = second = third = low + golden * (high - low)
-    at_best = at_second = at_third = function(best)
-    move = before = 0.0
-    for _ in range(_MOST_MOVES):
-        middle, least = 0.5 * (low + high), root * abs(best) + near
-        if abs(best - middle) <= 2.0 * least - 0.5 * (high - low):
-            break
-        parabola = False
-        if abs(before) > least:
-            r = (best - second) * (at_best - at_third)
-            q = (best - third) * (at_best - at_second)
-            p = (best - third) * q - (best - second) * r
-            q = 2.0 * (q - r)
-            p, q = -p if q > 0.0 else p, abs(q)
-            r, before = before, move
-            parabola = abs(p) < abs(0.5 * q * r) and q * (low - best) < p < q * (high - best)
-            if parabola:
-                move = p / q
-                if best + move - low < 2.0 * least or high - (best + move) < 2.0 * least:
-                    move = least if middle >= best else -least
-        if not parabola:
-            before = (low if best >= middle else high) - best
-            move = golden * before
-        tried = best + (max(abs(move), least) if move >= 0 else -max(abs(move), least))
-        there = function(tried)
-        if there <= at_best:
-            low, high = (best, high) if tried >= best else (low, best)
-            third, at_third, second, at_second, best, at_best = second, at_second, best, at_best, tried, there
-            continue
-        low, high = (tried, high) if tried < best else (low, tried)
-        if there <= at_second or second == best:
-            third, at_third, second, at_second = second, at_second, tried, there
-        elif there <= at_third or third in (best, second):
-            third, at_third = tried, there
-    return best
 
 
 def _bracket(claim: Callable[[float], bool], good: int, bad: int, near: int) -> tuple[int, int]:

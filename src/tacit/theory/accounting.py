@@ -18,7 +18,7 @@ from scipy import optimize, special
 
 from ..core import validate
 from ..core.errors import InputError, NoTheoremError
-from ..core.rounding import LIBRARY, SPECIAL, at_most, down, last_true, lowest, up
+from ..core.rounding import LIBRARY, SPECIAL, at_most, down, last_true, up
 
 _DELTA = "use about 1/n², e.g. 1e-10 for 100000 records"
 _EPSILON = "give the privacy loss that is allowed, e.g. 1.0"
@@ -363,7 +363,7 @@ def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
 
     def exponent(log_order: float) -> tuple[float, float]:
         """The logarithm of the bound, and what rounding can do to it."""
-        v = most * float(special.expit(log_order))
+        v = most * special.expit(log_order)
         rare = less - math.expm1(v * g)
         if rare <= -1:
             return math.inf, 0.0
@@ -381,7 +381,8 @@ def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
         terms = t * each + u * epsilon + 2 * u + 40
         return found, 64 * _UNIT * terms
 
-    best, error = exponent(lowest(lambda order: min(1e9, exponent(order)[0]), -30.0, 30.0))
+    found = optimize.minimize_scalar(lambda order: min(1e9, exponent(order)[0]), bounds=(-30.0, 30.0), method="bounded")
+    best, error = exponent(float(found.x))
     return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
 
 
@@ -1121,10 +1122,10 @@ def lattice_delta(epsilon: float, *, sigma: float, sensitivity: float) -> float:
         above = math.exp(log_order)  # α − 1
         return above * ((1 + above) * rho - epsilon) - above * math.log1p(1 / above) - math.log1p(above)
 
-    found = lowest(exponent, -20.0, 20.0)
-    best = exponent(found)
+    found = optimize.minimize_scalar(exponent, bounds=(-20.0, 20.0), method="bounded")
+    best = exponent(float(found.x))
     # The terms cancel one another: each is off by some units in the last place of the largest.
-    above = math.exp(found)
+    above = math.exp(float(found.x))
     error = 16 * _UNIT * (above * (1 + above) * rho + above * epsilon + above + 40)
     return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
 
