@@ -293,7 +293,7 @@ def test_the_multipoint_bound_beats_the_search_on_a_small_image_of_squeezenet():
     pytest.importorskip("torchvision", reason="needs torchvision: pip install 'tacit-privacy[vision]'")
     torch.manual_seed(0)
     features = networks.squeezenet(unloaded).eval().features
-    images = np.random.default_rng(0).normal(size=(1, 3, 2, 2))
+    images = np.random.default_rng(0).normal(size=(1, 3, 1, 2))
     noise = Gaussian(0.1)
     published = hcr_bounds(features, images, noise, size=1 / 500, restarts=1, repetitions=1).std
     assert np.all(multipoint_bounds(features, images, noise).std >= published)
