@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from torch import nn
 
 from tacit import cli
 from tacit.core.errors import InputError
-from tacit.reconstruction import Gaussian, hcr_bounds, multipoint_bounds
+from tacit.reconstruction import Gaussian, bayes_bound, hcr_bounds, multipoint_bounds
 from tacit.reproduce import collect, hcr, networks
 from tacit.reproduce.data import Data, data_of
 from tacit.reproduce.hcr import reproduce, steps
@@ -35,8 +36,9 @@ def task(folder, out, **options):
 
 @pytest.fixture(scope="module", autouse=True)
 def fewer_draws():
-    """For the linear decoder, as these tests are not about how good it is."""
+    """For the linear decoder and the bound beside it, as these tests are not about how good they are."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hcr, "bayes_bound", partial(bayes_bound, draws=2_000))
         patch.setitem(hcr.CHAINED, "small", hcr.CHAINED["small"]._replace(draws=4_000, tries=500))
         yield
 
