@@ -7,6 +7,7 @@ dimension. Here only products of different rows count. Proofs: docs/proofs/kerne
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +29,7 @@ _LARGEST, _MOVED = 60.0, 1e-6  # ln K(t, t), beyond which no table has rows enou
 _LEAST_SIZE = 1e-6  # of a difference of two rows, as a share of the largest
 _RATES, _LEAST_RATE = 100, 1e-4
 _TURNS, _ABOVE, _TRIES = 60, 1.02, 3  # steps to the largest eigenvalue, what is tried above it, and how often
-_AT_ONCE = 256
+_AT_ONCE, _CELLS = 256, 2**14
 _EPS = float(np.finfo(float).eps)
 _ROWS = "pass as many rows of either class, in random order"
 
@@ -129,6 +130,7 @@ class _Kernel:
     def choose(self, pairs: list[_Floats], left: int, failure: float) -> tuple[float, float] | None:
         """Fix D, λ and l by the pairs that fixed the kernel, which lie in D; None where they promise nothing."""
         guess, _ = self.products(pairs)
+        forecasts = _Forecasts.of(guess, left)
         sizes = np.sort(self.sizes(self.places(np.concatenate(pairs))))
         best: tuple[float, float, tuple[float, float]] | None = None
         for share, more in _INSIDE:
@@ -136,7 +138,7 @@ class _Kernel:
             self.largest = far + more * (far - self.log)
             outside = int(left * float((sizes > self.largest).mean())) + (more == 0)
             hidden = binomial_upper(min(outside, left), trials=left, failure_probability=failure / 4)
-            length, rates = _rates(guess, left, self.longest, _log(failure))
+            length, rates = forecasts.rates(self.longest, _log(failure))
             if length / 2 + hidden < 1 and (best is None or length / 2 + hidden < best[0]):
                 best = length / 2 + hidden, self.largest, rates
         if best is None:
@@ -218,29 +220,47 @@ def _ratio(products: _Floats) -> _Floats:
     return ratio
 
 
-def _rates(guess: _Floats, left: int, longest: float, log: float) -> tuple[float, tuple[float, float]]:
-    """What the limit for ‖μ‖ will be, about, by the products of rows that fix the kernel; and the best λ and l.
+@dataclass(frozen=True)
+class _Forecasts:
+    """By the products of rows that fix the kernel: the mean size of a difference, of a product, of their mean."""
 
-    Forecasts are made of the mean size of a difference, of a product of two, and of the mean of differences.
-    """
-    own, weights = len(guess), np.arange(left - 1, -1, -1.0)
-    whole, several = float(weights.sum()), own * (own - 1)
-    size = max(float(np.diag(guess).mean()), _LEAST_SIZE * longest**2)
-    square = max(0.0, float((guess**2).sum() - (np.diag(guess) ** 2).sum())) / several
-    top = float(np.linalg.eigvalsh(guess)[-1]) / own
-    mean = max(0.0, float(guess.sum() - np.trace(guess)) / several) + 2 * math.sqrt(square / several)
-    mean += 4 * math.sqrt(top * mean * (1 / own + 1 / left))  # what chance may make of it, here and there
-    steps, tried = np.arange(left), np.geomspace(_LEAST_RATE, _STEEPEST, _RATES)
-    lengths = steps * size + steps**2 * mean
-    forecast = steps * square + (steps * mean) ** 2
-    lambdas = tried / (longest * math.sqrt(lengths[-1]))
-    costs = [(log + float((_ratio(a * longest * np.sqrt(lengths)) * a**2) @ forecast)) / a for a in lambdas]
-    slopes = tried / (longest * weights[0])
-    first = top * float((weights**2).sum())
-    across = (log + _ratio(tried) * slopes**2 * first) / slopes / whole
-    best, slope = int(np.argmin(costs)), int(np.argmin(across))
-    length = across[slope] / 2 + math.sqrt(across[slope] ** 2 / 4 + costs[best] / whole)
-    return length, (float(lambdas[best]), float(slopes[slope]))
+    left: int
+    diagonal: float
+    square: float
+    top: float
+    mean: float
+
+    @classmethod
+    def of(cls, guess: _Floats, left: int) -> _Forecasts:
+        own = len(guess)
+        several, diagonal = own * (own - 1), np.diag(guess)
+        square = max(0.0, float((guess**2).sum() - (diagonal**2).sum())) / several
+        top = float(np.linalg.eigvalsh(guess)[-1]) / own
+        mean = max(0.0, float(guess.sum() - np.trace(guess)) / several) + 2 * math.sqrt(square / several)
+        mean += 4 * math.sqrt(top * mean * (1 / own + 1 / left))  # what chance may make of it, here and there
+        return cls(left, float(diagonal.mean()), square, top, mean)
+
+    def rates(self, longest: float, log: float) -> tuple[float, tuple[float, float]]:
+        """What the limit for ‖μ‖ will be, about, and the best λ and l."""
+        weights = np.arange(self.left - 1, -1, -1.0)
+        whole = float(weights.sum())
+        size = max(self.diagonal, _LEAST_SIZE * longest**2)
+        steps, tried = np.arange(self.left), np.geomspace(_LEAST_RATE, _STEEPEST, _RATES)
+        lengths = steps * size + steps**2 * self.mean
+        forecast = steps * self.square + (steps * self.mean) ** 2
+        lambdas = tried / (longest * math.sqrt(lengths[-1]))
+        ranges, costs = np.sqrt(lengths), np.empty(_RATES)
+        at_once = max(1, _CELLS // self.left)
+        for start in range(0, _RATES, at_once):
+            some = lambdas[start : start + at_once, None]
+            paid = _ratio(some * longest * ranges) * some**2
+            costs[start : start + at_once] = (log + (paid[:, None] @ forecast[:, None])[:, 0, 0]) / some[:, 0]
+        slopes = tried / (longest * weights[0])
+        first = self.top * float((weights**2).sum())
+        across = (log + _ratio(tried) * slopes**2 * first) / slopes / whole
+        best, slope = int(np.argmin(costs)), int(np.argmin(across))
+        length = across[slope] / 2 + math.sqrt(across[slope] ** 2 / 4 + costs[best] / whole)
+        return length, (float(lambdas[best]), float(slopes[slope]))
 
 
 def _length(products: _Floats, kernel: _Kernel, log: float, rate: float, slope: float) -> float:
