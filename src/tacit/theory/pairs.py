@@ -144,21 +144,24 @@ class Pairs:
         moments, slopes, spreads, widths = (np.array(values) for values in zip(*of_sizes, strict=True))
         moment, slope, width = self.counts @ moments, slopes.min(axis=0), widths.min(axis=0)
         # By moments alone, and by how the sum is spread near its lower end as well.
-        ways = [(np.zeros(len(rates)), np.zeros(len(rates)))]
-        ways += [_spread(rates, self.counts @ spreads, spreads.max(axis=0), width, cut=cut) for cut in CUTS]
-        for log, bend in ways:
-            able = slope > bend
-            mu = np.where(able, slope - bend, 1.0)
-            paid = np.maximum(0.0, rates * self.total + moment + log + mu * self.singles)
-            for cap, price in PRICES:
-                exponents = up((paid + math.log(price / failure_probability)) / self.rows, relative=_STEPS)
-                found = up(np.expm1(-exponents) / np.expm1(-mu), relative=_STEPS)
-                within = able & (up(mu * np.sqrt(self.rows * found), relative=_STEPS) <= cap)
-                limits = np.where(within, np.minimum(limits, found), limits)
+        log, bend = np.zeros((2, 1 + len(CUTS), len(rates)))
+        log[1:], bend[1:] = _spread(
+            rates, self.counts @ spreads, spreads.max(axis=0), width, cut=np.array(CUTS)[:, None]
+        )
+        able = slope > bend
+        mu = np.where(able, slope - bend, 1.0)
+        paid = np.maximum(0.0, rates * self.total + moment + log + mu * self.singles)
+        for cap, price in PRICES:
+            exponents = up((paid + math.log(price / failure_probability)) / self.rows, relative=_STEPS)
+            found = up(np.expm1(-exponents) / np.expm1(-mu), relative=_STEPS)
+            within = able & (up(mu * np.sqrt(self.rows * found), relative=_STEPS) <= cap)
+            limits = np.minimum(limits, np.where(within, found, 1.0).min(axis=0))
         return limits
 
 
-def _spread(rates: _Floats, whole: _Floats, most: _Floats, width: _Floats, *, cut: float) -> tuple[_Floats, _Floats]:
+def _spread(
+    rates: _Floats, whole: _Floats, most: _Floats, width: _Floats, *, cut: float | _Floats
+) -> tuple[_Floats, _Floats]:
     """For each λ, ln k and κ, rounded up; 0 and 0 where k is not below 1. V₁, rounded down, is made larger again."""
     reach = np.sqrt(width / cut)
     log = np.log(2 * np.pi / (reach * -np.expm1(-2 * np.pi * rates / reach)))
@@ -178,30 +181,36 @@ def _tilted_once(size: int, rates: tuple[float, ...]) -> tuple[_Floats, _Floats,
 
 def _tilted(size: int, rates: _Floats) -> tuple[_Floats, _Floats, _Floats, _Floats]:
     """For each λ, of an output with so many rows: ln Z, rounded up; the largest μ, V and V/W, rounded down."""
-    sums = np.arange(size % 2, min(size, int(_REACH * math.sqrt(size)) + 2) + 1, 2)
-    more = (size + sums[:-1]) // 2  # positive signs
-    chances = np.concatenate([[1.0], np.cumprod((size - more) / (more + 1))])  # up to a common factor
-    chances[sums > 0] *= 2  # sums of either sign
-    squares = sums.astype(np.float64) ** 2
-    values = (squares - size) / (size - 1)
-    at_once = max(1, _AT_ONCE // len(sums))
+    squares, values, chances = _sums(size)
+    whole, at_once = chances.sum(), max(1, _AT_ONCE // len(squares))
     moments, seconds, spreads, widths = [], [], [], []
     for start in range(0, len(rates), at_once):
-        weights = np.exp(-np.outer(rates[start : start + at_once], values)) * chances
+        weights = np.exp(-rates[start : start + at_once, None] * values) * chances
         totals = weights.sum(axis=1)
-        moments.append(totals / chances.sum())
+        moments.append(totals / whole)
         seconds.append(weights @ squares / totals / size)
         gaps = (values - (weights @ values / totals)[:, None]) ** 2
-        second, fourth = ((weights * gaps**power).sum(axis=1) / totals for power in (1, 2))
+        second, fourth = (weights * gaps).sum(axis=1) / totals, (weights * gaps**2).sum(axis=1) / totals
         spreads.append(second)
         widths.append(second / (fourth / 12 + second**2 / 4))
-    error = 8 * float(np.finfo(float).eps) * (len(sums) + 8) + 1e-12
+    error = 8 * float(np.finfo(float).eps) * (len(squares) + 8) + 1e-12
     return (
         np.log(np.concatenate(moments)) + error,
         (1 - np.concatenate(seconds) * (1 + error)) / 2 - error,
         np.concatenate(spreads) * (1 - 32 * error),
         np.concatenate(widths) * (1 - 32 * error),
     )
+
+
+@lru_cache(maxsize=256)
+def _sums(size: int) -> tuple[_Floats, _Floats, _Floats]:
+    """Of so many signs, s² and (s² − m)/(m − 1) of all sums s ≥ 0 that matter, and their chances up to a factor."""
+    sums = np.arange(size % 2, min(size, int(_REACH * math.sqrt(size)) + 2) + 1, 2)
+    more = (size + sums[:-1]) // 2  # positive signs
+    chances = np.concatenate([[1.0], np.cumprod((size - more) / (more + 1))])
+    chances[sums > 0] *= 2  # sums of either sign
+    squares = sums.astype(np.float64) ** 2
+    return squares, (squares - size) / (size - 1), chances
 
 
 def _signs(positive: object, negative: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
