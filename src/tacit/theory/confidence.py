@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -223,13 +224,13 @@ def sampled_mean_lower(values: ArrayLike, *, failure_probability: float) -> floa
     means = (0.5 + np.cumsum(x)) / (seen + 1)
     variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
     before = np.concatenate([[0.25], variances[:-1]])
-    bets = np.sqrt(2 * log / (len(x) * before))
+    bets, error = np.sqrt(2 * log / (len(x) * before)), 4 * (len(x) + 8) * float(np.finfo(float).eps)
 
+    @cache  # the ends and the guess are asked for twice
     def won(m: float) -> float:
         """The logarithm of what the bets against m have won, rounded down, beyond what is needed."""
         gains = np.log1p(np.minimum(bets, _STAKE / max(m, _STAKE / _LARGEST_BET)) * (x - m))
-        rounding = 4 * (len(x) + 8) * np.finfo(float).eps * float(np.sum(np.abs(gains)) + len(x))
-        return float(np.sum(gains)) - rounding - log
+        return float(gains.sum()) - error * float(np.abs(gains).sum() + len(x)) - log
 
     if won(0.0) < 0:
         return 0.0
