@@ -29,9 +29,18 @@ STRANGE: list[Any] = [
 ]
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(found for name, entry in entries for found in places(entry, (*path, name)))]
+def places(value: Any) -> list[tuple[Any, ...]]:
+    """The places in a value, each after what holds it."""
+    found: list[tuple[Any, ...]] = []
+
+    def look(value: Any, path: tuple[Any, ...]) -> None:
+        found.append(path)
+        if isinstance(value, dict | list):
+            for name, entry in value.items() if isinstance(value, dict) else enumerate(value):
+                look(entry, (*path, name))
+
+    look(value, ())
+    return found
 
 
 def broken(number: int, seed: int, whole: list[str]) -> bytes:
