@@ -1,16 +1,10 @@
-"""The release check for others: the steps of action.yml and the pre-commit hooks, run in a shell.
+"""The release check for others: the steps of action.yml and the pre-commit hooks, run in a shell."""
 
-Their `tacit` hands its words to a warm process, except where a step is run once as a runner does it, from the start.
-"""
-
-import json
 import os
 import re
 import shlex
-import socketserver
 import subprocess
 import sys
-import threading
 import tomllib
 from pathlib import Path
 
@@ -23,60 +17,24 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
 
 
-ASKING = """
-import json, os, socket, sys
-with socket.create_connection(("127.0.0.1", {port})) as server, server.makefile("rw", encoding="utf-8") as asked:
-    asked.write(json.dumps([os.getcwd(), sys.argv[1:]]) + chr(10))
-    asked.flush()
-    code, out, error = json.loads(asked.readline())
-sys.stdout.write(out)
-sys.stderr.write(error)
-sys.exit(code)
-"""
-
-
-class Asked(socketserver.StreamRequestHandler):
-    """Runs what a step's `tacit` was asked to, in the folder that it was called in."""
-
-    def handle(self):
-        folder, words = json.loads(self.rfile.readline())
-        found = self.server.warm.run(folder, *words)
-        self.wfile.write(json.dumps([found.returncode, found.stdout, found.stderr]).encode() + b"\n")
-
-
-def tool(folder, *command):
-    """A program named `tacit` in a folder."""
-    folder.mkdir()
-    (folder / "tacit").write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
-    (folder / "tacit").chmod(0o755)
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, warm):
+def folder(tmp_path_factory):
     """A folder with a table in which `predicted` tells nothing about membership and `known` everything."""
     place = tmp_path_factory.mktemp("checked")
-    with socketserver.TCPServer(("127.0.0.1", 0), Asked) as server:
-        server.warm = warm
-        (place / "asking.py").write_text(ASKING.format(port=server.server_address[1]))
-        tool(place / "warm", sys.executable, "-IS", str(place / "asking.py"))
-        tool(place / "fresh", sys.executable, "-m", "tacit")
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}).start()
-        yield filled_with_tables(place)
-        server.shutdown()
-
-
-def filled_with_tables(place):
     rng = np.random.default_rng(0)
     member, predicted = np.arange(6000) % 2, rng.integers(0, 3, 6000)
     rows = np.column_stack([member, predicted, member])
-    for name, some in (("scores.csv", rows), ("few.csv", rows[:600])):  # an attack learns sooner from few
-        np.savetxt(place / name, some, fmt="%d", delimiter=",", header="member,predicted,known", comments="")
+    np.savetxt(place / "scores.csv", rows, fmt="%d", delimiter=",", header="member,predicted,known", comments="")
     return place
 
 
-def in_shell(script, folder, tools="warm", **variables):
+def in_shell(script, folder, **variables):
     """As a runner runs a step with `shell: bash`; `tacit` is the one that is tested."""
-    path = os.pathsep.join([str(folder / tools), os.environ["PATH"]])
+    tools = folder / "bin"
+    tools.mkdir(exist_ok=True)
+    (tools / "tacit").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tacit "$@"\n')
+    (tools / "tacit").chmod(0o755)
+    path = os.pathsep.join([str(tools), os.environ["PATH"]])
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
     return subprocess.run(
         command, cwd=folder, env=os.environ | variables | {"PATH": path}, capture_output=True, text=True
@@ -100,7 +58,7 @@ def filled(text, given):
     return re.sub(r"\$\{\{ (.*?) \}\}", value, text)
 
 
-def act(folder, tools="warm", **given):
+def act(folder, **given):
     """The action's steps that its inputs ask for, in their order, up to the first that fails; but not the install."""
     given = {name.replace("_", "-"): text for name, text in given.items()}
     assert set(given) <= set(ACTION["inputs"])
@@ -111,14 +69,14 @@ def act(folder, tools="warm", **given):
         if step["name"] == "install" or not filled(step.get("if", "yes"), given):
             continue
         variables = {name: filled(text, given) for name, text in step.get("env", {}).items()}
-        finished.append((step["name"], in_shell(step["run"], folder, tools, **variables)))
+        finished.append((step["name"], in_shell(step["run"], folder, **variables)))
         if finished[-1][1].returncode:
             break
     return finished
 
 
 def test_the_action_passes_what_is_proven(folder):
-    ((name, found),) = act(folder, "fresh", table="scores.csv", output="predicted", options="--attack-rows\n0\n")
+    ((name, found),) = act(folder, table="scores.csv", output="predicted", options="--attack-rows\n0\n")
     assert (name, found.returncode) == ("audit", 0), found.stderr
     assert "Met: " in found.stdout
     assert (folder / "audit.html").read_text(encoding="utf-8").startswith("<!doctype html")
@@ -128,7 +86,7 @@ def test_the_action_passes_what_is_proven(folder):
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [
-        ({"output": "known", "table": "few.csv"}, 1, "Broken: "),
+        ({"output": "known"}, 1, "Broken: "),
         ({"output": "predicted\nknown", "options": "--attack-rows\n0"}, 1, "Not proven: "),
         ({"output": "predicted", "ceiling": "0.001", "options": "--attack-rows\n0"}, 1, "Not proven: "),
         ({"output": "absent"}, 2, "absent"),
