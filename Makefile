@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test shown check soundness faults docs dist notebooks examples gallery bench lock sbom advisories clean
+.PHONY: help demo test systems shown check soundness faults docs dist notebooks examples gallery bench lock sbom advisories clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -17,13 +17,20 @@ demo: $(VENV)/demo ## prove, attack and report on bundled digits; writes build/d
 	$(BIN)/tacit demo --report build/demo.html --json build/demo.json
 
 # One process per core; threads beside them would only wait for one another.
-test shown soundness faults: export OMP_NUM_THREADS = 1
+test systems shown soundness faults: export OMP_NUM_THREADS = 1
 # Commands that tests start load what an earlier one has compiled, wherever the environment says otherwise.
-test shown soundness: export PYTHONDONTWRITEBYTECODE =
+test systems shown soundness: export PYTHONDONTWRITEBYTECODE =
+
+# What needs whole systems around it: services, clusters, browsers, another user, a shell, a paper's experiment.
+SYSTEMS := service reproduce fuzz learning/test_engines.py runtime/test_clusters.py runtime/test_private_files.py \
+	certificate/test_checker_page.py test_pages.py test_release_check.py test_release_check_certificates.py
 
 # Files in their order: the short ones of theory/ come last, so that no process has a long one to itself at the end.
-test: $(VENV)/test ## run the tests
-	$(PYTEST) --ignore tests/documents
+test: $(VENV)/test ## run the tests, but for those of the next two
+	$(PYTEST) --ignore tests/documents $(SYSTEMS:%=--ignore tests/%)
+
+systems: $(VENV)/test ## run the tests that need services, clusters or browsers, and published experiments in small
+	$(PYTEST) $(SYSTEMS:%=tests/%)
 
 shown: $(VENV)/test ## run what README, documentation, help and examples show
 	$(PYTEST) tests/documents
