@@ -21,15 +21,16 @@ test systems shown soundness faults: export OMP_NUM_THREADS = 1
 # Commands that tests start load what an earlier one has compiled, wherever the environment says otherwise.
 test systems shown soundness: export PYTHONDONTWRITEBYTECODE =
 
-# What needs whole systems around it: services, clusters, browsers, another user, a shell, a paper's experiment.
-SYSTEMS := service reproduce fuzz learning/test_engines.py runtime/test_clusters.py runtime/test_private_files.py \
-	certificate/test_checker_page.py test_pages.py test_release_check.py test_release_check_certificates.py
+# What needs whole systems around it (services, clusters, databases, browsers, other processes) or does whole runs again.
+SYSTEMS := service reproduce fuzz learning/test_engines.py learning/test_repeated_fits.py runtime/test_clusters.py \
+	runtime/test_private_files.py certificate/test_checker_page.py certificate/test_replaying.py test_demo.py \
+	test_ledger.py test_pages.py test_release_check.py test_release_check_certificates.py test_soundness.py
 
 # Files in their order: the short ones of theory/ come last, so that no process has a long one to itself at the end.
 test: $(VENV)/test ## run the tests, but for those of the next two
 	$(PYTEST) --ignore tests/documents $(SYSTEMS:%=--ignore tests/%)
 
-systems: $(VENV)/test ## run the tests that need services, clusters or browsers, and published experiments in small
+systems: $(VENV)/test ## run the tests that need services, clusters, databases or browsers, or do whole runs again
 	$(PYTEST) $(SYSTEMS:%=tests/%)
 
 shown: $(VENV)/test ## run what README, documentation, help and examples show
