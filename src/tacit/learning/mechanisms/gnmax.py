@@ -473,7 +473,7 @@ def _least_winners_sigma(epsilon: float, delta: float, answers: int, classes: in
 
 
 def _surely_charged(unit: float, queries: int, classes: int) -> bool:
-    """Whether noise of winners is found in any case, as that of counts, known to a percent, is not too much for it."""
+    """Whether noise of winners is surely found: that of counts, known to a percent, is not too much for the game."""
     return unit * math.sqrt(2 * queries) <= 0.99 * _most_noise(classes)
 
 

@@ -88,29 +88,13 @@ class Kind(ABC):
         """Whether constants may exist."""
         return True
 
-    def expected(
-        self,
-        votes: Votes,
-        *,
-        queries: int,
-        noise: float,
-        threshold: int | None = None,
-        refusals: int | None = None,
-        answers: int | None = None,
-    ) -> tuple[float, float]:
-        """The expected numbers of answers and of right answers, until `refusals` or `answers` is reached."""
-        (found,) = self._of_rows(
-            replace(votes, lead=votes.lead.reshape(1, -1)),
-            queries=queries,
-            noise=noise,
-            threshold=threshold,
-            refusals=refusals,
-            answers=answers,
-        )
+    def expected(self, votes: Votes, **constants: Any) -> tuple[float, float]:
+        """The expected numbers of answers and of right answers, with constants of `_of_rows`."""
+        (found,) = self._of_rows(replace(votes, lead=votes.lead.reshape(1, -1)), **constants)
         return found
 
     def in_each(self, wanted: Wanted, **constants: Any) -> tuple[tuple[float, float], ...]:
-        """What these constants of `expected` let expect in each case."""
+        """The same in each case."""
         found = dict[int, tuple[float, float]]()
         for rows, places in wanted.alike:
             found.update(zip(places, self._of_rows(rows, **constants), strict=True))
@@ -126,7 +110,7 @@ class Kind(ABC):
         refusals: int | None = None,
         answers: int | None = None,
     ) -> list[tuple[float, float]]:
-        """The same for each row of leads."""
+        """The expected numbers for each row of leads, until `refusals` or `answers` is reached."""
         answered, right = self.chances(votes, noise=noise, threshold=threshold)
         found = []
         for rate, good in zip(answered.mean(axis=1).tolist(), (answered * right).mean(axis=1).tolist(), strict=True):
