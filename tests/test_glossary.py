@@ -22,7 +22,12 @@ ROWS = [
 ]
 PRIVACY = (
     *("tacit.learning", "tacit.ledger", "tacit.theory.accounting", "tacit.theory.divergences", "tacit.theory.gate"),
-    *("tacit.theory.membership", "tacit.audit.record_audit", "tacit.audit.study.model"),  # claims that attacks refute
+    *(
+        "tacit.theory.open_threshold",
+        "tacit.theory.membership",
+        "tacit.audit.record_audit",
+        "tacit.audit.study.model",
+    ),  # claims that attacks refute
 )
 """Where δ may stand without an ε beside it: everything there is about differential privacy."""
 

@@ -105,6 +105,10 @@ def test_special_functions_err_far_less_than_granted():
     assert max(relative_error(special.erf(x), mp.erf(float(x))) for x in points) < SPECIAL / 1000
     points = np.linspace(-40, 5, 200)
     assert max(relative_error(special.log_ndtr(x), mp.log(mp.ncdf(float(x)))) for x in points) < LOG_NDTR / 10
+    counts = [(n, n + far * math.sqrt(n)) for n in (1, 2, 9, 100, 999, 9999) for far in (0.01, 0.5, 2, 5, 9, 14, 20)]
+    truths = [mp.gammainc(n, mean, regularized=True) for n, mean in counts]  # P(N < n) for a Poisson N
+    found = [special.gammaincc(*each) for each in counts]
+    assert max(map(relative_error, found, truths)) < SPECIAL / 10
 
 
 def binomial_tail(ks, n, p):

@@ -19,7 +19,7 @@ LOG_NDTR = 1e-12
 """Relative error granted to SciPy's log_ndtr."""
 
 SPECIAL = 1e-10
-"""Relative error granted to SciPy's erf and incomplete beta function.
+"""Relative error granted to SciPy's erf, incomplete beta and incomplete gamma functions.
 
 All three are far above the errors observed; tests/core/test_rounding.py measures them against 50 digits.
 """
