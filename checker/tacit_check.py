@@ -21,7 +21,7 @@ from collections import Counter, namedtuple
 from contextlib import ExitStack
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from inspect import signature
 from itertools import accumulate, pairwise, repeat
 
@@ -314,7 +314,7 @@ def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation)
     return f"{reading} in telling two secrets apart by the output", side, proven, f", from {one} and {zero} rows{coin}"
 
 
-# ---------- 5. Rules "private answers", "one of several mechanisms" and "ledger" (proofs: accounting, gate).
+# ---------- 5. "private answers", "one of several mechanisms" and "ledger" (proofs: accounting, gate, open_threshold).
 def revealing(p, step, times, epsilon):
     """1 − (1 − p)^T (1 − δ_T): each of T steps reveals with chance p, and is step-DP otherwise (composition_delta)."""
     x, composed = exp(step), Decimal(0)  # δ_T = Σ over l of C(T, l)(x^(T−l) − e^ε x^l)⁺/(1 + x)^T
@@ -325,23 +325,23 @@ def revealing(p, step, times, epsilon):
     return Fraction((real(1) - (real(1) - p) ** times * (real(1) - Interval(composed, composed))).high)
 
 
-def epochs(epsilon, step, times, share):
-    """The logarithm of epochs_delta from above, with v this share, between 0 and 1, of what it may be."""
-    v = share * Fraction(ln((b := exp(-step)) + 1).low) / step
-    k, m, left = b + 1, b + 1 - b * b, b + 1 - b**-v
-    u = v + (x := max(Fraction(0), (Fraction(ln(left).low) / -step - 1 - v) / 2))  # any x that is not below 0 is valid
-    costs = b ** (v + 1) / left, b ** -(u + x) / (k - b ** (u + 1) / m**x), m ** (u + 1) / b**x / (k - b ** (u + x + 2))
-    rest = ln((b ** (2 * x + 2) + b ** (-2 * x)) / (b * b + 1)) * times - u * epsilon + ln(u / (1 + u)) * u - ln(1 + u)
-    return max(Fraction((ln(cost) * times + rest).high) for cost in costs)
-
-
 def sparse_vector(epsilon, scale, threshold, refusals):
-    b, log, share = exp(-1 / (2 * scale)), cache(partial(epochs, epsilon, 1 / (2 * scale), refusals)), Fraction(1, 2)
+    b = exp(-1 / (2 * scale))
     p = (b ** (threshold + 1) * (b + 1) - b ** (2 * threshold + 3) / (b * b + 1)) / (b + 1 + b * b)
-    for place in range(2, 36):  # every share is valid; as it grows, the bound falls, then rises
-        share = min((share + Fraction(move, 2**place) for move in (-1, 0, 1)), key=log)
-    lost = Fraction((real(1) - (real(1) - p) ** refusals + exp(log(share))).high)
-    return min(lost, revealing(p, 2 / scale, refusals, epsilon)) if refusals <= 20_000 else lost
+    return revealing(p, 2 / scale, refusals, epsilon)
+
+
+def open_threshold(epsilon, scale, threshold, refusals):  # hazards drawn err by less than TINY·10⁹
+    step, least = 1 / scale + Fraction(1, 10**12), min(69, Fraction(exp(min(threshold / scale, 5)).low))
+    coth, damping, total, log = ((e := exp(step)) + 1) / (e - 1), ln((e + 1) / 2) - step / 2, Decimal(0), real(0)
+    for n in range(refusals):  # e^(ε/2)·cosh(θ/2)^(−n) times P(N = n) and the largest terms of P(N < n)
+        mean, log = coth * ((epsilon + n * step) / 2), log + ln(max(n, 1))
+        equal = exp((ln(mean) - damping) * n - mean - log + epsilon / 2)
+        with localcontext(DOWN):
+            ratios = (i / mean.high for i in range(n, max(0, n - 2 * math.isqrt(n) - 20), -1))
+            less = equal.low * sum(accumulate(ratios, Decimal.__mul__)) * (coth * (step / 2) - 1).low
+        total = UP.add(total, max(Decimal(0), UP.subtract(equal.high, less)))
+    return Fraction((real(1) - (real(1) - exp(TINY * 10**9 - least)) ** refusals + Interval(total, total) / coth).high)
 
 
 def stable_release(epsilon, scale, threshold, queries):
@@ -429,16 +429,16 @@ def gate(epsilon, refusals, table, corners, nodes, levels, released=None):
 
 
 MECHANISMS = {"sparse vector": sparse_vector, "stable release": stable_release, "gnmax": gnmax, "gate": gate}
-MECHANISMS |= {"confirm": partial(gate, released=0), "labels found": labels_found}  # each bounds its δ at ε
-MECHANISMS |= {"laplace": lambda epsilon, sensitivity, scale: Fraction(sensitivity > epsilon * scale)}
+MECHANISMS |= {"open threshold": open_threshold, "confirm": partial(gate, released=0), "labels found": labels_found}
+MECHANISMS |= {"laplace": lambda epsilon, sensitivity, scale: Fraction(sensitivity > epsilon * scale)}  # δ at ε of each
 inputs_of = lambda function: {each: INPUTS[each] for each in signature(function).parameters if each in INPUTS}  # noqa: E731
 
 
 def part(value, what):
     """A mechanism, its ε and δ, and its constants, which must keep to them."""
     name = read(value.get("mechanism") if isinstance(value, dict) else None, "mechanism", "|".join(MECHANISMS))
-    constants = inputs_of(MECHANISMS[name])
-    found = read(value, what, {"mechanism": None, "delta": INPUTS["delta"], **constants})
+    found = read(value, what, {"mechanism": None, "delta": UNIT, **(constants := inputs_of(MECHANISMS[name]))})
+    within_reach(found.get("refusals", 1) <= 8000, f"its {name} has too many refusals to add up")
     spent = MECHANISMS[name](**{each: found[each] for each in constants})
     prove(spent <= found["delta"], f"the constants of its {name} do not keep to their ε and δ")
     return found
@@ -494,7 +494,7 @@ KEPT_BACK |= {"variance": POSITIVE, "most": POSITIVE, "radius": PAID}
 INPUTS = {"reading": READINGS, "loss": "joint|squared|zero-one", "sampling": "by class|pairs", "neighbours": NEIGHBOURS}
 INPUTS |= {"failure_probability": CHANCE, "coordinates": SIZE, "parts": [part, 1, 20], "about": TEXT, "delta": UNIT}
 INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6], "epsilon": (Fraction(1, 10**9), 700)}
-INPUTS |= KEPT_BACK | {"scale": (Fraction(1, 100), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
+INPUTS |= KEPT_BACK | {"scale": (Fraction(1, 500), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
 INPUTS |= {"refusals": range(1, 10**8 + 1), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
 INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], "seed": {None: COUNT}}
 INPUTS |= {"table": [SHARE, 1, 10**5], "corners": [[SHARE, 2, 2], 1, 10**4], "nodes": [(1, 10**200), 2, 10**5]}
@@ -503,8 +503,8 @@ RAN = "that the mechanism ran so, with exact noise, one vote or less a record or
 DRAWN = "that the values are what independent draws gave for this model, noise and data, in the order drawn, that none "
 DRAWN += "was thrown away, and that distances, variances and ranges are those of the inputs"
 CHAINS = f"{DRAWN}; that the chains are reversible and keep to the two variations stated"
-PRIVATE = "gate_delta confirm_delta sparse_vector_delta stable_release_delta gnmax_delta laplace_scale "
-PRIVATE += "lone_label_chance label_threshold basic_composition replacement_delta"
+PRIVATE = "gate_delta confirm_delta sparse_vector_delta open_threshold_delta stable_release_delta gnmax_delta "
+PRIVATE += "laplace_scale lone_label_chance label_threshold basic_composition replacement_delta"
 COUNTED = "squared_closed squared_sharp squared_pairwise variation_upper variation_exact advantage_upper "
 COUNTED += "information_upper auc_upper"
 RULES = {
@@ -540,7 +540,7 @@ def judged(claim):
     """The verdict on a claim, the reason or the checker's own sentence, and the chance with which it may be false."""
     (stated, value), failure = claim["claimed"].values(), claim["failure_probability"]
     function, proofs, unseen = RULES.get(claim["rule"], (None, "", ""))
-    theorems = {(re.sub(r"^tacit\.theory\.[a-z]+\.", "", each["name"]), each["version"]) for each in claim["theorem"]}
+    theorems = {(re.sub(r"^tacit\.theory\.[a-z_]+\.", "", each["name"]), each["version"]) for each in claim["theorem"]}
     try:
         within_reach(function and value is not None, "it states no inputs that this checker has a rule for")
         within_reach(theorems and theorems <= {*zip(proofs.split(), repeat(1)), *SECOND}, "its rule has other theorems")

@@ -21,6 +21,7 @@ import tacit.theory.estimation
 import tacit.theory.gate
 import tacit.theory.leakage
 import tacit.theory.learnability
+import tacit.theory.open_threshold
 import tacit.theory.quantized
 from tacit import Adversary, Assumption, Attack, Comparison, Guarantee, InputError, TacitError, demo
 from tacit.core import validate
@@ -691,7 +692,6 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, list[Any]]]] = [
             "lone_label_chance": {"threshold": 3, "scale": 2.0},
             "label_threshold": {"delta": 1e-5, "scale": 2.0, "changed": 1},
             "unstable_release": {"threshold": 3, "scale": 2.0},
-            "epochs_delta": {"epsilon": 1.0, "scale": 5.0, "refusals": 2},
             "sparse_vector_delta": {"epsilon": 1.0, "scale": 2.0, "threshold": 3, "refusals": 2},
             "sparse_vector_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
             "sparse_vector_threshold": {"epsilon": 1.0, "delta": 1e-5, "scale": 9.0, "refusals": 2},
@@ -724,6 +724,15 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, list[Any]]]] = [
             "lattice_delta": {"epsilon": 1.0, "sigma": 5.0, "sensitivity": 2.0},
             "lattice_sigma": {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 2.0},
             "sums_sensitivity": {"length": 5.0, "changed": 2},
+        }.items()
+    ),
+    *(
+        (getattr(tacit.theory.open_threshold, name), good, {key: ACCOUNTING[key] for key in good})
+        for name, good in {
+            "open_threshold_delta": {"epsilon": 1.0, "scale": 9.0, "threshold": 20, "refusals": 2},
+            "open_threshold_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
+            "open_threshold_votes": {"epsilon": 1.0, "delta": 1e-5, "scale": 20.0, "refusals": 2},
+            "open_threshold_distance": {"scale": 9.0, "threshold": 20, "queries": 4, "failure_probability": 0.1},
         }.items()
     ),
     *(
@@ -956,6 +965,7 @@ def test_every_public_door_is_in_the_table():
         tacit.theory.estimation,
         tacit.theory.gate,
         tacit.theory.leakage,
+        tacit.theory.open_threshold,
         entropy,
     )
     public = {

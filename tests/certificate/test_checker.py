@@ -89,7 +89,7 @@ def test_a_claim_that_is_one_percent_stronger_does_not(name):
     assert verdict(statement) == FAILS
 
 
-MECHANISMS = ["sparse vector", "sparse vector, shifted", "stable release", "gnmax", "confident gnmax", "gate"]
+MECHANISMS = ["sparse vector", "open threshold", "stable release", "gnmax", "confident gnmax", "gate"]
 
 
 @pytest.mark.parametrize("name", [*MECHANISMS, "confirm"])
@@ -106,8 +106,8 @@ def test_a_mechanism_spends_what_tacit_says_and_no_less(name):
 
 @pytest.mark.parametrize("change", [{"refusals": 41}, {"scale": Fraction(99, 100)}, {"threshold": -1}])
 def test_less_noise_more_refusals_or_a_lower_threshold_cost_more_than_is_stated(change):
-    """For the shifted bound, of which the certificate states the least noise and the least threshold."""
-    statement = cases.statement("sparse vector, shifted")
+    """For an open threshold, of which the certificate states the least noise and the least threshold."""
+    statement = cases.statement("open threshold")
     [part] = claim_of(statement)["inputs"]["parts"]
     assert part["refusals"] == 40
     part |= {
@@ -118,12 +118,21 @@ def test_less_noise_more_refusals_or_a_lower_threshold_cost_more_than_is_stated(
     assert verdict(statement) == FAILS
 
 
-def test_more_refusals_than_can_be_added_up_are_followed_by_the_shifted_bound():
-    mechanism = SparseVector(epsilon=1.0, delta=1e-6, refusals=10**6)
-    [part] = mechanism.guarantee.evidence.inputs()["parts"]
-    constants = {name: tacit_check.number(str(Fraction(part[name])), name, 0, 10**12) for name in ("epsilon", "scale")}
-    spent = tacit_check.sparse_vector(**constants, threshold=part["threshold"], refusals=10**6)
-    assert mechanism.delta_spent * (1 - 1e-6) < spent <= mechanism.delta
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "refusals"), [(1.0, 1e-5, 1), (4.0, 1e-9, 100), (0.25, 1e-6, 600), (30.0, 1e-5, 3)]
+)
+def test_the_price_of_an_open_threshold_is_the_same_to_nine_digits(epsilon, delta, refusals):
+    mechanism = SparseVector(epsilon=epsilon, delta=delta, refusals=refusals)
+    scale, threshold = mechanism.scale, mechanism.threshold
+    spent = tacit_check.open_threshold(Fraction(epsilon), Fraction(scale), threshold, refusals)
+    assert mechanism.delta_spent * (1 - 1e-9) < spent <= mechanism.delta
+
+
+def test_more_refusals_than_can_be_added_up_in_ten_seconds_are_not_checkable():
+    statement = cases.statement("open threshold")
+    [part] = claim_of(statement)["inputs"]["parts"]
+    part |= {"refusals": 10**6, "scale": "100000", "threshold": 10**6}
+    assert verdict(statement) == ELSEWHERE
 
 
 def test_a_threshold_beyond_all_noise_gets_a_verdict():
@@ -233,7 +242,7 @@ def test_whatever_input_is_changed_only_what_is_true_follows(name):
     assert cases.proven(claim_of(original)) is not None
     refused = total = 0
     paths, stored = list(leaves(claim_of(original)["inputs"])), pickle.dumps(original)
-    every = {"gate": 3, "confirm": 3, "plan": 3, "sparse vector": 2, "sparse vector, shifted": 2}.get(name, 1)  # slow
+    every = {"gate": 3, "confirm": 3, "plan": 3, "sparse vector": 2, "open threshold": 2}.get(name, 1)  # slow
     for path in paths[:: 2 if every == 3 else 1]:
         here = claim_of(original)["inputs"]
         for step in path:

@@ -86,9 +86,27 @@ def test_one_refusal_more_is_caught_and_none_more_is_not():
         assert attack.low > 3  # and of the four that are claimed, most are real
 
 
+@dataclass(frozen=True, kw_only=True)
+class HalfScale(SparseVector):
+    """Chances that fall twice as fast as they are charged for."""
+
+    def _refusing(self, distance):
+        return super()._refusing(max(0, 2 * distance - self.threshold))
+
+
+@pytest.mark.parametrize("broken", [OneRefusalMore, HalfScale], ids=lambda broken: broken.__name__)
+@pytest.mark.parametrize("refusals", [2, 5])
+def test_what_an_open_threshold_does_not_pay_for_is_caught(broken, refusals):
+    for kind, caught in ((broken, True), (SparseVector, False)):
+        mechanism = kind(epsilon=4.0, delta=1e-5, refusals=refusals)
+        attack = distinguishing_attack(mechanism, runs=2_000, noise=SeededNoise(0))
+        assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted is caught
+        assert attack.low > 3.7  # and of the four that are claimed, most are real
+
+
 RIGHT = [
     (SparseVector(epsilon=4.0, delta=1e-5, refusals=1), 3.6),
-    (SparseVector(epsilon=4.0, delta=1e-5, refusals=2), 3.4),
+    (SparseVector(epsilon=4.0, delta=1e-5, refusals=2), 3.8),
     (SparseVector(epsilon=4.0, delta=1e-5, refusals=1, queries=50, variant="faithful"), 0.3),
     (StableRelease(epsilon=1.0, delta=1e-5), 0.9),
     (GNMax(epsilon=1.0, delta=1e-2, queries=4), 0.7),

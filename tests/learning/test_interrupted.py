@@ -87,9 +87,16 @@ def test_without_answers_noted_nothing_was_released_and_nothing_is_charged(ledge
     assert any("interrupted" in text for text in resumed.guarantee_.assumed(checked_by="caller"))
 
 
-def test_every_interruption_of_a_sparse_vector_counts_as_a_refusal(ledger, tmp_path, interrupt):
-    """Its threshold's noise is lost: three interruptions after answers leave nothing of T = 3."""
-    sparse = SparseVector(epsilon=5.0, delta=1e-5, refusals=3)
+@pytest.mark.parametrize(
+    ("refusals", "deaths", "charges", "answers"),
+    [(1, (2,), [1], 10), (3, (2, 4, 6), [0, 0, 0], 60)],
+    ids=["hidden threshold", "open threshold"],
+)
+def test_an_interruption_that_loses_a_threshold_s_noise_counts_as_a_refusal(
+    refusals, deaths, charges, answers, ledger, tmp_path, interrupt
+):
+    """Where one refusal is paid for, that leaves nothing of it. An open threshold has no noise to lose."""
+    sparse = SparseVector(epsilon=5.0, delta=1e-5, refusals=refusals)
     assert sparse.threshold < 40  # all teachers agree on one class, so that answers are sure
     private = tmp_path / "private"
     alike = np.zeros_like(Y)
@@ -97,16 +104,15 @@ def test_every_interruption_of_a_sparse_vector_counts_as_a_refusal(ledger, tmp_p
     def fit():
         return model(ledger, mechanism=sparse, n_teachers=300).fit(X, alike, PUBLIC, folder=private)
 
-    for number in (2, 4, 6):  # 1: answers, 2: dies; then 2: resumed, 3: answers, 4: dies …
+    for number in deaths:  # 1: answers, 2: dies; then 2: resumed, 3: answers, 4: dies …
         interrupt(number)
         with pytest.raises(KeyboardInterrupt):
             fit()
     interrupt(0)
     last = fit()
     found = noted(ledger)
-    assert [note["resumed"] for note in found.found if "resumed" in note] == [1, 1, 1]
-    assert len(found.answers) == 30
-    assert len(last.answered_) == 30
+    assert [note["resumed"] for note in found.found if "resumed" in note] == charges
+    assert len(found.answers) == len(last.answered_) == answers
 
 
 def test_the_error_estimate_is_not_drawn_again(ledger, tmp_path, interrupt):

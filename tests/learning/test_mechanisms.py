@@ -1,6 +1,7 @@
 """Mechanisms by their exact laws, their stopping rules, and what they refuse."""
 
 import copy
+import math
 import multiprocessing
 import pickle
 from decimal import Decimal
@@ -14,6 +15,7 @@ from noises import ScriptedNoise, SeededNoise, exact_law, hockey_stick
 from tacit import BudgetSpentError, Guarantee, InputError, NoTheoremError
 from tacit.learning import ConfidentGNMax, Gate, GNMax, SparseVector, StableRelease
 from tacit.theory.accounting import gnmax_delta, sparse_vector_delta, stable_release_delta
+from tacit.theory.open_threshold import open_threshold_delta
 from tacit.theory.winners import winner_delta
 
 TRUNCATED = 2e-5  # what the enumerated noise leaves out, at most
@@ -38,20 +40,26 @@ def around(distance, way):
     return (top, 1), (top - way, 1 + way)
 
 
-@pytest.mark.parametrize("ways", [(1,), (-1,), (1, -1), (-1, 1), (1, 1)])
-def test_sparse_vector_by_enumeration(ways):
+WAYS = [(1,), (-1,), (1, -1), (-1, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("refusals", [2, 3])
+@pytest.mark.parametrize("ways", [*WAYS, (1, -1, 1, 1), (-1, -1, -1, 1)])
+def test_an_open_threshold_by_enumeration(ways, refusals):
+    mechanism = SparseVector(epsilon=4.0, delta=0.05, refusals=refusals)
+    options = {"scale": mechanism.scale, "threshold": mechanism.threshold, "refusals": refusals}
+    pairs = [around(mechanism.threshold + place, way) for place, way in zip((1, 0, 0, 2), ways, strict=False)]
+    seen = checked_law(mechanism, *zip(*pairs, strict=True), lambda epsilon: open_threshold_delta(epsilon, **options))
+    assert seen > 0.1
+
+
+@pytest.mark.parametrize("ways", WAYS)
+def test_a_hidden_threshold_by_enumeration(ways):
     mechanism = SparseVector(epsilon=4.0, delta=0.05, refusals=1)
     options = {"scale": mechanism.scale, "threshold": mechanism.threshold, "refusals": 1}
     pairs = [around(mechanism.threshold + place, way) for place, way in zip((1, 0), ways, strict=False)]
     seen = checked_law(mechanism, *zip(*pairs, strict=True), lambda epsilon: sparse_vector_delta(epsilon, **options))
     assert seen > 0.05
-
-
-def test_sparse_vector_with_two_refusals_by_enumeration():
-    mechanism = SparseVector(epsilon=20.0, delta=0.1, refusals=2)
-    options = {"scale": mechanism.scale, "threshold": mechanism.threshold, "refusals": 2}
-    pairs = [around(mechanism.threshold, 1), around(mechanism.threshold, -1)]
-    checked_law(mechanism, *zip(*pairs, strict=True), lambda epsilon: sparse_vector_delta(epsilon, **options))
 
 
 @pytest.mark.parametrize(
@@ -147,9 +155,9 @@ def test_confident_gnmax_by_enumeration(left, right):
     checked_law(mechanism, [left], [right], lambda epsilon: gnmax_delta(epsilon, **options))
 
 
-def test_sparse_vector_step_by_step():
+def test_a_hidden_threshold_step_by_step():
     """Strictly above the threshold; a new threshold after a refusal, and none before; the end at the T-th."""
-    mechanism = SparseVector(epsilon=1.0, delta=1e-5, refusals=2)
+    mechanism = SparseVector(epsilon=1.0, delta=1e-5, refusals=2, queries=9, variant="faithful")
     w, scale = mechanism.threshold, mechanism.scale
     row = (1, 2 * w + 3, 0)  # w votes from a flip
     noise = ScriptedNoise(3, 4, 3, -1, -1)
@@ -162,6 +170,21 @@ def test_sparse_vector_step_by_step():
     assert noise.asked == [scale, 2 * scale, 2 * scale, scale, 2 * scale]
     with pytest.raises(BudgetSpentError, match="must answer nothing more"):
         session.answer(row)
+
+
+def test_an_open_threshold_step_by_step():
+    """One coin a query, by its distance; a refusal where it falls; the end at the T-th."""
+    mechanism = SparseVector(epsilon=1.0, delta=1e-5, refusals=2)
+    w, scale = mechanism.threshold, mechanism.scale
+    noise = ScriptedNoise(False, True, False, True)
+    session = mechanism.session(noise)
+    asked = [w + 3, w, 10 * w, 0]
+    answers = [session.answer((1, 2 * distance + 3, 0)) for distance in asked]
+    assert answers == [1, None, 1, None]
+    assert session.stopped
+    assert noise.asked == pytest.approx([-math.expm1(-min(69, math.exp((w - d) / scale))) for d in asked])
+    with pytest.raises(BudgetSpentError, match="must answer nothing more"):
+        session.answer((1, 9, 0))
 
 
 def test_exactly_as_many_refusals_as_were_paid_for():
@@ -280,7 +303,7 @@ def test_counts_that_are_none_spend_nothing(bad):
 
 
 def test_an_interrupted_query_ends_the_session():
-    session = SparseVector(epsilon=1.0, delta=1e-5, refusals=3).session(ScriptedNoise(0))  # no noise for the distance
+    session = SparseVector(epsilon=1.0, delta=1e-5, refusals=3).session(ScriptedNoise())  # no noise at all
     with pytest.raises(IndexError):
         session.answer([1, 2])
     assert session.stopped

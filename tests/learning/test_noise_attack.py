@@ -47,7 +47,6 @@ def honest(epsilon):
     yield StableRelease(**budget, queries=1), 0.9
     yield StableRelease(**budget, queries=100), 0.85
     yield SparseVector(**budget, refusals=1), 0.9
-    yield SparseVector(**budget, refusals=2), 0.75
 
 
 CASES = [case for epsilon in EPSILONS for case in honest(epsilon)]
@@ -69,17 +68,6 @@ def test_half_the_noise_is_refuted(mechanism, share):  # noqa: ARG001
     attack = noise_attack.noise_attack(mechanism, noise=HalfNoise(1), runs=5_000)
     assert attack.low > 1.2 * mechanism.epsilon
     assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
-
-
-@pytest.mark.parametrize("refusals", [5, 20])
-def test_half_the_noise_of_many_refusals_is_refuted(refusals):
-    """More is charged than any game shows, but less than twice as much."""
-    mechanism = SparseVector(epsilon=1.0, delta=DELTA, refusals=refusals)
-    assert mechanism.shifted
-    attack = noise_attack.noise_attack(mechanism, noise=SeededNoise(1), runs=20_000)
-    assert 0.64 <= attack.low <= 1
-    half = noise_attack.noise_attack(mechanism, noise=HalfNoise(1), runs=20_000)
-    assert Comparison(guarantee=mechanism.guarantee, attacks=[half]).contradicted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +184,14 @@ def test_composed_epochs_show_no_more_than_their_product():
     exact = shown_by_laws(*product, delta=DELTA)
     rounded = shown_by_laws(*noise_attack._composed((here, there), 2, width=1e-4), delta=DELTA)
     assert 0 <= exact - rounded < 1e-3
+
+
+def test_the_printed_sparse_vector_loses_far_less_than_is_claimed():
+    mechanism = SparseVector(epsilon=4.0, delta=DELTA, refusals=5, queries=200, variant="faithful")
+    attack = noise_attack.noise_attack(mechanism, noise=SeededNoise(1), runs=20_000)
+    assert 0.2 <= attack.low <= 1
+    half = noise_attack.noise_attack(mechanism, noise=HalfNoise(1), runs=20_000)
+    assert half.low > 1.7 * attack.low
 
 
 def test_the_best_event_is_that_of_the_hockey_stick():

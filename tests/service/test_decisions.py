@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -26,20 +27,19 @@ def asked(decisions, number, lead=30, asker="ann"):
 
 
 def answers_by_hand(mechanism, leads, draws):
-    """The paper's Algorithm 2, or a gate, from noise that is given, written down without looking at the code."""
-    told, refused, threshold = [], 0, None
+    """An open threshold, or a gate, from noise that is given, written down without looking at the code."""
+    told, refused = [], 0
     for lead, draw in zip(leads, draws, strict=False):
         if refused == mechanism.refusals:
             break
         distance = max(0, -(-lead // 2) - 1)
         if isinstance(mechanism, Gate):
-            passes = draw[0] >= mechanism.table[min(distance, len(mechanism.table) - 1)]
-        else:
-            threshold = draw[1] if threshold is None else threshold
-            passes = distance + draw[0] > mechanism.threshold + threshold
+            passes = draw >= mechanism.table[min(distance, len(mechanism.table) - 1)]
+        else:  # P(Y ≤ y) = 1 − exp(−exp(y/s))
+            noise = mechanism.scale * math.log(-math.log1p(-draw / 2**160))
+            passes = distance + noise > mechanism.threshold
         told.append(0 if passes else None)
-        if not passes:
-            refused, threshold = refused + 1, None
+        refused += not passes
     return told
 
 

@@ -20,11 +20,9 @@ def query(decisions, number):
 
 
 def test_the_length_of_sealed_noise_tells_nothing_about_it():
-    """Auditors read the ledger: a shorter text would be a smaller number, or one without a sign."""
-    extremes = [0, 7, 10**9, 2**63 - 1]
-    assert len({len(noise.sealed([(number,)], KEY, "here")) for number in extremes}) == 1
-    extremes += [-1, -(2**63)]
-    assert len({len(noise.sealed([(first, last)], KEY, "here")) for first in extremes for last in extremes}) == 1
+    """Auditors read the ledger: a shorter text would be a smaller number."""
+    extremes = [0, 7, 10**9, 2**63 - 1, 2**160 - 1]
+    assert len({len(noise.sealed([number], KEY, "here")) for number in extremes}) == 1
     for mechanism in (GATE, SparseVector(epsilon=8.0, delta=1e-5, refusals=10)):
         for draws in ([draw] for draw in noise.drawn(mechanism, 200)):
             assert noise.opened(noise.sealed(draws, KEY, "here"), KEY, "here") == draws

@@ -26,7 +26,7 @@ from tacit.reconstruction import (
     identification_bound,
     posterior_bound,
 )
-from tacit.theory import accounting, confidence, divergences, gate
+from tacit.theory import accounting, confidence, divergences, gate, open_threshold
 
 READINGS = ("advantage", "balanced accuracy", "error", "squared loss", "bits", "log loss", "auc")
 
@@ -84,8 +84,10 @@ MADE = {
         )
         for reading in READINGS[1:]
     },
-    "sparse vector": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=5).guarantee,
-    "sparse vector, shifted": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=40).guarantee,
+    "sparse vector": lambda: (
+        SparseVector(epsilon=1.0, delta=1e-6, refusals=5, queries=100, variant="faithful").guarantee
+    ),
+    "open threshold": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=40).guarantee,
     "stable release": lambda: StableRelease(epsilon=2.0, delta=1e-5, queries=20).guarantee,
     "gnmax": lambda: GNMax(epsilon=2.0, delta=1e-6, queries=5).guarantee,
     "confident gnmax": lambda: (
@@ -182,8 +184,9 @@ def _spent(part):
         return delta(epsilon, table=part["table"], refusals=part["refusals"], certificate=found)
     options = {"scale": real(part["scale"]), "threshold": part["threshold"]}
     if kind == "sparse vector":
-        options["refusals"] = part["refusals"]
-        return min(accounting.sparse_vector_delta(epsilon, shifted=shifted, **options) for shifted in (False, True))
+        return accounting.sparse_vector_delta(epsilon, refusals=part["refusals"], **options)
+    if kind == "open threshold":
+        return open_threshold.open_threshold_delta(epsilon, refusals=part["refusals"], **options)
     return accounting.stable_release_delta(epsilon, queries=part["queries"], **options)
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "checker"), str(ROOT / "tests" / "support"), str(ROOT / "src")]
 
 SECONDS = 10
-SEEDS = ("audit", "audit of pairs", "sparse vector", "stable release", "gnmax", "ledger", "identification")
+SEEDS = ("audit", "audit of pairs", "open threshold", "stable release", "gnmax", "ledger", "identification")
 STRANGE: list[Any] = [
     *(None, True, False, -1, 0, 1, 2, 3, 10**6, 10**12, 10**30, 10**39, 0.5, "", "0", "-1", "1/0", "1/3", "-7/2"),
     *("0x1p-1074", "0x0.0p+0", "0x1.fffffffffffffp+1023", "0x1p+9999", "nan", "NaN", "1e400", "\x1b[31m", "é" * 50),

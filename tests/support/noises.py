@@ -27,11 +27,11 @@ class SeededNoise:
             stock.extend(self.rng.choice(x, p=weights / weights.sum(), size=2**16).tolist())
         return [stock.pop() for _ in range(size)]
 
-    def coin(self, chance):
+    def coin(self, chance, *, of=2**63):
         stock = self.stock.setdefault("coin", [])
         if not stock:
             stock.extend(self.rng.integers(0, 2**63, 2**16).tolist())
-        return stock.pop() < chance
+        return stock.pop() < chance * 2**63 // of
 
 
 class ScriptedNoise:
@@ -48,8 +48,8 @@ class ScriptedNoise:
         self.asked += [scale] * size
         return [self.values.pop(0) for _ in range(size)]
 
-    def coin(self, chance):
-        self.asked.append(chance)
+    def coin(self, chance, *, of=2**63):
+        self.asked.append(chance if of == 2**63 else chance / of)
         return self.values.pop(0)
 
 
@@ -72,14 +72,14 @@ class _Everything:
     def gaussian(self, scale, *, size):
         return [self.pick("gaussian", scale) for _ in range(size)]
 
-    def coin(self, chance):
-        return bool(self.pick("coin", chance))
+    def coin(self, chance, *, of=2**63):
+        return bool(self.pick("coin", chance / of))
 
 
 @cache
 def _support(kind, scale):
     if kind == "coin":
-        return [0, 1], (np.array([2**63 - scale, scale]) / 2**63).tolist()
+        return [0, 1], (np.array([1 - scale, scale])).tolist()
     reach = int((14 if kind == "laplace" else 5) * scale) + 2
     x = np.arange(-reach, reach + 1)
     weights = np.exp(-np.abs(x) / scale) if kind == "laplace" else np.exp(-(x**2) / (2 * scale**2))

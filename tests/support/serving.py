@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import math
 import os
 import random
 import re
@@ -370,7 +371,7 @@ class Judge:
         entry = entries[0]["id"]
         by_identity = {self.identity(row, key): row for row in {tuple(row) for row in asked}}
         counts = self.votes(asked)
-        noise, decided, refused, threshold = [], {}, 0, None
+        noise, decided, refused = [], {}, 0
         ours = {one["id"] for one in entries}
         notes = [link for link in found if link["entry"] in ours and link["number"]]
         assert {note["entry"] for note in notes} <= {entry}
@@ -384,11 +385,10 @@ class Judge:
                 second, first = sorted(votes)[-2:]
                 distance = max(0, -((second - first) // 2) - 1)
                 if terms["mechanism"] == "gate":
-                    refuses = draw[0] < mechanism.table[min(distance, len(mechanism.table) - 1)]
-                else:
-                    threshold = draw[1] if threshold is None else threshold
-                    refuses = distance + draw[0] <= mechanism.threshold + threshold
-                    threshold = None if refuses else threshold
+                    refuses = draw < mechanism.table[min(distance, len(mechanism.table) - 1)]
+                else:  # P(Y ≤ y) = 1 − exp(−exp(y/s))
+                    above = mechanism.scale * math.log(-math.log1p(-draw / 2**160))
+                    refuses = distance + above <= mechanism.threshold
                 assert answer == (None if refuses else votes.index(first)), "a decision that its noise does not give"
                 refused += refuses
                 decided[identity] = answer

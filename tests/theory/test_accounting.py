@@ -19,7 +19,6 @@ from tacit.theory.accounting import (
     clipped_sums_delta,
     clipped_sums_sigma,
     composition_delta,
-    epochs_delta,
     gnmax_delta,
     gnmax_sigma,
     label_threshold,
@@ -234,11 +233,10 @@ def kinds_around(threshold):
     return ["flip", *moves, *[(b, a) for a, b in moves]]
 
 
-@pytest.mark.parametrize("shifted", [False, True])
 @pytest.mark.parametrize(("scale", "threshold", "refusals"), [(0.5, 2, 1), (0.8, 3, 2), (1.5, 4, 1), (2.0, 6, 2)])
-def test_no_strategy_of_adaptive_queries_beats_sparse_vector_delta(scale, threshold, refusals, shifted):
+def test_no_strategy_of_adaptive_queries_beats_sparse_vector_delta(scale, threshold, refusals):
     for epsilon in (0.0, 0.5 * refusals / scale, 1.2 * refusals / scale, 2 * refusals / scale):
-        claimed = sparse_vector_delta(epsilon, scale=scale, threshold=threshold, refusals=refusals, shifted=shifted)
+        claimed = sparse_vector_delta(epsilon, scale=scale, threshold=threshold, refusals=refusals)
         kinds = kinds_around(threshold)
         reached = game_value(epsilon, scale=scale, threshold=threshold, refusals=refusals, queries=3, kinds=kinds)
         assert reached <= claimed * (1 + 1e-9)
@@ -281,148 +279,9 @@ def test_sparse_vector_designs_are_the_least(epsilon, delta, refusals):
     assert 0.2 * delta < refusals * exact < 2.5 * delta
 
 
-# --- epochs whose thresholds bear a part of the shift --------------------------------------------------------------
-
-
-def epoch_costs(scale, x, v, *, of=math):
-    """ln X and the three logarithms of which c is the largest, as the statement has them, in any arithmetic."""
-    b = of.exp(-1 / (2 * scale))
-    a, m, u = b * b, 1 + b - b * b, x + v
-    if b**-v >= 1 + b:
-        return math.inf, [math.inf]
-    return of.log((a ** (1 + x) + a**-x) / (1 + a)), [
-        of.log(b ** (1 + v) / (1 + b - b**-v)),
-        of.log(b ** (-u - x) / (1 + b - b ** (1 + u) * m**-x)),
-        of.log(m ** (1 + u) * b**-x / (1 + b - b ** (2 + u + x))),
-    ]
-
-
-def log_epochs(epsilon, scale, refusals, x, v, *, of=math):
-    moved, costs = epoch_costs(scale, x, v, of=of)
-    u = x + v
-    return refusals * (moved + max(costs)) - u * epsilon + u * of.log(u / (1 + u)) - of.log(1 + u)
-
-
-def narrowed(function, low, high):
-    """Where a convex function is least, by the golden section."""
-    share = (math.sqrt(5) - 1) / 2
-    left, right = high - share * (high - low), low + share * (high - low)
-    values = function(left), function(right)
-    for _ in range(80):
-        if values[0] <= values[1]:
-            high, right = right, left
-            left = high - share * (high - low)
-            values = function(left), values[0]
-        else:
-            low, left = left, right
-            right = low + share * (high - low)
-            values = values[1], function(right)
-    return (low + high) / 2
-
-
-def largest_order(scale):
-    return 2 * scale * math.log1p(math.exp(-1 / (2 * scale)))
-
-
-def naive_epochs_delta(epsilon, scale, refusals):
-    """The statement itself at the best v, with 50 digits."""
-
-    def at(v, *, of=math):
-        b = of.exp(-1 / (2 * scale))
-        x = (-2 * scale * of.log(1 + b - b**-v) - 1 - v) / 2
-        return log_epochs(epsilon, scale, refusals, x, v, of=of)
-
-    most = largest_order(scale)
-    v = narrowed(at, 1e-9 * most, most * (1 - 1e-12))
-    with mp.workdps(50):
-        return float(mp.exp(min(0, at(mp.mpf(v), of=mp))))
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "scale", "refusals"),
-    [(1.0, 14.0, 20), (0.25, 340.0, 1000), (4.0, 2.2, 5), (0.25, 21.0, 3), (2.0, 0.9, 1), (0.5, 0.5, 2)],
-)
-def test_epochs_delta_is_the_best_of_all_orders(epsilon, scale, refusals):
-    truth = naive_epochs_delta(epsilon, scale, refusals)
-    assert truth * (1 - 1e-6) <= epochs_delta(epsilon, scale=scale, refusals=refusals) <= truth * (1 + 1e-6)
-
-
-@pytest.mark.parametrize(("epsilon", "scale", "refusals"), [(1.0, 14.3, 20), (1.0, 7.5, 5), (8.0, 5.0, 100)])
-def test_another_part_of_the_shift_would_lower_the_noise_by_one_percent_at_most(epsilon, scale, refusals):
-    """The logarithm of the bound is convex in x and v together."""
-
-    def at(v):
-        x = narrowed(lambda x: log_epochs(epsilon, scale, refusals, x, v), 0.0, 40 * scale)
-        return log_epochs(epsilon, scale, refusals, x, v)
-
-    most = largest_order(scale)
-    best = math.exp(at(narrowed(at, 1e-9 * most, most * (1 - 1e-9))))
-    assert best <= epochs_delta(epsilon, scale=scale, refusals=refusals)
-    assert epochs_delta(epsilon, scale=1.012 * scale, refusals=refusals) <= best
-
-
-@given(st.floats(0.2, 50), st.floats(0, 5), st.floats(0.001, 0.999), st.integers(-30, 30), st.integers(-1, 1))
-def test_every_query_is_paid_for_at_every_threshold(scale, shifted, share, place, side):
-    """What a query loses beyond its charge, at any threshold, moved or not: nothing."""
-    x, v = shifted * scale, share * largest_order(scale)
-    cost = max(epoch_costs(scale, x, v)[1])
-    passed = np.array([tail(place + move, 2 * scale) for move in (0, side, side - 1)])
-    refused = np.array([tail(-place - move - 1, 2 * scale) for move in (0, side, side - 1)])
-    powers = np.array([1 + x + v, -v, -x])
-    kept = np.exp(np.sum(powers * np.log(passed)))
-    ended = np.exp(np.sum(powers * np.log(refused)))
-    assert math.exp(-cost) * ended + kept <= 1 + 1e-9
-
-
-def epoch_laws(scale, queries):
-    """The chances of each length of an epoch for queries so far above the threshold, for both data sets."""
-    noise, alive = laplace_table(scale, int(40 * scale) + 10)
-    laws = []
-    for gaps in zip(*queries, strict=True):
-        left, law = alive, []
-        for gap in gaps:
-            passed = tail(noise - gap, 2 * scale)
-            law.append((left * (1 - passed)).sum())
-            left = left * passed
-        laws.append([*law, left.sum()])
-    return np.array(laws)
-
-
-@pytest.mark.parametrize(("scale", "order"), [(0.7, 1.0), (2.0, 2.5), (5.0, 4.0), (5.0, 12.0)])
-def test_no_epoch_has_larger_moments(scale, order):
-    """Of random epochs and of those that first show a low threshold and then refuse, in both directions."""
-    rng = np.random.default_rng(0)
-    allowed = [
-        moved + max(costs)
-        for share in np.linspace(0.02, 0.98, 49)
-        if (v := share * order) < largest_order(scale)
-        for moved, costs in [epoch_costs(scale, order - v, v)]
-    ]
-    largest = 0.0
-    for number in (1, 2, 4, 8, 16) * 20:
-        gaps = np.sort(rng.integers(-4 * scale, 4 * scale + 1, number))[::-1]
-        sides = np.where(np.arange(number) < rng.integers(0, number + 1), -1, 1) * rng.choice([-1, 1])
-        laws = epoch_laws(scale, [(gap, gap + side) for gap, side in zip(gaps, sides, strict=True)])
-        for p, q in (laws, laws[::-1]):
-            largest = max(largest, math.log(np.sum(p * (p / q) ** order)))
-    assert 0.3 * min(allowed) < largest <= min(allowed)
-
-
-@pytest.mark.parametrize(("epsilon", "delta", "refusals"), [(1.0, 1e-5, 20), (2.0, 1e-9, 100), (0.5, 1e-6, 5)])
-def test_shifted_designs_are_the_least(epsilon, delta, refusals):
-    scale = sparse_vector_scale(epsilon, delta, refusals=refusals, shifted=True)
-    assert scale < 0.8 * sparse_vector_scale(epsilon, delta, refusals=refusals)
-    assert naive_epochs_delta(epsilon, scale, refusals) <= delta / 2
-    assert naive_epochs_delta(epsilon, 0.999 * scale, refusals) > delta / 2
-    spent = {"scale": scale, "refusals": refusals, "shifted": True}
-    w = sparse_vector_threshold(epsilon, delta, **spent)
-    assert sparse_vector_delta(epsilon, threshold=w, **spent) <= delta
-    assert sparse_vector_delta(epsilon, threshold=w - 1, **spent) > delta
-
-
 def test_a_delta_that_no_noise_keeps_to_ends_the_search():
     with pytest.raises(NoTheoremError, match="use less extreme ones"):
-        sparse_vector_scale(1.0, 5e-324, refusals=5, shifted=True)
+        gnmax_sigma(1.0, 5e-324, answers=5)
 
 
 def test_too_little_noise_is_no_design():

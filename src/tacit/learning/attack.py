@@ -22,9 +22,10 @@ from ..core.errors import InputError
 from ..core.guarantee import Adversary, Attack
 from ..runtime import entropy
 from ..theory.confidence import binomial_lower, binomial_upper
+from ..theory.gate import ONE
 from .answer_sums import AnswerSums
 from .canary import canary_attack, canary_counts
-from .mechanisms import Mechanism, Noise, VoteQuota
+from .mechanisms import Mechanism, Noise, SparseVector, VoteQuota
 from .mechanisms.gate import Tabled
 from .moments import NoisySums
 from .noise_attack import noise_attack
@@ -42,7 +43,7 @@ class StoredNoise:
     def __init__(self) -> None:
         self._laplace: dict[float, list[int]] = {}
         self._gaussian: dict[float, list[int]] = {}
-        self._coins: dict[int, list[bool]] = {}
+        self._coins: dict[Fraction, list[bool]] = {}
 
     def laplace(self, scale: float) -> int:
         """One discrete Laplace number, used once."""
@@ -58,11 +59,12 @@ class StoredNoise:
             stock.extend(entropy.discrete_gaussian(scale, size=_BLOCK).tolist())
         return [stock.pop() for _ in range(size)]
 
-    def coin(self, chance: int) -> bool:
-        """True with probability chance · 2⁻⁶³, used once."""
-        stock = self._coins.setdefault(chance, [])
+    def coin(self, chance: int, *, of: int = ONE) -> bool:
+        """True with probability chance/of, used once."""
+        exact = Fraction(chance, of)
+        stock = self._coins.setdefault(exact, [])
         if not stock:
-            stock.extend(entropy.bernoulli(Fraction(chance, 2**63), size=_BLOCK).tolist())
+            stock.extend(entropy.bernoulli(exact, size=_BLOCK).tolist())
         return stock.pop()
 
 
@@ -236,7 +238,7 @@ def distinguishing_attack(
     played = games(mechanism, length=length, seed=seed) if tried is None else tried
     if tried is None:
         share = alpha / 2
-        if isinstance(mechanism, Tabled):
+        if isinstance(mechanism, Tabled) or (isinstance(mechanism, SparseVector) and not mechanism.keeps_noise):
             other = worst_case_attack(mechanism, runs=min(100, runs // 10), failure_probability=share, seed=seed)
         else:
             other = noise_attack(mechanism, noise=source, runs=2 * runs, failure_probability=share)

@@ -23,6 +23,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from ..core.guarantee import Adversary, Attack
 from ..theory.confidence import sampled_mean_lower
+from ..theory.gate import ONE
 from .answer_sums import AnswerSums, Grid, summed_answers
 from .mechanisms import Answer, Noise, VoteQuota
 from .moments import NoisySums, sums_by_class, unit_rows
@@ -210,6 +211,6 @@ class _Shifted:
         found: list[int] = drawn.tolist()
         return found
 
-    def coin(self, chance: int) -> bool:
+    def coin(self, chance: int, *, of: int = ONE) -> bool:
         """A coin, as it is."""
-        return self._noise.coin(chance)
+        return self._noise.coin(chance, of=of)

@@ -170,7 +170,7 @@ def _model(mechanism: Mechanism, noise: Noise) -> _Model | None:
         return (_NoisyCounts if mechanism.counts else _NoisyWinners)(mechanism, noise)
     if isinstance(mechanism, StableRelease):
         return _StableReleases(mechanism, noise)
-    if isinstance(mechanism, SparseVector):
+    if isinstance(mechanism, SparseVector) and mechanism.keeps_noise:
         return _Epochs(mechanism, noise)
     return None
 

@@ -386,7 +386,7 @@ def _row(kind: Kind, setting: Setting) -> Row:
         student_error_upper=student,
         expected_answers=None if answers is None else answers[0],
         expected_misclassified=None if answers is None else max(0.0, 1 - answers[1] / m),
-        theorem=kind.theorems(setting),
+        theorem=kind.theorems(setting, found.refusals),
     )
 
 

@@ -30,8 +30,11 @@ from ..core.errors import NoTheoremError
 from ..core.guarantee import Adversary, Attack
 from ..theory.confidence import sampled_mean_lower
 from ..theory.gate import ONE
-from .mechanisms import Answer, Session
+from .mechanisms import Answer, Session, SparseVector
 from .mechanisms.gate import Tabled
+
+Coined = Tabled | SparseVector
+"""What refuses by coins, whose chances can be read; a sparse vector if its threshold is open."""
 
 _CHANCE = 0.12
 """About that of refusals where it asks. Rarer ones gain a little more by far more queries."""
@@ -48,7 +51,7 @@ _ROOM = 2.0
 
 
 def worst_case_attack(
-    mechanism: Tabled, *, runs: int = 100, failure_probability: float = 1e-3, seed: int = 0
+    mechanism: Coined, *, runs: int = 100, failure_probability: float = 1e-3, seed: int = 0
 ) -> Attack:
     """Attack a table: the privacy loss that the worst adversary's games show, with a lower confidence limit."""
     runs = validate.whole("runs", runs, at_least=10, remedy="play some hundred games")
@@ -91,7 +94,7 @@ class _Query:
 
 
 class _Adversary:
-    def __init__(self, mechanism: Tabled, rng: np.random.Generator) -> None:
+    def __init__(self, mechanism: Coined, rng: np.random.Generator) -> None:
         self.mechanism, self.rng = mechanism, rng
         usual, others = _queries(mechanism)
         self._refusals = _refusals(mechanism, usual[0].here)
@@ -160,14 +163,14 @@ class _Adversary:
 
 
 class _Coin:
-    """Falls as it is told to, and remembers the chances that it was asked for."""
+    """Falls as it is told to, and remembers the chances that it was asked for, of an answer and of a refusal."""
 
     def __init__(self) -> None:
-        self.falls, self.asked = False, list[int]()
+        self.falls, self.asked = False, list[tuple[float, float]]()
 
-    def coin(self, chance: int) -> bool:
+    def coin(self, chance: int, *, of: int = ONE) -> bool:
         """What it was told."""
-        self.asked.append(chance)
+        self.asked.append(((of - chance) / of, chance / of))
         return self.falls
 
     def laplace(self, scale: float) -> int:
@@ -195,11 +198,12 @@ def _asked(session: Session, coin: _Coin, counts: tuple[int, int], *, refused: b
     answer = session.answer(counts)
     if not coin.asked:
         return _Asked(answer, 1.0, tossed=False, understood=True)
-    chance = coin.asked[0] if refused else ONE - coin.asked[0]
-    return _Asked(answer, chance / ONE, tossed=True, understood=len(coin.asked) == 1 and (answer is None) == refused)
+    return _Asked(
+        answer, coin.asked[0][refused], tossed=True, understood=len(coin.asked) == 1 and (answer is None) == refused
+    )
 
 
-def _queries(mechanism: Tabled) -> tuple[list[_Query], list[_Query]]:
+def _queries(mechanism: Coined) -> tuple[list[_Query], list[_Query]]:
     """Neighbouring votes in both orders, at the usual distance and at all others, with winners that differ."""
     gate, first, usual = mechanism.labels, mechanism.first, mechanism.place(chance=_CHANCE)
     found: dict[int, list[_Query]] = {}
@@ -211,7 +215,7 @@ def _queries(mechanism: Tabled) -> tuple[list[_Query], list[_Query]]:
     return found[usual], [*others, _query(mechanism, (2, 1), (1, 2))]
 
 
-def _refusals(mechanism: Tabled, counts: tuple[int, int]) -> int:
+def _refusals(mechanism: Coined, counts: tuple[int, int]) -> int:
     """How many refusals a session gives before it stops, up to twice as many as it should."""
     coin = _Coin()
     session, given = mechanism.session(coin), 0
@@ -224,7 +228,7 @@ def _refusals(mechanism: Tabled, counts: tuple[int, int]) -> int:
     return max(1, given)
 
 
-def _query(mechanism: Tabled, here: tuple[int, int], there: tuple[int, int]) -> _Query:
+def _query(mechanism: Coined, here: tuple[int, int], there: tuple[int, int]) -> _Query:
     """What sessions do on these counts, as their coins are read."""
     read = []
     for counts in (here, there):

@@ -126,7 +126,6 @@ class Decisions:
         self.refusal_times: list[str] = []
         self.answered = self.refused = 0
         self.stopped = False
-        self._since = 0  # the decision with which the present threshold begins
         self._answered = self._refused = 0
         self._last: Note | None = None
         with self._lock:
@@ -234,9 +233,7 @@ class Decisions:
     def _session(self) -> Session:
         """The session as it stands by the record."""
         session = self.mechanism.session(self._noise)
-        open_threshold = isinstance(self.mechanism, SparseVector) and self._since < self._answered + self._refused
-        memory = self._noise.threshold(self._since) if open_threshold else None
-        session.go_on(answered=self._answered, refused=self._refused, memory=memory)
+        session.go_on(answered=self._answered, refused=self._refused)
         return session
 
     def _note(self, decided: Sequence[tuple[str, int | None, str]]) -> bool:
@@ -282,10 +279,9 @@ class Decisions:
             self._asked_by[asker] += 1
             if answer is None:
                 self._refused += 1
-                self._since = self._answered + self._refused
             else:
                 self._answered += 1
-        self._noise.forget(self._answered + self._refused, but=self._since)
+        self._noise.forget(self._answered + self._refused)
         self._last = note
 
     def _place(self, first: int) -> str:

@@ -14,22 +14,20 @@ from typing import Any
 
 from ..core.errors import InputError, MissingExtraError, NoTheoremError
 from ..learning.mechanisms import Gate, SparseVector
-from ..runtime import entropy
 from ..theory.gate import ONE
 
-Draw = tuple[int, ...]
+Draw = int
 """The noise of one decision."""
 
 _NONCE = 12
-_DIGITS = 20
-"""Characters of the longest number: noise has 64 bits and a sign."""
+_DIGITS = 49
+"""Digits of the longest number, which has 160 bits."""
 
 
 def drawn(mechanism: Gate | SparseVector, size: int) -> list[Draw]:
     """Fresh, exact noise for as many decisions.
 
-    For a gate, a whole number that is uniform below 2⁶³. For a sparse vector, the noise of the distance, and that of a
-    threshold, which is used if one begins with this decision.
+    It is a whole number, uniform below the one over which the mechanism states its chances.
 
     Parameters
     ----------
@@ -42,11 +40,7 @@ def drawn(mechanism: Gate | SparseVector, size: int) -> list[Draw]:
     -------
     The noise of each.
     """
-    if isinstance(mechanism, Gate):
-        return [(secrets.randbelow(ONE),) for _ in range(size)]
-    distances = entropy.discrete_laplace(2 * mechanism.scale, size=size).tolist()
-    thresholds = entropy.discrete_laplace(mechanism.scale, size=size).tolist()
-    return list(zip(distances, thresholds, strict=True))
+    return [secrets.randbelow(mechanism.unit) for _ in range(size)]
 
 
 class NoiseAhead:
@@ -59,7 +53,7 @@ class NoiseAhead:
     """
 
     def __init__(self, mechanism: Gate | SparseVector) -> None:
-        self._mechanism = mechanism
+        self._unit = mechanism.unit
         self._draws: dict[int, Draw] = {}
         self._drawn = 0
         self.at = 0
@@ -76,25 +70,23 @@ class NoiseAhead:
             self._draws[self._drawn] = draw
             self._drawn += 1
 
-    def forget(self, before: int, *, but: int) -> None:
-        """Drop the noise of decisions before this one, but for that of one whose threshold may be in force."""
-        for number in [number for number in self._draws if number < before and number != but]:
+    def forget(self, before: int) -> None:
+        """Drop the noise of decisions before this one."""
+        for number in [number for number in self._draws if number < before]:
             del self._draws[number]
 
-    def threshold(self, number: int) -> int:
-        """The noise of the threshold that began with this decision."""
-        return self._draws[number][1]
-
-    def coin(self, chance: int) -> bool:
-        """True with probability chance · 2⁻⁶³."""
-        return self._draws[self.at][0] < chance
+    def coin(self, chance: int, *, of: int = ONE) -> bool:
+        """True with probability chance/of."""
+        if of != self._unit:
+            raise NoTheoremError(f"a service must toss coins of {self._unit}, got one of {of}; serve gate or svt")
+        return self._draws[self.at] < chance
 
     def laplace(self, scale: float) -> int:
-        """The noise of a threshold, or of a distance, by its scale."""
-        return self._draws[self.at][1 if scale == self._mechanism.scale else 0]  # type: ignore[union-attr]
+        """Refused: no mechanism that is served asks for it, and none is drawn ahead."""
+        raise NoTheoremError(f"a service must draw no Laplace noise, got scale {scale}; serve gate or svt")
 
     def gaussian(self, scale: float, *, size: int) -> Sequence[int]:
-        """Refused: no mechanism that is served asks for it, and none is drawn ahead."""
+        """Refused, as above."""
         raise NoTheoremError(f"a service must draw no Gaussian noise, got {size} of scale {scale}; serve gate or svt")
 
 
@@ -102,7 +94,7 @@ def sealed(draws: Sequence[Draw], key: bytes, place: str) -> str:
     """Noise as text that only the key opens, and only as that of the same place."""
     nonce = secrets.token_bytes(_NONCE)
     # Spaces make every number as long as the longest: those who read the ledger see the length of what is encrypted.
-    text = "[" + ",".join("[" + ",".join(f"{number:{_DIGITS}d}" for number in draw) + "]" for draw in draws) + "]"
+    text = "[" + ",".join(f"{draw:{_DIGITS}d}" for draw in draws) + "]"
     closed = _cipher(key).encrypt(nonce, text.encode(), place.encode())
     return base64.b64encode(nonce + closed).decode()
 
@@ -119,7 +111,15 @@ def opened(text: str, key: bytes, place: str) -> list[Draw]:
             requirement="must be as the service wrote it",
             remedy="restore the key of this folder, or begin another session, which costs privacy again",
         ) from None
-    return [tuple(draw) for draw in json.loads(found)]
+    drawn: list[Draw] = json.loads(found)
+    if any(type(draw) is not int for draw in drawn):
+        raise InputError(
+            f"the noise {place}",
+            "that of an earlier version's mechanism",
+            requirement="must be whole numbers, one a decision",
+            remedy="serve with the version that began the session, or begin another, which costs privacy again",
+        )
+    return drawn
 
 
 def _cipher(key: bytes) -> Any:

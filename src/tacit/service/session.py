@@ -128,6 +128,13 @@ def open_session(
     every = validate.number("every", every, at_least=0.001, at_most=60, remedy="use 0.05 for 20 times a second")
     validate.choice("mechanism", mechanism, tuple(MECHANISMS), remedy="use gate")
     made = MECHANISMS[mechanism](epsilon=epsilon, delta=delta, refusals=refusals)
+    if isinstance(made, SparseVector) and made.keeps_noise:
+        raise InputError(
+            "refusals",
+            refusals,
+            requirement="must be at least 2 for svt: a session that ends at the first needs noise for its threshold",
+            remedy="use 2 or more, or the mechanism gate",
+        )
     if isinstance(made, Gate):
         made.prove(advance)
     advance("reading the teachers")

@@ -1,4 +1,4 @@
-r"""What private answers from votes cost: (ε, δ) of sparse vector, stable release, GNMax, Confident-GNMax and quotas.
+r"""What private answers from votes cost: (ε, δ) of the published sparse vector, stable release, GNMax and quotas.
 
 Two data sets are neighbours if one record was added or removed (or, where labels alone are protected, if one label was
 changed); then at most one teacher changes its vote on each query, however the queries are chosen. All noise is
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -322,72 +322,7 @@ def unstable_release(threshold: int, *, scale: float) -> float:
 
 
 @at_most
-def epochs_delta(epsilon: float, *, scale: float, refusals: int) -> float:
-    r"""δ(ε) of the passes and refusals of sparse vector, labels left out, until T refusals.
-
-    Parameters
-    ----------
-    epsilon
-        The privacy loss ε.
-    scale
-        The scale λ of the threshold's noise.
-    refusals
-        The number T of refusals after which the mechanism stops.
-
-    Returns
-    -------
-    float
-        An upper bound on δ(ε).
-
-    Notes
-    -----
-    Statement. With b = exp(−1/(2λ)), a = b² and m = 1 + b − b², δ(ε) ≤ (X·exp(c))^T·exp(−uε)·(1 − 1/α)^u/α for every
-    v > 0 with b^(−v) < 1 + b, where b^(1+v+2x) = 1 + b − b^(−v), u = v + x, α = 1 + u, X = (a^(1+x) + a^(−x))/(1 + a)
-    and exp(c) is the largest of b^(1+v)/(1 + b − b^(−v)), b^(−u−x)/(1 + b − b^(1+u)·m^(−x)) and
-    m^(1+u)·b^(−x)/(1 + b − b^(2+u+x)).
-
-    Assumptions. Distances differ by at most 1 a query; noise of scale λ on every new threshold and 2λ on every
-    distance, drawn exactly; a new threshold after each refusal; no answer after the T-th (caller); epsilon ≥ 0,
-    1e-4 ≤ scale ≤ 2**40, 1 ≤ refusals ≤ 1e8 (checked).
-
-    Direction. An upper bound at the best v found, rounded up, at most 1.
-
-    References
-    ----------
-    docs/proofs/accounting.md.
-    """
-    epsilon, scale, t = _epsilon(epsilon), _scale(scale), _steps("refusals", refusals)
-    g = 1 / (2 * scale)
-    b, less = math.exp(-g), math.expm1(-g)
-    log_m, most = math.log1p(-b * less), math.log1p(b) / g  # v is below the latter
-
-    def exponent(log_order: float) -> tuple[float, float]:
-        """The logarithm of the bound, and what rounding can do to it."""
-        v = most * special.expit(log_order)
-        rare = less - math.expm1(v * g)
-        if rare <= -1:
-            return math.inf, 0.0
-        first = -(1 + v) * g - math.log1p(rare)
-        x = max(0.0, (-math.log1p(rare) / g - 1 - v) / 2)
-        u = v + x
-        second = (u + x) * g - math.log1p(less - math.expm1(-(1 + u) * g - x * log_m))
-        third = (1 + u) * log_m + x * g - math.log1p(less - math.expm1(-(2 + u + x) * g))
-        if 2 * g * x > 600:
-            return math.inf, 0.0
-        more = math.expm1(2 * g * x), math.expm1(-2 * g * x)
-        moved = math.log1p((more[0] + b * b * more[1]) / (1 + b * b))
-        found = t * (max(first, second, third) + moved) - u * epsilon - u * math.log1p(1 / u) - math.log1p(u)
-        each = (4 + 4 * u + 4 * x) * g + 2 * more[0] + (g + 4 * v * g) / (1 + rare)
-        terms = t * each + u * epsilon + 2 * u + 40
-        return found, 64 * _UNIT * terms
-
-    found = optimize.minimize_scalar(lambda order: min(1e9, exponent(order)[0]), bounds=(-30.0, 30.0), method="bounded")
-    best, error = exponent(float(found.x))
-    return min(1.0, up(math.exp(min(0.0, best + error)), relative=LIBRARY))
-
-
-@at_most
-def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int, shifted: bool = False) -> float:
+def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusals: int) -> float:
     r"""δ(ε) of Algorithm 2, sparse vector over stability: answers until T refusals, for any adaptive queries.
 
     Parameters
@@ -400,9 +335,6 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
         The threshold w, in whole votes.
     refusals
         The number T of refusals after which the mechanism stops.
-    shifted
-        Whether the bound is the one in which thresholds bear a part of what one record shifts, the lower one for more
-        than two or three refusals.
 
     Returns
     -------
@@ -412,7 +344,7 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
     Notes
     -----
     Statement. δ(ε) ≤ 1 − (1 − p)^T (1 − δ_T(ε)), p = P(Y − Z > w) of `unstable_release`, δ_T of `composition_delta` for
-    T steps of 2/λ; and δ(ε) ≤ 1 − (1 − p)^T + δ_T(ε), δ_T of `epochs_delta`, if `shifted`.
+    T steps of 2/λ.
 
     Assumptions. One record changes at most one vote a query; the distance is `votes_to_flip`; noise of scale λ on every
     new threshold and 2λ on every distance, drawn exactly; a new threshold after each refusal; no answer after the T-th
@@ -425,11 +357,12 @@ def sparse_vector_delta(epsilon: float, *, scale: float, threshold: int, refusal
     Bassily, Thakkar and Thakurta 2018, Algorithm 2, corrected; docs/proofs/accounting.md.
     """
     epsilon, scale, t = _epsilon(epsilon), _scale(scale), _steps("refusals", refusals)
-    return _released_or_lost(unstable_release(threshold, scale=scale), t, _lost(epsilon, scale, t, shifted), shifted)
+    composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
+    return _either(unstable_release(threshold, scale=scale), t, composed)
 
 
 @at_most
-def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, shifted: bool = False) -> float:
+def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int) -> float:
     r"""The least noise scale λ at which T refusals spend at most half of δ, the other half left to the threshold.
 
     Parameters
@@ -440,9 +373,6 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, shifted:
         The δ of (ε, δ)-differential privacy.
     refusals
         The number T of refusals after which the mechanism stops.
-    shifted
-        Whether the bound is the one in which thresholds bear a part of what one record shifts, the lower one for more
-        than two or three refusals.
 
     Returns
     -------
@@ -462,17 +392,16 @@ def sparse_vector_scale(epsilon: float, delta: float, *, refusals: int, shifted:
     docs/proofs/accounting.md.
     """
     epsilon, delta, t = _positive_epsilon(epsilon), _delta(delta), _steps("refusals", refusals)
-    lost = cache(partial(_lost, epsilon, refusals=t, shifted=shifted))
-    holds, fails = up(2 * t / epsilon, relative=LIBRARY), 1 / (epsilon + 1)
-    if shifted:
-        holds, fails = 1.0, 1e-3
-        while holds < _MOST_NOISE and lost(holds) > delta / 2:
-            holds *= 2
-    return _least_noise(lost, delta / 2, holds=holds, fails=fails)
+    return _least_noise(
+        lambda scale: composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t),
+        delta / 2,
+        holds=up(2 * t / epsilon, relative=LIBRARY),
+        fails=1 / (epsilon + 1),
+    )
 
 
 @at_most
-def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int, shifted: bool = False) -> int:
+def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refusals: int) -> int:
     r"""The least threshold w, in votes, with which Algorithm 2 is (ε, δ)-DP at the noise scale given.
 
     Parameters
@@ -485,9 +414,6 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
         The scale λ of the threshold's noise.
     refusals
         The number T of refusals after which the mechanism stops.
-    shifted
-        Whether the bound is the one in which thresholds bear a part of what one record shifts, the lower one for more
-        than two or three refusals.
 
     Returns
     -------
@@ -508,9 +434,9 @@ def sparse_vector_threshold(epsilon: float, delta: float, *, scale: float, refus
     """
     epsilon, delta, scale = _positive_epsilon(epsilon), _delta(delta), _scale(scale)
     t = _steps("refusals", refusals)
-    lost = _lost(epsilon, scale, t, shifted)
+    composed = composition_delta(epsilon, step_epsilon=up(2 / scale), steps=t)
     return _least(
-        lambda w: _released_or_lost(unstable_release(w, scale=scale), t, lost, shifted) <= delta,
+        lambda w: _either(unstable_release(w, scale=scale), t, composed) <= delta,
         what=f"a threshold for scale = {scale:g} and refusals = {t} at epsilon = {epsilon:g} and delta = {delta:g}",
     )
 
@@ -1285,20 +1211,6 @@ def _single_release(threshold: int, scale: float) -> float:
     """P(Y > w) for one discrete Laplace Y, rounded up."""
     exponent = down((threshold + 1) / scale, relative=4e-16)
     return min(1.0, up(math.exp(-exponent) / (1 + math.exp(-1 / scale)), relative=4 * LIBRARY) + 5e-324)
-
-
-def _lost(epsilon: float, scale: float, refusals: int, shifted: bool) -> float:
-    """δ(ε) of the passes and refusals of sparse vector."""
-    if shifted:
-        return epochs_delta(epsilon, scale=scale, refusals=refusals)
-    return composition_delta(epsilon, step_epsilon=up(2 / scale), steps=refusals)
-
-
-def _released_or_lost(chance: float, times: int, delta: float, shifted: bool) -> float:
-    """δ(ε) with labels, each epoch releasing a telling one with at most this chance."""
-    if shifted:
-        return min(1.0, up(_either(chance, times, 0.0) + delta))
-    return _either(chance, times, delta)
 
 
 def _either(chance: float, times: int, delta: float) -> float:

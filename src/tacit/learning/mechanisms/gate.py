@@ -52,6 +52,8 @@ class Tabled(ABC):
 
     labels: ClassVar[bool]
     """Whether an answer names a class, rather than confirming or denying one."""
+    unit: ClassVar[int] = ONE
+    """Chances are whole numbers over this."""
     keeps_noise: ClassVar[bool] = False
     """No noise is kept between queries, so an interrupted run loses none."""
 
@@ -348,7 +350,9 @@ class GateKind(_TabledKind):
     caveat = "The numbers for gate are estimates at each ε for which no table is stored."
     made = Gate
 
-    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+    def chances(
+        self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
+    ) -> tuple[Floats, Floats]:
         """The winner, unless it is refused; the noise is the votes by which refusals become rarer e times."""
         return gate_design.likely_answered(votes.distance, step=1 / noise, labels=True), votes.right
 
@@ -360,7 +364,9 @@ class ConfirmKind(_TabledKind):
     proposed = True
     made = Confirm
 
-    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+    def chances(
+        self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
+    ) -> tuple[Floats, Floats]:
         """The proposed label, right or wrong, unless it is denied."""
         wrong = votes.proposer_error
         agreed, disputed = (

@@ -45,6 +45,8 @@ _SHARES = {1: 0.6, 2: 0.4}
 """β·T/δ where it is not 0.2, by refusals."""
 _PARTS = {50: 96, 150: 64, MOST_REFUSALS: 48}
 """Nodes of a step, for up to this many refusals: finer grids are tighter and take longer."""
+_COARSE_PARTS = 12
+"""For games of more refusals, which are played, but never certified."""
 _CORNERS = 120
 _NEAR = 24
 """Corners at chances within a step of 1, where they are needed most."""
@@ -186,6 +188,13 @@ def design(epsilon: float, delta: float, *, refusals: int, labels: bool, advance
         low, high = (middle, high) if enough(middle) else (low, middle)
     corners = _corners(beta, low, parts=parts, refusals=refusals, reach=reach, tell=tell)
     return Design(refusals=refusals, released=released, step=low, parts=parts, reach=reach, corners=corners)
+
+
+def game(epsilon: float, *, refusals: int, released: int, step: float) -> Design:
+    """The game of a table that is known, for attacks to play: no table or certificate can be had of it."""
+    parts = next((parts for most, parts in _PARTS.items() if refusals <= most), _COARSE_PARTS)
+    reach = epsilon + 4 * step * math.sqrt(refusals) + 8 * step
+    return Design(refusals=refusals, released=released, step=step, parts=parts, reach=reach, corners=())
 
 
 def _counted(advance: Advance) -> Callable[[], None]:

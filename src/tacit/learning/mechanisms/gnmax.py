@@ -280,7 +280,9 @@ class GNMaxKind(Kind):
         """As of the mechanism itself, which answers all queries."""
         return _constants(noise, queries)
 
-    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+    def chances(
+        self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
+    ) -> tuple[Floats, Floats]:
         """An answer always, the right one where the noise lets it lead."""
         spread = math.sqrt(2) * noise
         others = (votes.classes - 2) * special.ndtr(-(votes.teachers + votes.lead) / 2 / spread)
@@ -334,9 +336,11 @@ class ConfidentKind(GNMaxKind):
         """As of the mechanism itself, which tests and may answer all queries."""
         return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise)
 
-    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+    def chances(
+        self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
+    ) -> tuple[Floats, Floats]:
         """The same where the largest count with noise reaches the threshold."""
-        _, right = super().chances(votes, noise=noise, threshold=threshold)
+        _, right = super().chances(votes, noise=noise, threshold=threshold, refusals=refusals)
         largest = (votes.teachers + np.abs(votes.lead)) / 2
         return special.ndtr((largest - (threshold or 0)) / (TEST_RATIO * noise)), right
 

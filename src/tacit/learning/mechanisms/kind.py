@@ -40,6 +40,10 @@ class Kind(ABC):
     caveat: ClassVar[str] = ""
     """A sentence beside pictures of plans."""
 
+    def proof(self, refusals: int | None) -> tuple[str, tuple[str, ...]]:
+        """The theorem of the δ and those of the distance, where it stops after so many refusals."""
+        return self.theorem, self.promise
+
     def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
         """Whether it can be run for such a budget, with proposals or without."""
         return proposals or not self.proposed
@@ -67,7 +71,9 @@ class Kind(ABC):
         return {}
 
     @abstractmethod
-    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+    def chances(
+        self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
+    ) -> tuple[Floats, Floats]:
         """For each margin, the probability of an answer, and the probability that an answer is right."""
 
     @abstractmethod
@@ -111,7 +117,7 @@ class Kind(ABC):
         answers: int | None = None,
     ) -> list[tuple[float, float]]:
         """The expected numbers for each row of leads, until `refusals` or `answers` is reached."""
-        answered, right = self.chances(votes, noise=noise, threshold=threshold)
+        answered, right = self.chances(votes, noise=noise, threshold=threshold, refusals=refusals)
         found = []
         for rate, good in zip(answered.mean(axis=1).tolist(), (answered * right).mean(axis=1).tolist(), strict=True):
             asked = reached(queries, refusals, 1 - rate) if answers is None else reached(queries, answers, rate)
@@ -196,9 +202,10 @@ class Kind(ABC):
         """The numbers of refusals to try if nothing is promised; any one for kinds that refusals do not end."""
         return (1,)
 
-    def theorems(self, setting: Setting) -> tuple[str, ...]:
+    def theorems(self, setting: Setting, refusals: int | None) -> tuple[str, ...]:
         """The theorems of the answers that are promised and the teachers that are needed, the answers' first."""
-        found = ["theory.learnability.hard_queries", "theory.learnability.tolerated_votes", *self.promise]
+        _, promise = self.proof(refusals)
+        found = ["theory.learnability.hard_queries", "theory.learnability.tolerated_votes", *promise]
         if setting.vc_dimension is not None:
             learner = "realizable_error" if setting.best_error == 0 else "agnostic_excess"
             found += [f"theory.learnability.{learner}", "theory.learnability.student_error"]

@@ -21,6 +21,7 @@ from ...core.evidence import Evidence
 from ...core.guarantee import Adversary, Assumption, Guarantee
 from ...core.wording import text_above
 from ...runtime import entropy
+from ...theory.gate import ONE
 from ..votes import checked_counts
 
 Answer = int | tuple[int, ...] | None
@@ -60,8 +61,8 @@ class Noise(Protocol):
         """Independent discrete Gaussian numbers."""
         ...
 
-    def coin(self, chance: int) -> bool:
-        """True with probability chance · 2⁻⁶³."""
+    def coin(self, chance: int, *, of: int = ONE) -> bool:
+        """True with probability chance/of."""
         ...
 
 
@@ -76,9 +77,9 @@ class SystemNoise:
         """Independent discrete Gaussian numbers."""
         return [int(value) for value in entropy.discrete_gaussian(scale, size=size)]
 
-    def coin(self, chance: int) -> bool:
-        """True with probability chance · 2⁻⁶³."""
-        return bool(entropy.bernoulli(Fraction(chance, 2**63), size=1)[0])
+    def coin(self, chance: int, *, of: int = ONE) -> bool:
+        """True with probability chance/of."""
+        return bool(entropy.bernoulli(Fraction(chance, of), size=1)[0])
 
 
 class Mechanism(Protocol):
@@ -210,11 +211,10 @@ class Session:
             self.answered = sum(answer is not None for answer in answers)
             self.refused = self.asked - self.answered + charged
 
-    def go_on(self, *, answered: int, refused: int, memory: int | None) -> None:
+    def go_on(self, *, answered: int, refused: int) -> None:
         """Begin where a session ended whose every decision is on record, and whose noise was kept."""
         with self._lock:
             self.asked, self.answered, self.refused = answered + refused, answered, refused
-            self.memory = memory
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise NoTheoremError(

@@ -1,4 +1,4 @@
-"""The paper's Algorithm 2: stable queries are answered, the T-th refusal ends it."""
+"""The paper's Algorithm 2, if it can with a threshold that anyone may know: refusals end it, and answers are free."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core import validate
+from ...core.errors import NoTheoremError
 from ...core.guarantee import Guarantee
-from ...theory import accounting, learnability
+from ...theory import accounting, learnability, open_threshold
+from ...theory.gate import ONE
 from .candidates import Candidate, Wanted, steps
 from .expectations import Floats
+from .gate_design import Design, game
 from .session import Answer, Session, check_budget, loss_guarantee, one_distance
 from .setting import Constants, Run, Setting
 from .stability import Thresholded, ThresholdedKind
@@ -38,86 +41,125 @@ class SparseVector(Thresholded):
     queries
         The most queries that are asked; None sets no limit. Required for `variant="faithful"`.
     variant
-        "tight" takes the least noise and threshold that exact composition allows, whatever the number of queries;
-        "faithful" takes the constants that the paper prints.
+        "tight" takes the least votes that can be proven, whatever the number of queries: an open threshold, which
+        needs no noise, beside a Gumbel law for the distances, whose cost is known exactly; and where the first refusal
+        is the last, the paper's Laplace noise on threshold and distances, with the least constants. "faithful" has
+        that noise always, and the constants that the paper prints.
     """
 
     refusals: int
     queries: int | None = None
     variant: str = "tight"
 
+    unit: ClassVar[int] = 2**160
+    """Chances are whole numbers over this, so that they are drawn exactly."""
+    labels: ClassVar[bool] = True
+    first: ClassVar[int] = 0
+
     def __post_init__(self) -> None:
         check_budget(self)
         validate.whole("refusals", self.refusals, at_least=1, remedy="say after how many refusals it stops")
         validate.choice("variant", self.variant, ("tight", "faithful"), remedy="use 'tight' unless you compare")
-        if self.queries is not None or self.variant == "faithful":
+        if self.queries is not None or self._printed:
             validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are asked at most")
 
     @property
-    def _scales(self) -> tuple[float, float]:
-        """The least λ by either bound."""
-        return _scales(self.epsilon, self.delta, self.refusals)
+    def _printed(self) -> bool:
+        return self.variant == "faithful"
 
     @property
-    def shifted(self) -> bool:
-        """Whether the guarantee is the one in which thresholds bear a part of what one record shifts."""
-        return self.variant == "tight" and self._scales[1] < self._scales[0]
+    def keeps_noise(self) -> bool:
+        """Whether noise hides the threshold. It is kept between queries, and an interruption loses it."""
+        return _hidden(self.variant, self.refusals)
 
     @cached_property
     def scale(self) -> float:
-        """λ, the scale of the threshold's noise; the distance's is twice as large."""
-        if self.variant == "faithful":
+        """The scale of the distance's noise; if the threshold has some, λ, that of its own, half of the distance's."""
+        if self._printed:
             return accounting.printed_scale(self.epsilon, self.delta, refusals=self.refusals)
-        return min(self._scales)
+        return _scale(self.epsilon, self.delta, self.refusals, self.keeps_noise)
 
     @cached_property
     def threshold(self) -> int:
         """w, the number of votes to flip around which refusals end."""
-        if self.variant == "faithful" and self.queries is not None:
+        if self._printed and self.queries is not None:
             return accounting.printed_threshold(self.delta, scale=self.scale, queries=self.queries)
-        return accounting.sparse_vector_threshold(
-            self.epsilon, self.delta, scale=self.scale, refusals=self.refusals, shifted=self.shifted
-        )
+        least = accounting.sparse_vector_threshold if self.keeps_noise else open_threshold.open_threshold_votes
+        return least(self.epsilon, self.delta, scale=self.scale, refusals=self.refusals)
 
     def distance(self, *, queries: int, failure_probability: float) -> int:
         """The votes to flip from which that many queries are all answered, but for the probability given."""
-        return accounting.sparse_vector_distance(
-            scale=self.scale,
-            threshold=self.threshold,
-            refusals=self.refusals,
-            queries=queries,
-            failure_probability=failure_probability,
-        )
+        noise: dict[str, Any] = {"scale": self.scale, "threshold": self.threshold}
+        asked: dict[str, Any] = {"queries": queries, "failure_probability": failure_probability}
+        if self.keeps_noise:
+            return accounting.sparse_vector_distance(**noise, **asked, refusals=self.refusals)
+        return open_threshold.open_threshold_distance(**noise, **asked)
 
     @cached_property
     def delta_spent(self) -> float:
         """δ of these constants, which printed ones may exceed."""
-        return accounting.sparse_vector_delta(
-            self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals, shifted=self.shifted
-        )
+        cost = accounting.sparse_vector_delta if self.keeps_noise else open_threshold.open_threshold_delta
+        return cost(self.epsilon, scale=self.scale, threshold=self.threshold, refusals=self.refusals)
 
     @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
-        detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant, "shifted": self.shifted}
+        detail = {"refusals": self.refusals, "queries": self.queries, "variant": self.variant}
         noise = {"scale": self.scale, "threshold": self.threshold}
-        theorem = ("sparse vector over stability", "theory.accounting.sparse_vector_delta")
+        theorem = ("sparse vector with an open threshold", "theory.open_threshold.open_threshold_delta")
+        if self.keeps_noise:
+            theorem = ("sparse vector over stability", "theory.accounting.sparse_vector_delta")
 
         def constants() -> dict[str, Any]:
-            return {"mechanism": "sparse vector", "refusals": self.refusals, **noise}
+            return {"mechanism": _stated(hidden=self.keeps_noise), "refusals": self.refusals, **noise}
 
         return loss_guarantee(self, self.delta_spent, theorem, {**detail, **noise}, constants=constants)
+
+    def chance(self, distance: int) -> float:
+        """The probability that a query with this many votes to flip is refused, where the threshold is open."""
+        return self._refusing(distance) / self.unit
+
+    def place(self, *, chance: float) -> int:
+        """The votes to flip from which a query is refused with at most this probability."""
+        return self.distance(queries=1, failure_probability=chance)
+
+    @cached_property
+    def table(self) -> tuple[int, ...]:
+        """The chances of a refusal, of `unit`, by votes to flip, down to one in 10¹²: what an attack looks at."""
+        return tuple(self._refusing(distance) for distance in range(self.place(chance=1e-12) + 1))
+
+    @property
+    def design(self) -> Design:
+        """The game of the table, for an attack to play."""
+        released = round(ONE * (1 - self.chance(0)))
+        return game(self.epsilon, refusals=self.refusals, released=released, step=1 / self.scale)
+
+    def _refusing(self, distance: int) -> int:
+        """1 − exp(−H), of `unit`: floats err by less than a share of 10⁻¹³ of H, for which the theorem has room."""
+        if self.keeps_noise:
+            raise NoTheoremError(
+                f"the threshold must be open for chances by distance alone, got {self.refusals} refusals with variant "
+                f"{self.variant!r}; use variant='tight' with at least 2 refusals"
+            )
+        least, most = open_threshold.HAZARDS
+        hazard = max(least, min(most, math.exp(min(700.0, (self.threshold - distance) / self.scale))))
+        if hazard < 1:
+            return int(-math.expm1(-hazard) * self.unit)
+        return self.unit - int(math.exp(-hazard) * (1 - 1e-13) * self.unit)
 
     @property
     def spread(self) -> float:
         """The scale of the distance's noise."""
-        return 2 * self.scale
+        return 2 * self.scale if self.keeps_noise else self.scale
 
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
-        """The winner if its noisy distance exceeds the noisy threshold; a refusal brings a new threshold."""
+        """The winner if its noisy distance exceeds the threshold; if it is hidden, a refusal brings another one."""
+        distance = one_distance(counts)
+        if not self.keeps_noise:
+            refused = session.noise.coin(self._refusing(distance), of=self.unit)
+            return None if refused else int(counts.argmax())
         if session.memory is None:
             session.memory = session.noise.laplace(self.scale)
-        distance = one_distance(counts)
         if distance + session.noise.laplace(2 * self.scale) > self.threshold + session.memory:
             return int(counts.argmax())
         session.memory = None
@@ -128,23 +170,37 @@ class SparseVector(Thresholded):
         return session.refused >= self.refusals or (self.queries is not None and session.asked >= self.queries)
 
 
+def _hidden(variant: str, refusals: int | None) -> bool:
+    """Whether noise hides the threshold. Before one refusal hiding it once takes fewer votes than not hiding it."""
+    return variant == "faithful" or refusals == 1
+
+
+def _stated(*, hidden: bool) -> str:
+    """The name of the mechanism in a certificate."""
+    return "sparse vector" if hidden else "open threshold"
+
+
 @lru_cache(maxsize=2048)
-def _scales(epsilon: float, delta: float, refusals: int) -> tuple[float, float]:
-    """The least λ by either bound; every choice of a mechanism asks for those of many budgets, and often again."""
-    pure, shifted = (
-        accounting.sparse_vector_scale(epsilon, delta, refusals=refusals, shifted=shifted) for shifted in (False, True)
-    )
-    return pure, shifted
+def _scale(epsilon: float, delta: float, refusals: int, hidden: bool) -> float:
+    """Every choice of a mechanism asks for those of many budgets, and often again."""
+    least = accounting.sparse_vector_scale if hidden else open_threshold.open_threshold_scale
+    return least(epsilon, delta, refusals=refusals)
 
 
 class SparseVectorKind(ThresholdedKind):
-    """With tight constants."""
+    """With the least constants."""
 
     name = "svt"
-    theorem = "theory.accounting.sparse_vector_delta"
-    promise = ("theory.accounting.sparse_vector_distance",)
+    theorem = "theory.open_threshold.open_threshold_delta"
+    promise = ("theory.open_threshold.open_threshold_distance",)
     informed = True
     variant: ClassVar[str] = "tight"
+
+    def proof(self, refusals: int | None) -> tuple[str, tuple[str, ...]]:
+        """Another one where noise hides the threshold."""
+        if _hidden(self.variant, refusals):
+            return "theory.accounting.sparse_vector_delta", ("theory.accounting.sparse_vector_distance",)
+        return self.theorem, self.promise
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
         """Those of the mechanism itself."""
@@ -166,14 +222,17 @@ class SparseVectorKind(ThresholdedKind):
         refusals: int | None,
     ) -> dict[str, Any]:
         """As of the mechanism itself."""
-        return {"mechanism": "sparse vector", "scale": noise, "refusals": refusals, "threshold": threshold}
+        name = _stated(hidden=_hidden(self.variant, refusals))
+        return {"mechanism": name, "scale": noise, "refusals": refusals, "threshold": threshold}
 
-    def exceeds(self, gap: Floats, scale: float) -> Floats:
-        """P(Y − Z > gap), Y of scale 2λ and Z of scale λ; see `accounting.unstable_release`."""
-        b = math.exp(-1 / (2 * scale))
-        w = np.where(gap >= 0, gap, -gap - 1)
-        tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
-        found: Floats = np.where(gap >= 0, tail, 1 - tail)
+    def exceeds(self, gap: Floats, scale: float, refusals: int | None) -> Floats:
+        """P(Y > gap) for a Gumbel Y turned round; if the threshold is hidden, P(Y − Z > gap) of `unstable_release`."""
+        found: Floats = np.exp(-np.exp(np.minimum(gap / scale, 700.0)))
+        if _hidden(self.variant, refusals):
+            b = math.exp(-1 / (2 * scale))
+            w = np.where(gap >= 0, gap, -gap - 1)
+            tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
+            found = np.where(gap >= 0, tail, 1 - tail)
         return found
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
@@ -194,7 +253,7 @@ class SparseVectorKind(ThresholdedKind):
 
 
 class PrintedKind(SparseVectorKind):
-    """With the printed constants."""
+    """With noise and constants as printed."""
 
     name = "svt-faithful"
     compared = False
@@ -219,9 +278,9 @@ class PrintedKind(SparseVectorKind):
         enough = self.enough_teachers(setting.error(teachers), teachers, setting)
         return super().promised(teachers, setting) if enough <= teachers else None
 
-    def theorems(self, setting: Setting) -> tuple[str, ...]:
+    def theorems(self, setting: Setting, refusals: int | None) -> tuple[str, ...]:
         """With the k and the T of the paper."""
-        *found, _ = super().theorems(setting)
+        *found, _ = super().theorems(setting, refusals)
         return (*found, "theory.accounting.printed_teachers", "theory.learnability.printed_refusals")
 
     def obstacle(self, run: Run, needed: int | None, setting: Setting) -> str:

@@ -58,9 +58,11 @@ class ThresholdedKind(Kind):
     """A kind of such mechanisms."""
 
     @abstractmethod
-    def exceeds(self, gap: Floats, scale: float) -> Floats:
+    def exceeds(self, gap: Floats, scale: float, refusals: int | None) -> Floats:
         """The probability that the noise exceeds each gap."""
 
-    def chances(self, votes: Votes, *, noise: float, threshold: int | None) -> tuple[Floats, Floats]:
+    def chances(
+        self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
+    ) -> tuple[Floats, Floats]:
         """The winner where the noisy votes to flip exceed the threshold."""
-        return self.exceeds((threshold or 0) - votes.distance, noise), votes.right
+        return self.exceeds((threshold or 0) - votes.distance, noise, refusals), votes.right

@@ -107,7 +107,7 @@ class StableKind(ThresholdedKind):
         """As of the mechanism itself."""
         return {"mechanism": "stable release", "scale": noise, "queries": queries, "threshold": threshold}
 
-    def exceeds(self, gap: Floats, scale: float) -> Floats:
+    def exceeds(self, gap: Floats, scale: float, refusals: int | None) -> Floats:
         """P(Y > gap) for a discrete Laplace Y."""
         b = math.exp(-1 / scale)
         found: Floats = np.where(

@@ -104,13 +104,15 @@ def _curve(texts: Sequence[str]) -> float | Mapping[int, float] | None:
 def _guarantee(made: Plan) -> Guarantee:
     known = {row.mechanism: row.delta_spent for row in made.rows if row.delta_spent is not None}
     spent = {mechanism: delta for mechanism, delta in known.items() if delta <= made.delta}
+    refusals = {row.mechanism: row.refusals for row in made.rows}
+    theorems = dict.fromkeys(KINDS[mechanism].proof(refusals[mechanism])[0] for mechanism in spent)
     return Guarantee(
         quantity=f"privacy loss ε at δ = {text_above(made.delta)} of running one of the mechanisms"
         + _without(made, spent),
         side="at_most",
         value=made.epsilon,
         adversary=Adversary.ANY,
-        theorem=tuple(KINDS[mechanism].theorem for mechanism in spent) or "none: no constants keep to the budget",
+        theorem=tuple(theorems) or "none: no constants keep to the budget",
         assumptions=_ASSUMED,
         detail={"delta": made.delta, "delta_spent": spent},
         evidence=_evidence(made, tuple(spent)),
