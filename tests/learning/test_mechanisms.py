@@ -263,6 +263,18 @@ def test_faithful_noise_is_the_printed_one_and_tight_is_less():
     )
 
 
+@pytest.mark.parametrize("refusals", [1, 20])
+def test_constants_are_computed_anew_where_a_mechanism_is_loaded(refusals):
+    """Another version may have others for the same fields, and a guarantee about its own."""
+    mechanism = SparseVector(epsilon=1.0, delta=1e-5, refusals=refusals)
+    expected = mechanism.guarantee
+    vars(mechanism)["scale"] = 1.0
+    loaded = pickle.loads(pickle.dumps(mechanism))  # noqa: S301 — our own bytes
+    assert loaded == mechanism
+    assert loaded.guarantee == expected
+    assert copy.copy(mechanism).guarantee == expected
+
+
 def test_faithful_constants_are_refused_where_they_prove_nothing():
     mechanism = SparseVector(epsilon=200.0, delta=0.3, refusals=50, queries=60, variant="faithful")
     with pytest.raises(NoTheoremError, match="use a smaller epsilon"):

@@ -52,7 +52,7 @@ _NODES = 71
 _DIVIDED = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99)
 """The cases among which a mechanism is chosen: mean leads, their deviations as shares of the mean, how many leads
 there are of each; and shares of right teachers that agree on most queries and are divided on others."""
-_CLEAR, _LIKELY = 0.59, 5.0
+_CLEAR, _LIKELY = 0.59, 8.0
 """That every query leads by this share, as where classes are far apart, counts as much as so many other cases."""
 _TENTH, _VOTES, _USEFUL = 10, 18, 10
 """An estimate of the agreement costs ε/10, or less if its noise is 1/18 of the teachers; it may not be above 1/10."""

@@ -115,7 +115,7 @@ def opened(text: str, key: bytes, place: str) -> list[Draw]:
     if any(type(draw) is not int for draw in drawn):
         raise InputError(
             f"the noise {place}",
-            "that of an earlier version's mechanism",
+            "that of an earlier version",
             requirement="must be whole numbers, one a decision",
             remedy="serve with the version that began the session, or begin another, which costs privacy again",
         )

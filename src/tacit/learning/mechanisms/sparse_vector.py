@@ -41,10 +41,10 @@ class SparseVector(Thresholded):
     queries
         The most queries that are asked; None sets no limit. Required for `variant="faithful"`.
     variant
-        "tight" takes the least votes that can be proven, whatever the number of queries: an open threshold, which
-        needs no noise, beside a Gumbel law for the distances, whose cost is known exactly; and where the first refusal
-        is the last, the paper's Laplace noise on threshold and distances, with the least constants. "faithful" has
-        that noise always, and the constants that the paper prints.
+        "tight" has an open threshold, which needs no noise, beside a Gumbel law for the distances: its cost is known
+        exactly, whatever the number of queries. Where the first refusal is the last, it has the paper's Laplace noise
+        on threshold and distances, with the least constants. "faithful" has that noise always, and the constants that
+        the paper prints.
     """
 
     refusals: int
@@ -171,7 +171,7 @@ class SparseVector(Thresholded):
 
 
 def _hidden(variant: str, refusals: int | None) -> bool:
-    """Whether noise hides the threshold. Before one refusal hiding it once takes fewer votes than not hiding it."""
+    """Whether noise hides the threshold. Where the first refusal is the last this mostly takes fewer votes."""
     return variant == "faithful" or refusals == 1
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,10 @@ class Thresholded(ABC):
     @abstractmethod
     def threshold(self) -> int:
         """The number of votes to flip around which refusals end."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: where it is loaded, by another version perhaps, constants are computed anew."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     @abstractmethod
