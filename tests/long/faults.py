@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests/support python tests/long/faults.py [--kills 1000] [--databases 250] [--seed 0]
 
-Sessions follow one another as they stop: most of the sparse vector, whose thresholds outlive a process, some of a gate.
+Sessions follow one another as they stop: most of the sparse vector, some of a gate.
 Ends with an error at the first answer that is lost, told in two ways, or not what votes and recorded noise give.
 """
 
