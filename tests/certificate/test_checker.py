@@ -119,7 +119,7 @@ def test_less_noise_more_refusals_or_a_lower_threshold_cost_more_than_is_stated(
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "refusals"), [(1.0, 1e-5, 1), (4.0, 1e-9, 100), (0.25, 1e-6, 600), (30.0, 1e-5, 3)]
+    ("epsilon", "delta", "refusals"), [(1.0, 1e-5, 2), (4.0, 1e-9, 100), (0.25, 1e-6, 600), (30.0, 1e-5, 3)]
 )
 def test_the_price_of_an_open_threshold_is_the_same_to_nine_digits(epsilon, delta, refusals):
     mechanism = SparseVector(epsilon=epsilon, delta=delta, refusals=refusals)
