@@ -93,6 +93,16 @@ def test_not_all_is_lost_where_teachers_agree_or_are_divided(teachers, accuracy)
     assert kept(margins(accuracy), teachers) >= 0.35
 
 
+@pytest.mark.parametrize("delta", [1e-24, 1e-30])
+def test_so_small_a_delta_leaves_fewer_refusals(delta):
+    """An open threshold has no design for it: one refusal, whose threshold is hidden, and other mechanisms have."""
+    budget = {**WANTED, "delta": delta}
+    assert choice("auto", teachers=300, lead=possible_margins(None), **budget).expected_answers > 0
+    chosen = choice("svt", teachers=300, lead=possible_margins(None), **budget)
+    assert chosen.mechanism.guarantee.detail["delta_spent"] <= delta
+    assert plan(60_000, 100_000, epsilon=2.0, delta=max(delta, 1e-25), error=0.05).row("svt").delta_spent <= 1e-24
+
+
 def test_more_refusals_than_tables_have_choose_another_mechanism():
     """Whatever the estimate, and before anything is paid; by name they are refused."""
     wanted = {**WANTED, "teachers": 300, "lead": possible_margins(None), "refusals": 201}

@@ -41,6 +41,9 @@ HAZARDS = 2.0**-100, 69.0
 _RAREST = 1e-29
 """Below this, chances of a refusal, and of a telling label, end."""
 
+LEAST_DELTA = 1e-27
+"""The least δ, for each refusal, for which there is a design: labels are left enough of it."""
+
 
 @at_most
 def open_threshold_delta(epsilon: float, *, scale: float, threshold: int, refusals: int) -> float:
@@ -289,8 +292,8 @@ def _budget(epsilon: object, delta: object, refusals: object) -> tuple[float, fl
     t = _refusals(refusals)
     budget = validate.number("epsilon", epsilon, at_least=1e-9, at_most=1e4, remedy=_EPSILON)
     allowed = validate.probability("delta", delta, remedy=_DELTA)
-    if allowed * _FOR_LABELS < 2 * _RAREST * t:
-        least = 2 * _RAREST * t / _FOR_LABELS
+    least = LEAST_DELTA * t
+    if allowed < least:
         raise InputError("delta", allowed, requirement=f"must be at least {least:.3g} for {t} refusals", remedy=_DELTA)
     return budget, allowed, t
 

@@ -175,6 +175,11 @@ def _hidden(variant: str, refusals: int | None) -> bool:
     return variant == "faithful" or refusals == 1
 
 
+def _possible(variant: str, delta: float, refusals: int) -> bool:
+    """Whether there is a design: of an open threshold not for the least δ."""
+    return _hidden(variant, refusals) or delta >= open_threshold.LEAST_DELTA * refusals
+
+
 def _stated(*, hidden: bool) -> str:
     """The name of the mechanism in a certificate."""
     return "sparse vector" if hidden else "open threshold"
@@ -238,7 +243,8 @@ class SparseVectorKind(ThresholdedKind):
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """All points, and refusals by doubling."""
         asked = wanted.most
-        for stop in steps(1, asked) if wanted.refusals is None else [wanted.refusals]:
+        possible = (stop for stop in steps(1, asked) if _possible(self.variant, wanted.delta, stop))
+        for stop in possible if wanted.refusals is None else [wanted.refusals]:
             made = partial(self._mechanism, wanted, stop, asked)
             noise, threshold = made().scale, made().threshold
             found = self.in_each(wanted, queries=asked, noise=noise, threshold=threshold, refusals=stop)
@@ -246,7 +252,12 @@ class SparseVectorKind(ThresholdedKind):
 
     def tried_refusals(self, setting: Setting) -> Sequence[int]:
         """From one to all queries."""
-        return sorted({max(1, round(t)) for t in np.geomspace(1, setting.queries, _REFUSAL_STEPS)})
+        tried = {max(1, round(t)) for t in np.geomspace(1, setting.queries, _REFUSAL_STEPS)}
+        return sorted(stop for stop in tried if _possible(self.variant, setting.delta, stop))
+
+    def possible(self, refusals: int, setting: Setting) -> bool:
+        """For all but the least δ."""
+        return _possible(self.variant, setting.delta, refusals)
 
     def _mechanism(self, budget: Setting | Wanted, refusals: int, queries: int) -> SparseVector:
         return _made(budget.epsilon, budget.delta, refusals, queries, self.variant)
