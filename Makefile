@@ -23,8 +23,9 @@ test systems shown soundness: export PYTHONDONTWRITEBYTECODE =
 
 # What needs whole systems around it (services, clusters, databases, browsers, other processes) or does whole runs again.
 SYSTEMS := service reproduce fuzz learning/test_engines.py learning/test_learn_files.py learning/test_repeated_fits.py \
-	reconstruction/test_bound_files.py reconstruction/test_bound_texts.py runtime/test_clusters.py runtime/test_private_files.py certificate/test_checker_page.py certificate/test_replaying.py test_demo.py \
-	test_ledger.py test_pages.py test_release_check.py test_release_check_certificates.py test_soundness.py
+	reconstruction/test_bound_files.py reconstruction/test_bound_texts.py runtime/test_clusters.py runtime/test_private_files.py \
+	certificate/test_checker_page.py certificate/test_replaying.py test_demo.py test_ledger.py test_pages.py \
+	test_release_check.py test_release_check_certificates.py test_soundness.py
 
 # Files in their order: the short ones of theory/ come last, so that no process has a long one to itself at the end.
 test: $(VENV)/test ## run the tests, but for those of the next two
