@@ -79,7 +79,7 @@ class _Everything:
 @cache
 def _support(kind, scale):
     if kind == "coin":
-        return [0, 1], (np.array([1 - scale, scale])).tolist()
+        return [0, 1], [1 - scale, scale]
     reach = int((14 if kind == "laplace" else 5) * scale) + 2
     x = np.arange(-reach, reach + 1)
     weights = np.exp(-np.abs(x) / scale) if kind == "laplace" else np.exp(-(x**2) / (2 * scale**2))

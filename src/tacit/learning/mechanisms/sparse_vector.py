@@ -232,12 +232,13 @@ class SparseVectorKind(ThresholdedKind):
 
     def exceeds(self, gap: Floats, scale: float, refusals: int | None) -> Floats:
         """P(Y > gap) for a Gumbel Y turned round; if the threshold is hidden, P(Y − Z > gap) of `unstable_release`."""
-        found: Floats = np.exp(-np.exp(np.minimum(gap / scale, 700.0)))
-        if _hidden(self.variant, refusals):
-            b = math.exp(-1 / (2 * scale))
-            w = np.where(gap >= 0, gap, -gap - 1)
-            tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
-            found = np.where(gap >= 0, tail, 1 - tail)
+        if not _hidden(self.variant, refusals):
+            open_law: Floats = np.exp(-np.exp(np.minimum(gap / scale, 700.0)))
+            return open_law
+        b = math.exp(-1 / (2 * scale))
+        w = np.where(gap >= 0, gap, -gap - 1)
+        tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
+        found: Floats = np.where(gap >= 0, tail, 1 - tail)
         return found
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
