@@ -24,18 +24,12 @@ from scipy import stats
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
 
-from tacit.learning.choice import (
-    choice,
-    estimate_cost,
-    margins,
-    number_of_teachers,
-    possible_margins,
-    prospects,
-)
+from tacit.learning.choice import choice, estimate_cost, number_of_teachers, prospects
 from tacit.learning.columns import Columns
 from tacit.learning.councils import councils
 from tacit.learning.held_out import AgreementEstimate, low_distance
 from tacit.learning.mechanisms.candidates import Candidate, Wanted, flawless
+from tacit.learning.mechanisms.cases import margins, possible_margins
 from tacit.learning.mechanisms.expectations import Votes
 from tacit.learning.mechanisms.registry import KINDS
 from tacit.learning.mechanisms.session import one_distance

@@ -10,20 +10,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tacit.core.errors import InputError, NoTheoremError
 from tacit.learning import PrivateClassifier, held_out
-from tacit.learning.choice import (
-    ACCURACIES,
-    choice,
-    estimate_cost,
-    margins,
-    number_of_teachers,
-    possible_margins,
-    prospects,
-)
+from tacit.learning.choice import choice, estimate_cost, number_of_teachers, prospects
 from tacit.learning.councils import LEAST
 from tacit.learning.held_out import AgreementEstimate, low_distance, private_agreement
 from tacit.learning.intended import intended
 from tacit.learning.mechanisms import ConfidentGNMax, Gate, GNMax, SparseVector
 from tacit.learning.mechanisms.candidates import flawless
+from tacit.learning.mechanisms.cases import ACCURACIES, margins, possible_margins
 from tacit.learning.moments import NoisySums, suits
 from tacit.learning.planning import plan
 from tacit.learning.study import publication

@@ -47,7 +47,8 @@ from tacit.learning import (
     private_error,
     votes_to_flip,
 )
-from tacit.learning.choice import choice, margins
+from tacit.learning.choice import choice
+from tacit.learning.mechanisms.cases import margins
 from tacit.learning.owners import owners
 from tacit.learning.shares import Shares
 from tacit.learning.students.fitting import takes_unlabelled

@@ -10,8 +10,9 @@ from noises import SeededNoise
 
 from tacit import InputError
 from tacit.learning import ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease
-from tacit.learning.choice import choice, margins
+from tacit.learning.choice import choice
 from tacit.learning.mechanisms import gate_design, gnmax
+from tacit.learning.mechanisms.cases import margins
 from tacit.learning.mechanisms.registry import KINDS
 from tacit.learning.planning import MECHANISMS, Plan, plan
 from tacit.learning.study.plan import report

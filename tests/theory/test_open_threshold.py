@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tacit import InputError, NoTheoremError
 from tacit.learning.mechanisms import SparseVector
+from tacit.learning.mechanisms.sparse_vector import UNIT, refusing
 from tacit.theory import open_threshold
 from tacit.theory.open_threshold import (
     HAZARDS,
@@ -18,6 +19,7 @@ from tacit.theory.open_threshold import (
     open_threshold_distance,
     open_threshold_scale,
     open_threshold_votes,
+    telling_chance,
 )
 
 mp.mp.dps = 40
@@ -98,6 +100,12 @@ def test_the_price_is_the_value_of_the_game(scale, refusals):
         nearest = int(np.argmin(np.abs(places - x)))
         claimed = price(float(places[nearest]), scale, refusals)
         assert claimed * 0.985 <= worth[nearest] <= claimed * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("scale", "threshold"), [(0.5, 1), (3.0, 7), (12.5, 30), (400.0, 1200), (2.0, 40)])
+def test_the_chance_of_a_telling_label_is_that_of_sessions(scale, threshold):
+    drawn = 1 - mp.mpf(refusing(0, scale=scale, threshold=threshold)) / UNIT
+    assert drawn <= telling_chance(threshold, scale=scale) <= drawn * (1 + mp.mpf("1e-9"))
 
 
 def level(y, scale, refusals):

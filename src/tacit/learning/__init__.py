@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .encoders import ImageEncoder, TextEncoder
     from .held_out import ErrorEstimate, private_count, private_error
     from .mechanisms import (
+        AdaptiveVector,
         ConfidentGNMax,
         Confirm,
         ConfirmSession,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSTAIN",
+    "AdaptiveVector",
     "AnswerSums",
     "Columns",
     "ConfidentGNMax",
@@ -100,7 +102,8 @@ _MODULES = {
     "encoders": "ImageEncoder TextEncoder",
     "held_out": "ErrorEstimate private_count private_error",
     "mechanisms": (
-        "ConfidentGNMax Confirm ConfirmSession Gate GNMax Mechanism Session SparseVector StableRelease VoteQuota"
+        "AdaptiveVector ConfidentGNMax Confirm ConfirmSession Gate GNMax Mechanism Session SparseVector StableRelease "
+        "VoteQuota"
     ),
     "membership": "membership_attack",
     "moments": "MomentClassifier NoisySums",

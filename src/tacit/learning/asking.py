@@ -50,7 +50,7 @@ def answers(
         nonlocal reached
         if found:
             points, given = zip(*found, strict=True)
-            notes.add({"points": list(points), "answers": list(given)})
+            notes.add({"points": list(points), "answers": list(given), **session.kept})
         reached += len(found)
         advance(f"{reached} of {len(asked)} queries asked")
 

@@ -25,7 +25,7 @@ from ..theory.confidence import binomial_lower, binomial_upper
 from ..theory.gate import ONE
 from .answer_sums import AnswerSums
 from .canary import canary_attack, canary_counts
-from .mechanisms import Mechanism, Noise, SparseVector, VoteQuota
+from .mechanisms import AdaptiveVector, Mechanism, Noise, SparseVector, VoteQuota
 from .mechanisms.gate import Tabled
 from .moments import NoisySums
 from .noise_attack import noise_attack
@@ -238,7 +238,9 @@ def distinguishing_attack(
     played = games(mechanism, length=length, seed=seed) if tried is None else tried
     if tried is None:
         share = alpha / 2
-        if isinstance(mechanism, Tabled) or (isinstance(mechanism, SparseVector) and not mechanism.keeps_noise):
+        if isinstance(mechanism, Tabled | AdaptiveVector) or (
+            isinstance(mechanism, SparseVector) and not mechanism.keeps_noise
+        ):
             other = worst_case_attack(mechanism, runs=min(100, runs // 10), failure_probability=share, seed=seed)
         else:
             other = noise_attack(mechanism, noise=source, runs=2 * runs, failure_probability=share)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
+from .mechanisms.cases import votes_ahead
 from .mechanisms.expectations import Floats
 
 LEAST = 10
@@ -48,8 +47,7 @@ class Council:
 
     def votes_ahead(self, shares: Floats) -> Floats:
         """The votes by which the winning class leads, for leads that teachers of many records would have."""
-        found: Floats = self.teachers - 2 * np.rint(self.teachers * (1 - self.settled * shares) / 2)
-        return found
+        return votes_ahead(self.settled * shares, self.teachers)
 
 
 def councils(records: int, classes: int) -> list[Council]:

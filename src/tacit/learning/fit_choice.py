@@ -13,18 +13,16 @@ from ..core.guarantee import Guarantee
 from ..core.rounding import down
 from .choice import (
     Choice,
-    Margins,
     callers_choice,
     choice,
     estimate_cost,
-    margins,
     number_of_teachers,
-    possible_margins,
     prospects,
 )
 from .fit_task import FitTask
 from .held_out import AgreementEstimate, ErrorEstimate
 from .mechanisms import VoteQuota
+from .mechanisms.cases import Margins, margins, possible_margins
 from .mechanisms.gate import Tabled
 from .mechanisms.registry import KINDS, asks_nobody, asks_records
 from .nearby import expected_votes, nearby_choice

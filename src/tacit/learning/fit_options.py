@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from ..core import validate
 from ..core.errors import InputError
 from ..ledger import Ledger
-from .choice import margins
 from .chunks import checked_key
 from .mechanisms import Confirm, Mechanism, VoteQuota
+from .mechanisms.cases import margins
 from .mechanisms.registry import KINDS, MOMENTS, NAMES, asks_nobody, asks_records
 from .moments import LEAST_EPSILON
 from .shares import Shares

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .choice import (
-    ACCURACIES,
-    Choice,
-    Prospect,
-    choice,
-    estimate_cost,
-    margins,
-    number_of_teachers,
-    possible_margins,
-    prospects,
-)
+from .choice import Choice, Prospect, choice, estimate_cost, number_of_teachers, prospects
+from .mechanisms.cases import ACCURACIES, margins, possible_margins
 from .shares import Shares
 
 

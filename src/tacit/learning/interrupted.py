@@ -140,6 +140,16 @@ class Notes:
         charged = sum(note["resumed"] for note in self.found if "resumed" in note)
         answers = [answer for _, answer in self.answers]
         session.replay(answers, charged=charged)
+        latest_kept = [
+            {key: note[key] for key in session.kept if key in note} for note in self.found if "answers" in note
+        ]
+        if latest_kept and latest_kept[-1] != session.kept:
+            raise InputError(
+                "the run that was interrupted",
+                latest_kept[-1],
+                requirement=f"must come to what follows from its answers here, {session.kept}",
+                remedy="go on where it began, with the same versions of Tacit and NumPy",
+            )
         if not session.stopped:
             *_, latest = (self.found[-1].get("answers") if self.found else None) or [None]
             charge = int(latest is not None and getattr(session.mechanism, "keeps_noise", True))

@@ -24,8 +24,8 @@ from ..core.errors import InputError
 from ..theory import learnability
 from . import councils
 from .intended import Intention, intended
-from .mechanisms.kind import Kind
-from .mechanisms.registry import KINDS
+from .mechanisms.kind import PlannedKind
+from .mechanisms.registry import PLANNED
 from .mechanisms.setting import Setting
 from .verdicts import helping, verdict
 
@@ -248,7 +248,7 @@ class Plan(Carded):
             f"For all of {self.queries} queries on which at most a third of the teachers are wrong. A mechanism "
             f"without a mark at an ε can promise nothing there{f'; {absent} have none' if absent else ''}."
         )
-        caveats = (KINDS[name].caveat for name in marked)
+        caveats = (PLANNED[name].caveat for name in marked)
         here = epsilons.index(self.epsilon)
         return Figure(
             title="Teachers that a promise needs",
@@ -340,12 +340,12 @@ def plan(
         rows=(),
     )
     setting, proposals = _setting(made), made.public_model_error is not None
-    kinds = (KINDS[name] for name in MECHANISMS)
+    kinds = (PLANNED[name] for name in MECHANISMS)
     rows = (_row(kind, setting) for kind in kinds if kind.available(made.epsilon, made.delta, proposals=proposals))
     return replace(made, rows=tuple(rows))
 
 
-def _row(kind: Kind, setting: Setting) -> Row:
+def _row(kind: PlannedKind, setting: Setting) -> Row:
     needed = kind.needed_teachers(setting)
     run = None
     if setting.teachers is not None:
@@ -412,11 +412,11 @@ def _setting(made: Plan) -> Setting:
     )
 
 
-def _named(value: object, names: Sequence[str] = MECHANISMS, *, remedy: str = _REMEDY) -> Kind:
+def _named(value: object, names: Sequence[str] = MECHANISMS, *, remedy: str = _REMEDY) -> PlannedKind:
     if isinstance(value, str) and value == "composition":  # that plans called it; to be refused in the next version
         warnings.warn("say 'stable' for 'composition', as everywhere else", DeprecationWarning, stacklevel=3)
         value = "stable"
-    return KINDS[validate.choice("mechanism", value, names, remedy=remedy)]
+    return PLANNED[validate.choice("mechanism", value, names, remedy=remedy)]
 
 
 def _epsilon(value: object) -> float:

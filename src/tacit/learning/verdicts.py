@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..core.wording import counted
-from .mechanisms.kind import Kind
+from .mechanisms.kind import PlannedKind
 from .mechanisms.setting import Run, Setting
 
 _MOST_EPSILON = 20.0
 """The largest ε that is proposed: beyond it, one record changes probabilities by any factor."""
 
 
-def verdict(kind: Kind, run: Run, needed: int | None, expected: tuple[float, float] | None, setting: Setting) -> str:
+def verdict(
+    kind: PlannedKind, run: Run, needed: int | None, expected: tuple[float, float] | None, setting: Setting
+) -> str:
     """The verdict in one sentence. `expected` are the answers, and the right answers, by the model of votes."""
     size, m, wrong = setting.records // run.teachers, setting.queries, f"{100 * run.error:.3g} %"
     if run.hard is not None:
@@ -54,7 +56,7 @@ def verdict(kind: Kind, run: Run, needed: int | None, expected: tuple[float, flo
     return f"{hopeless}: {why}; {_help(kind, needed, setting)}."
 
 
-def helping(kind: Kind, needed: int | None, setting: Setting) -> dict[str, float]:
+def helping(kind: PlannedKind, needed: int | None, setting: Setting) -> dict[str, float]:
     """What would make the plan feasible, by the input to change; found by doubling or halving one at a time."""
     rough = replace(setting, rough=True)
 
@@ -79,7 +81,7 @@ def helping(kind: Kind, needed: int | None, setting: Setting) -> dict[str, float
     return {name: value for name, value in ways.items() if value is not None}
 
 
-def _help(kind: Kind, needed: int | None, setting: Setting) -> str:
+def _help(kind: PlannedKind, needed: int | None, setting: Setting) -> str:
     words = {"teachers": "more", "queries": "fewer", "epsilon": "a larger", "records": "more"}
     found = helping(kind, needed, setting)
     ways = [

@@ -13,6 +13,8 @@ shows a loss above ε. Probabilities are read, not estimated, so this takes hund
 
 The attack assumes that a coin decides each refusal and that nothing else is random. If a session is seen to do
 otherwise, the game counts for nothing.
+
+Where noise is chosen anew for every query, the adversary follows the rule, which all can, and plays by the theorem's W.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,24 +33,31 @@ from ..core.errors import NoTheoremError
 from ..core.guarantee import Adversary, Attack
 from ..theory.confidence import sampled_mean_lower
 from ..theory.gate import ONE
-from .mechanisms import Answer, Session, SparseVector
+from .mechanisms import AdaptiveSession, AdaptiveVector, Answer, Session, SparseVector
 from .mechanisms.gate import Tabled
+from .mechanisms.sparse_vector import UNIT as CHANCES
+from .mechanisms.sparse_vector import refusing
 
-Coined = Tabled | SparseVector
+Coined = Tabled | SparseVector | AdaptiveVector
 """What refuses by coins, whose chances can be read; a sparse vector if its threshold is open."""
+
+_Row = tuple[int, int]
 
 _CHANCE = 0.12
 """About that of refusals where it asks. Rarer ones gain a little more by far more queries."""
+_OFTEN = 0.7
+"""It asks for no more refusals than this where queries would end before the budget is spent: more tell less each."""
 _RAREST = 0.05
 _OTHERS = 4
 """Queries that it may ask besides, those worth most among refusals that are not rarer."""
 _SHARES = (0.0, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.96, 0.97, 0.98, 1.01, 1.03, 1.1, 1.25, 1.5, 2.0, 4.0)
 """The losses that are tried, as shares of the one claimed."""
-_PILOT = 8
 _LONGEST = 10_000
 """Queries of one game at most: a broken session might never stop."""
-_ROOM = 2.0
-"""Gains are capped at this many times their median in the pilot: a broken table may make some huge."""
+_TRIES = 3
+"""Losses that are tried at the end, each a step below the one before, with a part of the failure probability each."""
+_PARTS = (1.0, 0.5, 0.25)
+"""Of the order of a session, by which outcomes may be weighted."""
 
 
 def worst_case_attack(
@@ -56,22 +66,26 @@ def worst_case_attack(
     """Attack a table: the privacy loss that the worst adversary's games show, with a lower confidence limit."""
     runs = validate.whole("runs", runs, at_least=10, remedy="play some hundred games")
     alpha = validate.probability("failure_probability", failure_probability, remedy="use a small one such as 0.001")
-    adversary = _Adversary(mechanism, np.random.default_rng(seed))
-    kept = sampled_mean_lower(np.full(runs, 1 / _ROOM), failure_probability=alpha) * _ROOM  # by a limit, of the mean
+    rng = np.random.default_rng(seed)
+    adversary = _Follower(mechanism, rng) if isinstance(mechanism, AdaptiveVector) else _Adversary(mechanism, rng)
+    room = adversary.room
+    kept = room * sampled_mean_lower(np.full(runs, 1 / room), failure_probability=alpha / _TRIES)  # of the mean
     losses = [share * mechanism.epsilon for share in _SHARES]
     first, last, most = 0, len(losses), 1.0
     while last - first > 1:  # gains fall with the loss
         middle = (first + last) // 2
-        gains = adversary.gains(losses[middle], games=_PILOT)
-        room = _ROOM * float(np.median(gains))
-        if 0.95 * kept * np.minimum(gains, room).mean() > mechanism.delta:
-            first, most = middle, room
+        gains = adversary.gains(losses[middle], games=adversary.pilot)
+        limit = room * adversary.typical(gains)
+        if 0.95 * kept * np.minimum(gains, limit).mean() > mechanism.delta:
+            first, most = middle, limit
         else:
             last = middle
     shown, low = losses[first], 0.0
-    if shown:
-        gains = np.minimum(adversary.gains(shown, games=runs), most)  # less than was gained, never more
-        low = shown if most * sampled_mean_lower(gains / most, failure_probability=alpha) > mechanism.delta else 0.0
+    for loss in reversed(losses[max(1, first + 1 - _TRIES) : first + 1]):
+        gains = np.minimum(adversary.gains(loss, games=runs), most)  # less than was gained, never more
+        if most * sampled_mean_lower(gains / most, failure_probability=alpha / _TRIES) > mechanism.delta:
+            shown = low = loss
+            break
     return Attack(
         quantity=mechanism.guarantee.quantity,
         value=shown,
@@ -94,7 +108,10 @@ class _Query:
 
 
 class _Adversary:
-    def __init__(self, mechanism: Coined, rng: np.random.Generator) -> None:
+    pilot, room = 8, 2.0
+    """Games that search, and how often gains may exceed their median there: a broken table may make some huge."""
+
+    def __init__(self, mechanism: Tabled | SparseVector, rng: np.random.Generator) -> None:
         self.mechanism, self.rng = mechanism, rng
         usual, others = _queries(mechanism)
         self._refusals = _refusals(mechanism, usual[0].here)
@@ -119,6 +136,10 @@ class _Adversary:
         """What each of some games gains at this loss; its expectation is no more than δ there."""
         return np.array([self._game(math.exp(loss)) for _ in range(games)])
 
+    def typical(self, gains: NDArray[np.float64]) -> float:
+        """A gain that others hardly exceed."""
+        return float(np.median(gains))
+
     def _game(self, y: float) -> float:
         sessions = [(self.mechanism.session(coin), coin) for coin in (_Coin(), _Coin())]
         weight = 1.0
@@ -126,16 +147,11 @@ class _Adversary:
             refusals_left = self._refusals - sessions[0][0].refused
             if refusals_left < 1 or sessions[0][0].stopped or 1 - y >= 0.999 * self.worth(refusals_left, y):
                 break
-            query, refusing = self._choice(refusals_left, y)
-            here = _asked(*sessions[0], query.here, refused=bool(self.rng.random() < refusing))
-            there = _asked(*sessions[1], query.there, refused=here.answer is None)
-            if here.chance == 0 or not (here.understood and there.understood):
-                return 0.0
-            if here.tossed:
-                weight *= here.chance / (refusing if here.answer is None else 1 - refusing)
-            if here.answer != there.answer:
-                return weight  # there it never happens
-            y *= there.chance / here.chance
+            query, often = self._choice(refusals_left, y)
+            share, ratio = _both(sessions, (query.here, query.there), often, self.rng)
+            weight, y = weight * share, y * ratio
+            if weight == 0 or y == 0:
+                break
         return weight * max(0.0, 1 - y)
 
     def _choice(self, left: int, y: float) -> tuple[_Query, float]:
@@ -162,6 +178,84 @@ class _Adversary:
         return max(sum(self._values_after(query, *state)) / self.worth(*state) for state in states)
 
 
+class _Follower:
+    """The adversary of noise that is chosen anew: it asks where a vote moves the next clock most.
+
+    Outcomes are made as frequent as their likelihood's ratio matters by the theorem's W, of the mechanism's order or a
+    part of it: where more may be refused than is paid for, rarer transcripts matter less.
+    """
+
+    pilot, room = 24, 4.0
+
+    def __init__(self, mechanism: AdaptiveVector, rng: np.random.Generator) -> None:
+        self.mechanism, self.rng = mechanism, rng
+        self._read: dict[tuple[float, int, bool], tuple[float, float]] = {}
+        found = []
+        for part in _PARTS:
+            self._order = part * mechanism.constants.order
+            found.append((float(np.sqrt(self.gains(0.9 * mechanism.epsilon, games=self.pilot)).mean()), self._order))
+        _, self._order = max(found)
+
+    def gains(self, loss: float, *, games: int) -> NDArray[np.float64]:
+        """What each of some games gains at this loss; its expectation is no more than δ there."""
+        return np.array([self._game(math.exp(loss)) for _ in range(games)])
+
+    def typical(self, gains: NDArray[np.float64]) -> float:
+        """A gain that others may exceed a few times: games differ, as prices are upper limits of what queries show."""
+        return float(gains.mean())
+
+    def _game(self, y: float) -> float:
+        sessions = [(self.mechanism.session(coin), coin) for coin in (_Coin(), _Coin())]
+        weight = 1.0
+        for _ in range(_LONGEST):
+            if sessions[0][0].stopped:
+                break
+            pair, often, query = self._choice(sessions[0][0], y)
+            share, ratio = _both(sessions, pair, often, self.rng)
+            weight, y = weight * share, y * ratio
+            p, q = (coin.asked[0][1] if coin.asked else 0.0 for _, coin in sessions)
+            self._read[query] = p, q
+            if weight == 0 or y == 0:
+                break
+        return weight * max(0.0, 1 - y)
+
+    def _choice(self, session: AdaptiveSession, y: float) -> tuple[tuple[_Row, _Row], float, tuple[float, int, bool]]:
+        """Votes here and there, one nearer to a flip, how often the query is to be refused, and a name for it.
+
+        What was read for it before is believed, and the mechanism's own word the first time alone.
+        """
+        scale, threshold, price = session.option
+        refusals = 1.0 if price is None else 1 + session.left / price  # as many as are paid for before queries end
+        often = min(_OFTEN, max(_CHANCE, refusals / (self.mechanism.queries - session.asked)))
+        place = max(0, math.ceil(threshold - scale * math.log(-math.log1p(-often))))
+        near, far = (2 * place + 3, 2), (2 * place + 4, 1)
+        query, places = (scale, place, y >= 1), (place + 1, place) if y >= 1 else (place, place + 1)
+        pair = (far, near) if y >= 1 else (near, far)
+        told = (refusing(each, scale=scale, threshold=threshold) / CHANCES for each in places)
+        p, q = self._read.get(query) or tuple(told)
+        if not 0 < min(p, q) <= max(p, q) < 1:
+            return pair, 0.5, query
+        each = _price(scale, self._order)  # infinite where a refusal of this order is the last
+        left = 0.0
+        if price is not None and each < math.inf:
+            left = each * min(session.left / price, often * (self.mechanism.queries - session.asked))
+        refused = self._worth(left - each, y * q / p) if each <= left else max(0.0, 1 - y * q / p)
+        refused, passed = p * refused, (1 - p) * self._worth(left, y * (1 - q) / (1 - p))
+        return pair, refused / ((refused + passed) or 1.0), query
+
+    def _worth(self, left: float, y: float) -> float:
+        """W of the order, with so much left."""
+        if y < 1:
+            return 1 - y + y * self._worth(left, 1 / y) if y > 0 else 1.0
+        return math.exp(left - self._order * math.log(y)) / (1 + 2 * self._order)
+
+
+def _price(scale: float, order: float) -> float:
+    """About what a refusal costs at this order; infinite where it is the last."""
+    share = order * math.expm1(1 / scale)
+    return -order / scale - math.log1p(-share) if share < 1 - 1e-9 else math.inf
+
+
 class _Coin:
     """Falls as it is told to, and remembers the chances that it was asked for, of an answer and of a refusal."""
 
@@ -180,6 +274,21 @@ class _Coin:
     def gaussian(self, scale: float, *, size: int) -> list[int]:
         """Refused, as above."""
         raise NoTheoremError(f"only coins must be drawn where chances are read, got {size} of scale {scale:g}")
+
+
+def _both(
+    sessions: Sequence[tuple[Session, _Coin]], votes: tuple[_Row, _Row], often: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """One query of both sessions: how much likelier the outcome is than it is played, and its likelihood's ratio.
+
+    The first is 0 if a session does what is not understood, the second if one has an answer that the other never gives.
+    """
+    here = _asked(*sessions[0], votes[0], refused=bool(rng.random() < often))
+    there = _asked(*sessions[1], votes[1], refused=here.answer is None)
+    if here.chance == 0 or not (here.understood and there.understood):
+        return 0.0, 1.0
+    played = (often if here.answer is None else 1 - often) if here.tossed else 1.0
+    return here.chance / played, there.chance / here.chance if here.answer == there.answer else 0.0
 
 
 @dataclass(frozen=True)
@@ -203,7 +312,7 @@ def _asked(session: Session, coin: _Coin, counts: tuple[int, int], *, refused: b
     )
 
 
-def _queries(mechanism: Coined) -> tuple[list[_Query], list[_Query]]:
+def _queries(mechanism: Tabled | SparseVector) -> tuple[list[_Query], list[_Query]]:
     """Neighbouring votes in both orders, at the usual distance and at all others, with winners that differ."""
     gate, first, usual = mechanism.labels, mechanism.first, mechanism.place(chance=_CHANCE)
     found: dict[int, list[_Query]] = {}
@@ -215,7 +324,7 @@ def _queries(mechanism: Coined) -> tuple[list[_Query], list[_Query]]:
     return found[usual], [*others, _query(mechanism, (2, 1), (1, 2))]
 
 
-def _refusals(mechanism: Coined, counts: tuple[int, int]) -> int:
+def _refusals(mechanism: Tabled | SparseVector, counts: tuple[int, int]) -> int:
     """How many refusals a session gives before it stops, up to twice as many as it should."""
     coin = _Coin()
     session, given = mechanism.session(coin), 0
@@ -228,7 +337,7 @@ def _refusals(mechanism: Coined, counts: tuple[int, int]) -> int:
     return max(1, given)
 
 
-def _query(mechanism: Coined, here: tuple[int, int], there: tuple[int, int]) -> _Query:
+def _query(mechanism: Tabled | SparseVector, here: tuple[int, int], there: tuple[int, int]) -> _Query:
     """What sessions do on these counts, as their coins are read."""
     read = []
     for counts in (here, there):

@@ -36,8 +36,9 @@ from ..learning import (
     private_count,
 )
 from ..learning.assumptions import neighbours
-from ..learning.choice import choice, margins
+from ..learning.choice import choice
 from ..learning.mechanisms import GNMax, Mechanism, VoteQuota
+from ..learning.mechanisms.cases import margins
 from ..learning.mechanisms.registry import NEIGHBOURS
 from ..learning.nearby import NearbyVoters, nearby_choice
 from ..learning.release import Release

@@ -22,7 +22,8 @@ from .. import __version__
 from ..core import validate
 from ..core.guarantee import Comparison, Guarantee
 from ..core.wording import counted
-from ..learning.choice import Choice, choice, margins
+from ..learning.choice import Choice, choice
+from ..learning.mechanisms.cases import margins
 from ..learning.students.fitting import fitted
 from ..learning.study.publication import promise_verdict
 from ..report import BROKEN, FINE, WEAK, Figure, Report, Table, Verdict, figures

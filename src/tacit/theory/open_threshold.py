@@ -228,6 +228,38 @@ def open_threshold_distance(*, scale: float, threshold: int, queries: int, failu
     return max(0, w + math.ceil(beyond))
 
 
+@at_most
+def telling_chance(threshold: int, *, scale: float) -> float:
+    r"""The chance with which a label is released that tells two data sets apart, where one vote decides.
+
+    Parameters
+    ----------
+    threshold
+        The threshold w, in whole votes.
+    scale
+        The scale s of the noise on each distance.
+
+    Returns
+    -------
+    float
+        The chance.
+
+    Notes
+    -----
+    Statement. exp(−min(69, exp(w/s))).
+
+    Assumptions. Chances are drawn as `open_threshold_delta` has them (caller); 1/500 ≤ scale ≤ 1e9 (checked).
+
+    Direction. An upper bound, rounded up.
+
+    References
+    ----------
+    docs/proofs/open_threshold.md.
+    """
+    w = validate.whole("threshold", threshold, at_least=0, remedy="give the threshold as a whole number of votes")
+    return _telling(w, _scale(scale))
+
+
 def _price(epsilon: float, scale: float, refusals: int) -> float:
     """F, the δ(ε) of T refusals without labels, rounded up."""
     step = up(up(1 / scale) + SLACK)  # a faster clock costs more

@@ -4,6 +4,7 @@ A mechanism is a frozen description of what is run, and for which (ε, δ). Its 
 `session()` begins one run, and the session's `answer(counts)` returns a class, or None for a refusal, until it stops.
 
 - `SparseVector`: the paper's Algorithm 2. Stable queries are answered; the T-th refusal ends it.
+- `AdaptiveVector`: the same, with noise that is chosen anew for each query by the answers before.
 - `StableRelease`: the paper's Algorithm 1 on every query, by plain composition.
 - `GNMax`: every query is answered by the class with the largest noisy count, or by all noisy counts.
 - `ConfidentGNMax`: the same for queries whose largest noisy count passes a threshold.
@@ -11,6 +12,7 @@ A mechanism is a frozen description of what is run, and for which (ε, δ). Its 
 - `VoteQuota`: every query is answered by noisy counts of voters that retire, not of teachers; queries are free.
 """
 
+from .adaptive_vector import AdaptiveSession, AdaptiveVector
 from .gate import Confirm, ConfirmSession, Gate
 from .gnmax import ConfidentGNMax, GNMax
 from .quota import VoteQuota
@@ -19,6 +21,8 @@ from .sparse_vector import SparseVector
 from .stable_release import StableRelease
 
 __all__ = [
+    "AdaptiveSession",
+    "AdaptiveVector",
     "Answer",
     "ConfidentGNMax",
     "Confirm",

@@ -30,7 +30,7 @@ from ..votes import checked_counts
 from . import gate_design
 from .candidates import Candidate, Wanted, flawless
 from .expectations import Floats, Votes
-from .kind import Kind
+from .kind import PlannedKind
 from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
 from .setting import Constants, Run, Setting
 
@@ -293,7 +293,7 @@ def _first_below(table: tuple[int, ...], chance: float) -> int:
     return bisect_right([-entry for entry in table], -int(wanted * ONE) - 1)
 
 
-class _TabledKind(Kind):
+class _TabledKind(PlannedKind):
     """What refusals end, by a table of chances."""
 
     made: ClassVar[type[Gate | Confirm]]

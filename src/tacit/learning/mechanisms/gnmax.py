@@ -22,7 +22,7 @@ from ...theory import accounting, learnability, winners
 from ...theory.divergences import gaussian_delta
 from .candidates import Candidate, Wanted
 from .expectations import Floats, Votes
-from .kind import Kind
+from .kind import PlannedKind
 from .session import Answer, Noise, Session, check_budget, loss_guarantee
 from .setting import Constants, Run, Setting
 
@@ -253,7 +253,7 @@ def check_counts(value: object) -> None:
         raise InputError("counts", value, requirement="must be True or False", remedy="leave it out for labels")
 
 
-class GNMaxKind(Kind):
+class GNMaxKind(PlannedKind):
     """The largest noisy count of every query."""
 
     name = "gnmax"

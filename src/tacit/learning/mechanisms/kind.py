@@ -19,7 +19,7 @@ from .setting import Constants, Run, Setting
 
 
 class Kind(ABC):
-    """A kind of mechanism, before its constants are known."""
+    """A kind of mechanism, before its constants are known, as the choice sees it."""
 
     name: ClassVar[str]
     """The name in options, reports and results."""
@@ -31,6 +31,27 @@ class Kind(ABC):
     """Whether a private estimate of the teachers' error may set its refusals."""
     proposed: ClassVar[bool] = False
     """Whether it confirms proposed labels, and answers nothing else."""
+
+    def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
+        """Whether it can be run for such a budget, with proposals or without."""
+        return proposals or not self.proposed
+
+    def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
+        """Whether "auto" considers it for what is wanted."""
+        return self.compared and self.available(wanted.epsilon, wanted.delta, proposals=proposals)
+
+    @abstractmethod
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """The candidates to compare."""
+
+    def printed_refusals(self, error: float, *, queries: int, failure_probability: float) -> int | None:
+        """The T that the paper prints for teachers with this error; None for kinds that find their own."""
+        return None
+
+
+class PlannedKind(Kind):
+    """A kind whose constants depend on the budget and a number of refusals alone: plans can promise something."""
+
     theorem: ClassVar[str] = ""
     """The theorem of the δ in a row of a plan; empty if the δ is proven only when the mechanism is run."""
     promise: ClassVar[tuple[str, ...]] = ()
@@ -43,14 +64,6 @@ class Kind(ABC):
     def proof(self, refusals: int | None) -> tuple[str, tuple[str, ...]]:
         """The theorem of the δ and those of the distance, where it stops after so many refusals."""
         return self.theorem, self.promise
-
-    def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
-        """Whether it can be run for such a budget, with proposals or without."""
-        return proposals or not self.proposed
-
-    def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
-        """Whether "auto" considers it for what is wanted."""
-        return self.compared and self.available(wanted.epsilon, wanted.delta, proposals=proposals)
 
     @abstractmethod
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
@@ -75,14 +88,6 @@ class Kind(ABC):
         self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
     ) -> tuple[Floats, Floats]:
         """For each margin, the probability of an answer, and the probability that an answer is right."""
-
-    @abstractmethod
-    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
-        """The candidates to compare."""
-
-    def printed_refusals(self, error: float, *, queries: int, failure_probability: float) -> int | None:
-        """The T that the paper prints for teachers with this error; None for kinds that find their own."""
-        return None
 
     def hard_queries(self, error: float, setting: Setting, *, teachers: int, outvoted: int) -> int:
         """The most queries that may be lost, because more teachers are wrong than can be outvoted."""

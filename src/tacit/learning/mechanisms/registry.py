@@ -1,13 +1,14 @@
 """All kinds of mechanisms, and the names of releases that need no teachers."""
 
+from .adaptive_vector import AdaptiveKind
 from .gate import ConfirmKind, GateKind
 from .gnmax import ConfidentKind, GNMaxKind, WinnersKind
-from .kind import Kind
+from .kind import Kind, PlannedKind
 from .quota import VoteQuota
 from .sparse_vector import PrintedKind, SparseVectorKind
 from .stable_release import StableKind
 
-_ALL = (
+_PLANNED: tuple[PlannedKind, ...] = (
     SparseVectorKind(),
     PrintedKind(),
     GNMaxKind(),
@@ -18,7 +19,10 @@ _ALL = (
     ConfirmKind(),
 )
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
+PLANNED: dict[str, PlannedKind] = {kind.name: kind for kind in _PLANNED}
+"""Those with rows of their own in plans, by what users type."""
+
+KINDS: dict[str, Kind] = {**PLANNED, AdaptiveKind.name: AdaptiveKind()}
 """By what users type."""
 
 NEIGHBOURS = "neighbours"

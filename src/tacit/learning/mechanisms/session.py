@@ -153,6 +153,11 @@ class Session:
         self._lock = threading.Lock()
 
     @property
+    def kept(self) -> dict[str, object]:
+        """What follows from answers alone, and is noted beside them: a run that goes on must come to the same."""
+        return {}
+
+    @property
     def stopped(self) -> bool:
         """Whether the session has stopped: every further query raises `BudgetSpentError`."""
         return self._broken or self.mechanism.finished(self)

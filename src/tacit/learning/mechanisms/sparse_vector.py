@@ -23,6 +23,9 @@ from .session import Answer, Session, check_budget, loss_guarantee, one_distance
 from .setting import Constants, Run, Setting
 from .stability import Thresholded, ThresholdedKind
 
+UNIT = 2**160
+"""Chances of a refusal are whole numbers over this, so that they are drawn exactly."""
+
 _REFUSAL_STEPS = 40  # of the search for a number of refusals where nothing is proven
 
 
@@ -51,8 +54,8 @@ class SparseVector(Thresholded):
     queries: int | None = None
     variant: str = "tight"
 
-    unit: ClassVar[int] = 2**160
-    """Chances are whole numbers over this, so that they are drawn exactly."""
+    unit: ClassVar[int] = UNIT
+    """Chances are whole numbers over this."""
     labels: ClassVar[bool] = True
     first: ClassVar[int] = 0
 
@@ -135,17 +138,13 @@ class SparseVector(Thresholded):
         return game(self.epsilon, refusals=self.refusals, released=released, step=1 / self.scale)
 
     def _refusing(self, distance: int) -> int:
-        """1 − exp(−H), of `unit`: floats err by less than a share of 10⁻¹³ of H, for which the theorem has room."""
+        """The chance of a refusal, of `unit`."""
         if self.keeps_noise:
             raise NoTheoremError(
                 f"the threshold must be open for chances by distance alone, got {self.refusals} refusals with variant "
                 f"{self.variant!r}; use variant='tight' with at least 2 refusals"
             )
-        least, most = open_threshold.HAZARDS
-        hazard = max(least, min(most, math.exp(min(700.0, (self.threshold - distance) / self.scale))))
-        if hazard < 1:
-            return int(-math.expm1(-hazard) * self.unit)
-        return self.unit - int(math.exp(-hazard) * (1 - 1e-13) * self.unit)
+        return refusing(distance, scale=self.scale, threshold=self.threshold)
 
     @property
     def spread(self) -> float:
@@ -168,6 +167,18 @@ class SparseVector(Thresholded):
     def finished(self, session: Session) -> bool:
         """At the T-th refusal, or after the last query where their number was given."""
         return session.refused >= self.refusals or (self.queries is not None and session.asked >= self.queries)
+
+
+def refusing(distance: int, *, scale: float, threshold: int) -> int:
+    """The chance 1 − exp(−H) of a refusal where the threshold is open, of `UNIT`.
+
+    Floats err by less than a share of 10⁻¹³ of H, for which the theorem has room.
+    """
+    least, most = open_threshold.HAZARDS
+    hazard = max(least, min(most, math.exp(min(700.0, (threshold - distance) / scale))))
+    if hazard < 1:
+        return int(-math.expm1(-hazard) * UNIT)
+    return UNIT - int(math.exp(-hazard) * (1 - 1e-13) * UNIT)
 
 
 def _hidden(variant: str, refusals: int | None) -> bool:

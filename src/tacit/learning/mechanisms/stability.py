@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...core.guarantee import Guarantee
 from .expectations import Floats, Votes
-from .kind import Kind
+from .kind import PlannedKind
 from .session import Answer, Noise, Session
 
 
@@ -59,7 +59,7 @@ class Thresholded(ABC):
         return 2 * self.threshold + 2, 0
 
 
-class ThresholdedKind(Kind):
+class ThresholdedKind(PlannedKind):
     """A kind of such mechanisms."""
 
     @abstractmethod

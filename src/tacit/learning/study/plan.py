@@ -14,7 +14,7 @@ from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
 from ...core.wording import counted, safe_text, text_above
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.wording import percent, percent_down
-from ..mechanisms.registry import KINDS
+from ..mechanisms.registry import PLANNED
 from ..planning import EPSILONS, Plan, Row, plan
 from .publication import promise_verdict
 
@@ -105,7 +105,7 @@ def _guarantee(made: Plan) -> Guarantee:
     known = {row.mechanism: row.delta_spent for row in made.rows if row.delta_spent is not None}
     spent = {mechanism: delta for mechanism, delta in known.items() if delta <= made.delta}
     refusals = {row.mechanism: row.refusals for row in made.rows}
-    theorems = dict.fromkeys(KINDS[mechanism].proof(refusals[mechanism])[0] for mechanism in spent)
+    theorems = dict.fromkeys(PLANNED[mechanism].proof(refusals[mechanism])[0] for mechanism in spent)
     return Guarantee(
         quantity=f"privacy loss ε at δ = {text_above(made.delta)} of running one of the mechanisms"
         + _without(made, spent),
@@ -122,7 +122,7 @@ def _guarantee(made: Plan) -> Guarantee:
 def _evidence(made: Plan, mechanisms: tuple[str, ...]) -> Evidence | None:
     """The constants of every mechanism that keeps to the budget; None if there is none, or one has no rule to check."""
     stated = [
-        KINDS[row.mechanism].stated(
+        PLANNED[row.mechanism].stated(
             queries=made.queries,
             noise=row.noise,
             threshold=row.threshold,

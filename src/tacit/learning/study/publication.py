@@ -22,9 +22,9 @@ from ...runtime import tables
 from ...runtime.files import write_whole
 from ...theory.leakage import private_advantage, private_roc
 from .. import stored
-from ..choice import margins
 from ..classifier import PrivateClassifier
 from ..encoders import TextEncoder
+from ..mechanisms.cases import margins
 from ..students.choosing import LEARNER
 from .inputs import Records
 from .options import Task

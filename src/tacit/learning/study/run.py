@@ -15,10 +15,11 @@ from ...report import Report
 from ...report.timing import Timed
 from ...runtime import private_files, workers
 from ..assumptions import ENCODER_PUBLIC
-from ..choice import margins, number_of_teachers, prospects
+from ..choice import number_of_teachers, prospects
 from ..classifier import PrivateClassifier
 from ..dry_run import seconds_of_a_teacher, trusted_types, try_estimator
 from ..encoders import GRADIENTS
+from ..mechanisms.cases import margins
 from ..mechanisms.registry import MOMENTS, NEIGHBOURS, WITHOUT_TEACHERS
 from ..teachers import Teachers
 from . import earlier_ledgers, inputs, learners, owner_report, serving, summed

@@ -1,0 +1,248 @@
+"""The noise for the next query, by what was answered so far: its constants, and the rule that chooses among them.
+
+The rule is Bayes': how far teachers agree is one of the cases of `cases`, and answers and refusals make some likelier
+than others. That noise is taken which, for some more queries, is expected to lose least of what each case is worth to
+somebody who knows it. What is proven needs none of this: any rule would do that looks at answers alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import NoTheoremError
+from ...theory import adaptive_threshold
+from .cases import likelihoods, possible_margins, votes_ahead
+from .expectations import Floats, Votes
+
+UNIT = 2**40
+"""Prices are whole numbers over this, so that they add up exactly."""
+
+_TIMES = (1.2, 1.4, 1.8, 2.4)
+"""Orders are so many times the least there is, which leaves all of δ to one refusal; few refusals cost least with a
+small one, many with a large one."""
+_DIGITS = 6
+_APART = 1.25
+"""Scales are so many times one another, and the first so many times that of the last refusal."""
+_VOTES = 6
+"""The largest is this part of the teachers: with more noise, hardly any query would be answered."""
+_MOST_SCALES = 60
+_UNLIKELY = 1e-4
+"""A case that is less likely than this share of the likeliest is not looked at for the next queries."""
+_CERTAIN = 4.2
+"""The logarithm of the largest hazard that is drawn."""
+_SOON, _FORESEEN = 4, 2
+"""The noise is chosen for as many queries as a fourth of those so far; after them, or a refusal, it is chosen anew.
+Where answers are only foreseen, it is looked at after as many as a half."""
+_ROUNDED = 1e-12
+"""Shares of the chance of labels are made smaller by this, more than their rounding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """The constants of a session.
+
+    Attributes
+    ----------
+    order
+        λ.
+    budget
+        What prices may add up to, of `UNIT`.
+    labels
+        The chance that labels tell.
+    scales, prices, thresholds
+        The scales of noise, the price of a refusal with each, of `UNIT`, and the votes around which refusals end.
+    last_scale, last_threshold
+        Those with which the next refusal is the last: a smaller scale, but no price that anything could be left for.
+    """
+
+    order: float
+    budget: int
+    labels: float
+    scales: tuple[float, ...]
+    prices: tuple[int, ...]
+    thresholds: tuple[int, ...]
+    last_scale: float
+    last_threshold: int
+
+    @cached_property
+    def options(self) -> list[tuple[float, int, int | None]]:
+        """The scale, threshold and price of each way to decide a query; the last one is that of the last refusal."""
+        return [
+            *zip(self.scales, self.thresholds, self.prices, strict=True),
+            (self.last_scale, self.last_threshold, None),
+        ]
+
+
+def _constants(epsilon: float, delta: float, teachers: int, order: float) -> Constants:
+    """Those for a budget, so many teachers, and an order."""
+    labels = adaptive_threshold.FOR_LABELS * delta
+    budget = math.floor(UNIT * adaptive_threshold.adaptive_threshold_budget(epsilon, delta, order=order))
+    last = adaptive_threshold.least_scale(order)
+    found, scale = list[tuple[float, int, int]](), _APART * last
+    while len(found) < _MOST_SCALES and (not found or found[-1][0] * _VOTES < teachers):
+        price = math.ceil(UNIT * adaptive_threshold.refusal_price(scale, order=order))
+        chance = labels / 2 * min(1.0, price / budget) * (1 - _ROUNDED)
+        if chance < adaptive_threshold.LEAST_CHANCE:
+            break
+        found.append((scale, price, adaptive_threshold.adaptive_threshold_votes(chance, scale=scale)))
+        scale *= _APART
+    scales, prices, thresholds = zip(*found, strict=True)
+    return Constants(
+        order=order,
+        budget=budget,
+        labels=labels,
+        scales=scales,
+        prices=prices,
+        thresholds=thresholds,
+        last_scale=last,
+        last_threshold=adaptive_threshold.adaptive_threshold_votes(labels / 2, scale=last),
+    )
+
+
+@lru_cache(maxsize=512)
+def _orders(epsilon: float, delta: float) -> tuple[float, ...]:
+    """Multiples of the least order, at which nothing is left for a second refusal, to six digits."""
+    low, high = 1e-3, 5e7
+    while high > (1 + 10.0**-_DIGITS) * low:
+        middle = math.sqrt(low * high)
+        try:
+            adaptive_threshold.adaptive_threshold_budget(epsilon, delta, order=middle)
+            high = middle
+        except NoTheoremError:
+            low = middle
+    return tuple(float(f"{times * high:.{_DIGITS}g}") for times in _TIMES)
+
+
+@dataclass
+class State:
+    """What a rule knows, in each of some sessions that it watches at once.
+
+    Attributes
+    ----------
+    left
+        What is left for prices, of `UNIT`.
+    last
+        Whether the next refusal is the last.
+    asked
+        The number of queries so far.
+    log
+        How likely each case has become, as logarithms up to a constant.
+    """
+
+    left: Floats
+    last: NDArray[np.bool_]
+    asked: Floats
+    log: Floats
+
+
+class Policy:
+    """The rule, for a number of queries that so many teachers vote on."""
+
+    def __init__(self, found: Constants, *, teachers: int, queries: int) -> None:
+        self.constants = found
+        cases = [
+            Votes(lead=votes_ahead(np.array(case), teachers), teachers=teachers) for case in possible_margins(None)
+        ]
+        self.queries, self._options = queries, found.options
+        self._start, self._last = float(found.budget), len(found.prices)
+        self._price = np.array([*found.prices, math.inf])
+        self.prior = np.log(likelihoods(cases))
+        chances = [self._chances(case) for case in cases]
+        self._refused, self._right = (np.stack(part, axis=1) for part in zip(*chances, strict=True))
+        # What one query tells, so that flawless answers add up.
+        self._told = np.maximum(0.0, 2 * self._right - (1 - self._refused)) ** 2 / (1 - self._refused)
+        start = np.full((1, 1, len(cases)), self._start)
+        self.best = np.maximum(
+            1.0, self._possible(start, np.full_like(start, queries), self._refused, self._told)[0, 0]
+        )
+
+    def begin(self, sessions: int) -> State:
+        """Before the first query."""
+        zeros = np.zeros(sessions)
+        return State(
+            left=zeros + self._start,
+            last=np.zeros(sessions, dtype=bool),
+            asked=zeros,
+            log=np.tile(self.prior, (sessions, 1)),
+        )
+
+    def soon(self, state: State, *, part: int = _SOON) -> Floats:
+        """For how many queries the noise is chosen."""
+        found: Floats = np.minimum(self.queries - state.asked, np.maximum(1.0, state.asked / part))
+        return found
+
+    def option(self, state: State) -> NDArray[np.intp]:
+        """The number of the option to decide the next queries by, in each session."""
+        chances = np.exp(state.log - state.log.max(axis=1, keepdims=True))
+        cases = np.flatnonzero(chances.max(axis=0) > _UNLIKELY)
+        chances, refused, told = chances[:, cases], self._refused[:, cases], self._told[:, cases]
+        left, queries, soon = (
+            part[:, None, None] for part in (state.left, self.queries - state.asked, self.soon(state))
+        )
+        spent = soon * refused[:-1] * self._price[:-1, None]
+        asked = soon * np.minimum(1.0, left / np.maximum(spent, 1.0))
+        gained = asked * told[:-1] + self._possible(np.maximum(0.0, left - spent), queries - asked, refused, told)
+        last = np.broadcast_to(np.minimum(queries, 1 / refused[-1:]) * told[-1:], (len(left), 1, len(cases)))
+        scores = np.einsum("noc,nc->no", np.concatenate([gained, last], axis=1), chances / self.best[cases])
+        allowed = ~state.last[:, None] & (self._price <= state.left[:, None])
+        allowed[:, self._last] = True
+        found: NDArray[np.intp] = np.where(allowed, scores, -1.0).argmax(axis=1)
+        return found
+
+    def after(self, state: State, option: NDArray[np.intp], *, answered: Floats, refusals: Floats) -> State:
+        """The state after some more queries that were decided by these options; a price for each refusal."""
+        refused, ends = self._refused[option], option == self._last
+        return State(
+            left=state.left - np.where(ends, 0.0, self._price[option]) * refusals,
+            last=state.last | ends,
+            asked=state.asked + answered + refusals,
+            log=state.log + answered[:, None] * np.log1p(-refused) + refusals[:, None] * np.log(refused),
+        )
+
+    def foreseen(self, votes: Votes) -> list[tuple[float, float]]:
+        """About the answers and right answers to expect, for each row of leads: chances are followed, not coins."""
+        rows = [Votes(lead=row, teachers=votes.teachers) for row in votes.lead]
+        refused, right = (np.stack(part, axis=1) for part in zip(*(self._chances(row) for row in rows), strict=True))
+        state, each, going = self.begin(len(rows)), np.arange(len(rows)), np.ones(len(rows), dtype=bool)
+        answered, good = np.zeros(len(rows)), np.zeros(len(rows))
+        while going.any():
+            option = self.option(state)
+            rate, ends = refused[option, each], option == self._last
+            room = np.where(ends, 1.0, state.left / self._price[option]) / rate  # until what is left is spent
+            more = np.minimum(np.where(ends, self.queries - state.asked, self.soon(state, part=_FORESEEN)), room)
+            more = np.where(going, more, 0.0)
+            answered, good = answered + more * (1 - rate), good + more * right[option, each]
+            state = self.after(state, option, answered=more * (1 - rate), refusals=more * rate)
+            going &= ~ends & (state.asked < self.queries - 0.5)
+        return list(zip(answered.tolist(), good.tolist(), strict=True))
+
+    def _chances(self, votes: Votes) -> tuple[Floats, Floats]:
+        """For each option, the shares of queries that are refused, and answered rightly."""
+        scale, threshold = (np.array([option[part] for option in self._options])[:, None] for part in (0, 1))
+        found = -np.expm1(-np.exp(np.minimum((threshold - votes.distance.ravel()) / scale, _CERTAIN)))
+        right = ((1 - found) * votes.right.ravel()).mean(axis=1)
+        return np.clip(found.mean(axis=1), 1e-15, 1 - 1e-15), right
+
+    def _possible(self, left: Floats, queries: Floats, refused: Floats, told: Floats) -> Floats:
+        """What the best option, kept to the end, would tell in each case, for arrays of what is left."""
+        found: Floats = np.minimum(queries, 1 / refused[-1]) * told[-1]
+        for price, rate, each in zip(self._price[:-1], refused[:-1], told[:-1], strict=True):
+            asked = np.minimum(queries, (1 + left / price) / rate)
+            found = np.maximum(found, np.where(left >= price, asked * each, 0.0))
+        return found
+
+
+@lru_cache(maxsize=64)
+def policy(epsilon: float, delta: float, teachers: int, queries: int) -> Policy:
+    """The rule with constants of the order that keeps most of the best, over the cases, if noise is kept to the end."""
+    found = [
+        Policy(_constants(epsilon, delta, teachers, order), teachers=teachers, queries=queries)
+        for order in _orders(epsilon, delta)
+    ]
+    most = np.max([rule.best for rule in found], axis=0)
+    return max(found, key=lambda rule: float(np.sqrt(rule.best / most) @ np.exp(rule.prior)))

@@ -1,0 +1,223 @@
+"""Sparse vector with an open threshold whose noise is chosen anew for every query, by what was answered before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core import validate
+from ...core.errors import InputError, NoTheoremError
+from ...core.guarantee import Guarantee
+from ...theory.adaptive_threshold import adaptive_threshold_delta
+from .adaptive_policy import UNIT, Constants, Policy, State, policy
+from .candidates import Candidate, Wanted
+from .kind import Kind
+from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
+from .sparse_vector import UNIT as CHANCES
+from .sparse_vector import refusing
+
+_LEAST_DELTA = 1e-25
+"""Below this, too little would be left for labels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveVector:
+    """Sparse vector that need not know beforehand how many queries it will refuse.
+
+    It begins with noise that suits any number, and learns from answers and refusals how far teachers agree. Where few
+    queries are refused it refuses fewer still, where many are it has refusals left for all. Each refusal costs by its
+    noise, and answers are free, as in `SparseVector`.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy loss of one session.
+    queries
+        The number of queries after which the session stops; the noise is chosen for as many.
+    teachers
+        The number of teachers that are thought to vote, from which it is foreseen what noise they stand.
+    """
+
+    epsilon: float
+    delta: float
+    queries: int
+    teachers: int
+
+    keeps_noise: ClassVar[bool] = False
+    """No noise is kept between queries, so an interrupted run loses none."""
+
+    def __post_init__(self) -> None:
+        check_budget(self)
+        if self.delta < _LEAST_DELTA:
+            raise InputError(
+                "delta", self.delta, requirement=f"must be at least {_LEAST_DELTA:g}", remedy="use about 1/n²"
+            )
+        validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are asked")
+        validate.whole("teachers", self.teachers, at_least=1, remedy="say how many teachers vote")
+
+    @property
+    def policy(self) -> Policy:
+        """The rule that chooses the noise."""
+        return policy(self.epsilon, self.delta, self.teachers, self.queries)
+
+    @property
+    def constants(self) -> Constants:
+        """Scales of noise that it chooses among, and what a refusal costs with each."""
+        return self.policy.constants
+
+    @property
+    def delta_spent(self) -> float:
+        """δ of these constants."""
+        found = self.constants
+        budget = found.budget / UNIT  # exact: a whole number of at most 53 bits over a power of two
+        return adaptive_threshold_delta(self.epsilon, order=found.order, budget=budget, labels=found.labels)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(ε, δ)-DP of one session, with any number of adaptive queries."""
+        found = self.constants
+
+        def stated() -> dict[str, Any]:
+            return {
+                "mechanism": "adaptive threshold",
+                "order": found.order,
+                "budget": found.budget,
+                "labels": found.labels,
+                "scales": list(found.scales),
+                "prices": list(found.prices),
+                "thresholds": list(found.thresholds),
+                "last_scale": found.last_scale,
+                "last_threshold": found.last_threshold,
+            }
+
+        detail = {
+            "queries": self.queries,
+            "teachers": self.teachers,
+            "order": found.order,
+            "budget": found.budget / UNIT,
+            "scale_least": found.last_scale,
+            "scale_most": found.scales[-1],
+        }
+        theorem = ("sparse vector with noise chosen anew", "theory.adaptive_threshold.adaptive_threshold_delta")
+        return loss_guarantee(self, self.delta_spent, theorem, detail, constants=stated)
+
+    @property
+    def undecided(self) -> tuple[int, int]:
+        """Two top counts at the threshold of the noise that it begins with."""
+        _, threshold, _ = self.constants.options[int(self.policy.option(self.policy.begin(1))[0])]
+        return 2 * threshold + 2, 0
+
+    @property
+    def spread(self) -> float:
+        """The scale of the noise that it begins with."""
+        scale, _, _ = self.constants.options[int(self.policy.option(self.policy.begin(1))[0])]
+        return scale
+
+    def session(self, noise: Noise | None = None) -> AdaptiveSession:
+        """Begin one run."""
+        return AdaptiveSession(self, noise)
+
+    def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
+        """The winner, unless a coin refuses, whose chance depends on the votes to flip and on what was answered."""
+        if not isinstance(session, AdaptiveSession):
+            raise NoTheoremError("this mechanism must be asked by a session of its own, got another; use session()")
+        scale, threshold, _ = session.option
+        refused = session.noise.coin(refusing(one_distance(counts), scale=scale, threshold=threshold), of=CHANCES)
+        session.go(refused=refused)
+        return None if refused else int(counts.argmax())
+
+    def finished(self, session: Session) -> bool:
+        """At the refusal that is the last, or after the last query."""
+        return bool(getattr(session, "ended", True)) or session.asked >= self.queries
+
+
+class AdaptiveSession(Session):
+    """One run of `AdaptiveVector`, which adds up what its refusals cost.
+
+    Attributes
+    ----------
+    ended
+        Whether the last refusal has been given.
+    """
+
+    mechanism: AdaptiveVector
+
+    def __init__(self, mechanism: AdaptiveVector, noise: Noise | None = None) -> None:
+        super().__init__(mechanism, noise)
+        self.ended = False
+        self._policy = mechanism.policy
+        self._options = mechanism.constants.options
+        self._state: State = self._policy.begin(1)
+        self._chosen, self._queries = self._policy.option(self._state), 1
+
+    @property
+    def option(self) -> tuple[float, int, int | None]:
+        """The scale, the threshold and the price of a refusal of the next query; anyone can compute it from answers."""
+        return self._options[int(self._chosen[0])]
+
+    @property
+    def left(self) -> int:
+        """What is left for the prices of refusals, of `UNIT`."""
+        return int(self._state.left[0])
+
+    @property
+    def last(self) -> bool:
+        """Whether the next refusal is the last."""
+        return bool(self._state.last[0])
+
+    @property
+    def kept(self) -> dict[str, object]:
+        """Both, for a run that goes on."""
+        return {"left": self.left, "last": self.last}
+
+    def go(self, *, refused: bool) -> None:
+        """Count a refusal or an answer of the option above."""
+        _, _, price = self.option
+        self.ended = refused and price is None
+        answered, refusals = np.array([float(not refused)]), np.array([float(refused)])
+        self._state = self._policy.after(self._state, self._chosen, answered=answered, refusals=refusals)
+        self._queries -= 1
+        if refused or not self._queries:
+            self._chosen = self._policy.option(self._state)
+            self._queries = max(1, int(self._policy.soon(self._state)[0]))
+
+    def replay(self, answers: Sequence[Answer], *, charged: int) -> None:
+        """Follow the answers that an interrupted run has released: every option was chosen by those before it."""
+        super().replay(answers, charged=charged)
+        for answer in answers:
+            self.go(refused=answer is None)
+
+
+class AdaptiveKind(Kind):
+    """The same, before its constants are known."""
+
+    name = "svt-adaptive"
+
+    def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
+        """Where something is left for labels."""
+        return super().available(epsilon, delta, proposals=proposals) and delta >= _LEAST_DELTA
+
+    def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
+        """Not where a number of refusals is wanted."""
+        return wanted.refusals is None and super().considered(wanted, proposals=proposals)
+
+    def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
+        """One, which asks about all points."""
+        if wanted.refusals is not None:
+            raise InputError(
+                "refusals",
+                wanted.refusals,
+                requirement=f"must be left out for {self.name}, which stops when its refusals have cost the budget",
+                remedy="leave it out, or use svt",
+            )
+        asked, teachers = wanted.most, wanted.votes[0].teachers
+        made = partial(AdaptiveVector, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, teachers=teachers)
+        rule, found = made().policy, dict[int, tuple[float, float]]()
+        for rows, places in wanted.alike:
+            found.update(zip(places, rule.foreseen(rows), strict=True))
+        yield Candidate(made=made, queries=asked, expected=tuple(found[place] for place in range(len(wanted.votes))))
