@@ -47,7 +47,7 @@ _BEYOND = 3e-14
 _UNIT = 2.0**-53
 
 _GRANTED = 2.0**-42
-"""More than the checker grants to the rounding of a moment, beside what is granted here."""
+"""Added to every moment's logarithm, so that who computes it another way, and rounds up, finds no more."""
 
 _STEPS, _CLOSE = 12, 0.98
 """Looks of a search for σ at most, and the share of δ at which it ends."""
@@ -376,7 +376,8 @@ def _label_moment(sigma: float, order: float, two: bool, fine: int) -> float:
     k, far, either = both[0].size, np.maximum(far, farther)[:-1], np.maximum(even, odd)
     over = np.maximum(np.maximum(either[:-1], either[1:]) - far[:, None], 0.0)
     if k > 1:  # a block of sums meets three neighbouring numbers of cells
-        over = np.maximum(over, np.maximum(np.roll(over, -1, axis=1), np.column_stack([over[:, :1], over[:, :-1]])))
+        padded = np.pad(over, ((0, 0), (1, 1)))
+        over = np.maximum(over, np.maximum(padded[:, :-2], padded[:, 2:]))
     reach = math.ceil(_SUMS * math.sqrt(2) * sigma / k)
     sums = np.arange(-reach * k, (reach + 1) * k)
     weights = np.exp(-(sums**2) / (4 * sigma * sigma)) * np.where(sums % 2, both[1].total, both[0].total)
