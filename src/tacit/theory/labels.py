@@ -162,8 +162,11 @@ def labels_sigma(
     docs/proofs/labels.md.
     """
     counts = gnmax_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
-    best, low, tried = counts, 0.0, 0.9 * counts
+    best, low, aimed = counts, _LEAST * max(1.0, 1 / ratio if tests else 1.0), 0.9 * counts
     for _ in range(_STEPS):
+        if not low < best:
+            break
+        tried = aimed if low < aimed < best else (low + best) / 2
         spent = labels_delta(
             epsilon, sigma=tried, answers=answers, classes=classes, test_sigma=ratio * tried, tests=tests
         )
@@ -179,9 +182,6 @@ def labels_sigma(
         # λ is the best, so ln δ falls with ln σ as its exponent does alone, which is about a multiple of 1/σ².
         paid = math.log(max(spent, 1e-300)) - _constant(order) + order * epsilon
         aimed = tried * math.exp((math.log(max(spent, 1e-300) / delta) + 0.5 * (1 - _CLOSE)) / max(2 * paid, 1.0))
-        tried = aimed if low < aimed < best else (low + best) / 2
-        if not low < tried < best:
-            break
     return best
 
 

@@ -62,6 +62,7 @@ class Kind(ABC):
     def stated(
         self,
         *,
+        epsilon: float,
         queries: int,
         noise: float,
         threshold: int | None,
