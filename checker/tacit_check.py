@@ -315,7 +315,7 @@ def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation)
     return f"{reading} in telling two secrets apart by the output", side, proven, f", from {one} and {zero} rows{coin}"
 
 
-# ---------- 5. "private answers", "one of several mechanisms" and "ledger" (proofs: accounting, gate, open_threshold).
+# ---------- 5. "private answers", "one of several mechanisms" and "ledger" (accounting, gate, labels, open_threshold).
 def revealing(p, step, times, epsilon):
     """1 − (1 − p)^T (1 − δ_T): each of T steps reveals with chance p, and is step-DP otherwise (composition_delta)."""
     x, composed = exp(step), Decimal(0)  # δ_T = Σ over l of C(T, l)(x^(T−l) − e^ε x^l)⁺/(1 + x)^T
@@ -414,7 +414,8 @@ def outcomes(double, order, offset, three=True):
     weights, told = bell(begin, length, double), bell(begin + 1, length - 1, double, order)
     laws, main, last = (weights[1:], weights[:-1]), range(before - 1, before + number * size - 1, size), number
     slack = (1 + ((1 + 2 * float(order)) * (2 * length + 64) + 2 * order.numerator) / 2**53) / sum(weights)
-    below, above = ([[[*accumulate(each[::way])][::way][i] for i in main] for each in laws] for way in (1, -1))
+    sums = ([[*accumulate(each[::way])][::way] for each in laws] for way in (1, -1))
+    below, above = ([[each[i] for i in main] for each in both] for both in sums)
     left, right = [0.0, *moments(*below, order)], [*moments(*above, order), 0.0]
     inside = [sum(told[one + 1 : other]) for one, other in pairwise([-1, *main, len(told)])]
     ends, single = [*map(add, inside, right)], [*map(sum, zip(left, inside, right, strict=True))]
@@ -457,10 +458,12 @@ def gnmax_labels(epsilon, sigma, answers, tests, test_sigma, order):
     for top, floor, over in sorted(rows, reverse=True):
         if top > worst:
             met = over[: max(place for place, value in enumerate(over, start=1) if value > 0)]
-            rest = [0.0] * (len(met) - 1)
-            line, rest = [*rest, *masses[::-1], *rest], [*rest, *beyond]
-            of = (sum(map(mul, met, line[i : i + len(met)])) + met[0] * more for i, more in enumerate(rest))
-            worst = max(worst, floor + max(of) / whole)
+            zeros, wide = [0.0] * len(met), [max(met[max(0, i - 7) : i + 1]) for i in range(len(met) + 7)]
+            line, rest = [*zeros, *masses[::-1], *zeros, *repeat(0.0, 14)], [*zeros, *beyond, *repeat(beyond[-1], 8)]
+            mean = lambda row, i, more: floor + (sum(map(mul, row, line[i : i + len(row)])) + met[0] * more) / whole  # noqa: E731, B023
+            for i in range(0, len(rest) - 8, 8):  # eight known sums at once, and one by one where that does not do
+                if mean(wide, i, rest[i + 7]) > worst:
+                    worst = max(worst, *(mean(met, j, rest[j]) for j in range(i, i + 8)))
     worst = worst * (1 + len(sums) / 2**50) + 3e-14 * max(rows)[0]
     paid = ln(Fraction(max(worst, outcomes(2 * sigma**2, order, 0, three=False)))) * answers
     paid += ln(Fraction(outcomes(2 * test_sigma**2, order, 0, three=False))) * tests if tests else 0
