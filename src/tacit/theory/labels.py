@@ -94,8 +94,8 @@ def labels_delta(
     -----
     Statement. δ(ε) ≤ λ^λ/(1+λ)^(1+λ)·exp(N·g + A·g₁ − λε), where exp(g) is an upper bound on Σ P^(1+λ)·Q^(−λ) over all
     pairs (P, Q) of laws of one label under neighbouring data sets, and exp(g₁) the same for whether a noisy count
-    reaches a threshold. Without tests these are labels of noisy vote counts, with them labels of noisy vote counts behind
-    a noisy threshold.
+    reaches a threshold. Without tests these are labels of noisy vote counts, with them labels of noisy vote counts
+    behind a noisy threshold.
 
     Assumptions. One record changes at most one vote a query; fresh discrete Gaussian noise of σ on every count of an
     answer and σ₁ on the largest count of a test; nothing else is released than the class of the largest noisy count, of
