@@ -49,8 +49,8 @@ _UNIT = 2.0**-53
 _GRANTED = 2.0**-42
 """Added to every moment's logarithm, so that who computes it another way, and rounds up, finds no more."""
 
-_STEPS, _CLOSE = 12, 0.98
-"""Looks of a search for σ at most, and the share of δ at which it ends."""
+_STEPS, _CLOSE, _NEARLY = 12, 0.98, 5e-4
+"""Looks of a search for σ at most, the share of δ at which it ends, and the share of σ that is not looked for."""
 
 _Floats = NDArray[np.float64]
 
@@ -165,7 +165,7 @@ def labels_sigma(
     counts = gnmax_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
     best, low, aimed = counts, _LEAST * max(1.0, 1 / ratio if tests else 1.0), 0.9 * counts
     for _ in range(_STEPS):
-        if not low < best:
+        if low >= (1 - _NEARLY) * best:
             break
         tried = aimed if low < aimed < best else (low + best) / 2
         spent = labels_delta(

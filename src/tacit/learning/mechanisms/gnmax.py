@@ -285,7 +285,7 @@ class GNMaxKind(Kind):
     promise: ClassVar[tuple[str, ...]] = ("theory.learnability.gnmax_distance",)
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
-        """About those of the mechanism itself, which take longer to find."""
+        """Those of the mechanism itself."""
         m = setting.queries
         sigma, spent = _sigma(setting.epsilon, setting.delta, m, 0, setting.rough)
         distance = learnability.gnmax_distance(
