@@ -24,6 +24,7 @@ from fractions import Fraction
 from functools import partial
 from inspect import signature
 from itertools import accumulate, pairwise, repeat
+from operator import add, mul, truediv
 
 
 class BadFileError(Exception):
@@ -314,7 +315,7 @@ def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation)
     return f"{reading} in telling two secrets apart by the output", side, proven, f", from {one} and {zero} rows{coin}"
 
 
-# ---------- 5. "private answers", "one of several mechanisms" and "ledger" (proofs: accounting, gate, open_threshold).
+# ---------- 5. "private answers", "one of several mechanisms" and "ledger" (accounting, gate, labels, open_threshold).
 def revealing(p, step, times, epsilon):
     """1 − (1 − p)^T (1 − δ_T): each of T steps reveals with chance p, and is step-DP otherwise (composition_delta)."""
     x, composed = exp(step), Decimal(0)  # δ_T = Σ over l of C(T, l)(x^(T−l) − e^ε x^l)⁺/(1 + x)^T
@@ -382,6 +383,93 @@ def gnmax(epsilon, sigma, answers, tests, test_sigma):
     return Fraction(total)
 
 
+def bell(first, number, double, tilt=0):
+    """e^((λ(λ + 1) − (w + λ)²)/double), λ the tilt, at so many places w, as floats: within a share of 2⁻⁵²."""
+    start, ratio = (tilt * (tilt + 1) - (first + tilt) ** 2) / double, (2 * (first + tilt) + 1) / -double
+    ratios = accumulate(repeat(exp(-2 / double).high, number - 2), UP.multiply, initial=exp(ratio).high)
+    return [*map(float, accumulate(ratios, UP.multiply, initial=exp(start).high))]
+
+
+def moments(here, there, order):
+    """P·(P/Q)^λ, λ = p/2^m, by square roots and products of floats alone, each within a share of 2⁻⁵³."""
+    found, ratios, left = here, [*map(truediv, here, there)], order.numerator
+    for _ in range(order.denominator.bit_length() - 1):
+        ratios = [*map(math.sqrt, ratios)]
+    while left:
+        found, left = [*map(mul, found, ratios)] if left % 2 else found, left // 2
+        ratios = [*map(mul, ratios, ratios)] if left else ratios
+    return found
+
+
+def outcomes(double, order, offset, three=True):
+    """Moments of w, a discrete Gaussian that the data shift by 1, cut at two thresholds, whose cells are told inside.
+
+    By the sum of the cells' numbers, in groups, and by their difference; where an end is far off, by the group; and the
+    sum of all weights. Or the most of one threshold. Sums of positive floats err by a share of 2⁻⁵³ a term at most.
+    """
+    tau = math.sqrt(float(double) / 2)
+    size, low, high = math.ceil(tau / 100), math.ceil(float(order) + 8 * tau), math.ceil(8 * tau)
+    number, before = math.ceil((low + high) / size) + 1, math.ceil(4 * tau) + 2
+    begin, length = offset - low - before, 2 * before + (number - 1) * size
+    weights, told = bell(begin, length, double), bell(begin + 1, length - 1, double, order)
+    laws, main, last = (weights[1:], weights[:-1]), range(before - 1, before + number * size - 1, size), number
+    slack = (1 + ((1 + 2 * float(order)) * (2 * length + 64) + 2 * order.numerator) / 2**53) / sum(weights)
+    sums = ([[*accumulate(each[::way])][::way] for each in laws] for way in (1, -1))
+    below, above = ([[each[i] for i in main] for each in both] for both in sums)
+    left, right = [0.0, *moments(*below, order)], [*moments(*above, order), 0.0]
+    inside = [sum(told[one + 1 : other]) for one, other in pairwise([-1, *main, len(told)])]
+    ends, single = [*map(add, inside, right)], [*map(sum, zip(left, inside, right, strict=True))]
+    if not three:
+        return max(single) * slack
+    cells = [[0.0, *(sum(each[i + 1 : j + 1]) for i, j in pairwise(main))] for each in laws]
+    group, ups, downs = max(3, math.ceil(0.16 * tau / size)), [single[0]], []
+    found = [[0.0] * last for _ in range(2 * last // group + 2)]
+    for first in range(last):
+        both = (accumulate(by[first + 1 :], initial=each[main[first]]) for each, by in zip(laws, cells, strict=True))
+        terms, base = moments(*map(list, both), order), left[first] + inside[first]
+        row = [single[first], *(base + one + other for one, other in zip(terms, ends[first + 1 :], strict=True))]
+        downs, ups = [*downs, row[-1]], ups if first else row
+        for apart, value in enumerate(row[:-1] if first else []):
+            best = found[(2 * first + apart) // group]
+            best[apart] = max(best[apart], value)
+    ups, downs = [*accumulate(reversed(ups), max)][::-1], [*accumulate([*downs, single[last]], max)]
+    starts = range(0, len(found) * group, group)
+    far = [max(ups[i : i + 1] + downs[: max(0, i + 2 * group - last)][-1:]) * slack for i in starts]
+    return [[value * slack for value in row] for row in found], far, sum(weights)
+
+
+def gnmax_labels(epsilon, sigma, answers, tests, test_sigma, order):
+    """δ ≤ λ^λ/(1 + λ)^(1 + λ)·m^answers·n^tests·e^(−λε), m and n the largest moments of one label and of one test."""
+    least, most = (min(sigma, test_sigma), max(sigma, test_sigma)) if tests else (sigma, sigma)
+    good = 2 * least >= 1 and most <= 20_000 and 2 * order**2 <= 25 * least**2 and order.numerator < 2**20
+    within_reach(good and 1024 % order.denominator == 0, "its noise or its order is out of reach")
+    (even, *ends), (odd, *others) = (outcomes(sigma**2, order, Fraction(half, 2)) for half in (0, 1))
+    size, far = math.ceil(math.sqrt(float(sigma**2) / 2) / 100), [*map(max, ends[0], others[0])]
+    reach, totals = math.ceil(8 * math.sqrt(2) * float(sigma) / size), (ends[1], others[1])
+    sums = bell(-reach * size, (2 * reach + 1) * size, 4 * sigma**2)
+    sums = [chance * totals[s % 2] for s, chance in enumerate(sums, start=-reach * size)]
+    masses, rows, whole = [sum(sums[i : i + size]) for i in range(0, len(sums), size)], [], sum(sums)
+    beyond = [0.0, *accumulate(masses[:0:-1])]  # of a known sum: the chances of larger ones, from the largest on
+    for floor, *four in zip(far, even, even[1:], odd, odd[1:], strict=False):
+        over = [max(0.0, *(value - floor for value in values)) for values in zip(*four, strict=True)]
+        over = [*map(max, [0.0, *over], over, [*over[1:], 0.0])] if size > 1 else over
+        rows.append((floor + max(over), floor, over))
+    worst = max(floor + over[0] for _, floor, over in rows)
+    for top, floor, over in sorted(rows, reverse=True):
+        if top > worst:
+            met = over[: max(place for place, value in enumerate(over, start=1) if value > 0)]
+            zeros, wide = [0.0] * len(met), [max(met[max(0, i - 7) : i + 1]) for i in range(len(met) + 7)]
+            line, rest = [*zeros, *masses[::-1], *zeros, *repeat(0.0, 14)], [*zeros, *beyond, *repeat(beyond[-1], 8)]
+            mean = lambda row, i, more: floor + (sum(map(mul, row, line[i : i + len(row)])) + met[0] * more) / whole  # noqa: E731, B023
+            for i in range(0, len(rest) - 8, 8):  # eight known sums at once, and one by one where that does not do
+                if mean(wide, i, rest[i + 7]) > worst:
+                    worst = max(worst, *(mean(met, j, rest[j]) for j in range(i, i + 8)))
+    worst = worst * (1 + len(sums) / 2**50) + 3e-14 * max(rows)[0]
+    paid = ln(Fraction(max(worst, outcomes(2 * sigma**2, order, 0, three=False)))) * answers
+    paid += ln(Fraction(outcomes(2 * test_sigma**2, order, 0, three=False))) * tests if tests else 0
+    return Fraction(exp(ln(order) * order - ln(1 + order) * (1 + order) + paid - epsilon * order).high)
+
+
 def worth(nodes, values):
     """W_j of the gate: its points, the lower convex hull of those stated, and the function, flat beyond the last."""
     slope = lambda one, other: (other[1] - one[1]) / (other[0] - one[0])  # noqa: E731
@@ -429,6 +517,7 @@ def gate(epsilon, refusals, table, corners, nodes, levels, released=None):
 
 
 MECHANISMS = {"sparse vector": sparse_vector, "stable release": stable_release, "gnmax": gnmax, "gate": gate}
+MECHANISMS |= {"gnmax labels": gnmax_labels}
 MECHANISMS |= {"open threshold": open_threshold, "confirm": partial(gate, released=0), "labels found": labels_found}
 MECHANISMS |= {"laplace": lambda epsilon, sensitivity, scale: Fraction(sensitivity > epsilon * scale)}  # δ at ε of each
 inputs_of = lambda function: {each: INPUTS[each] for each in signature(function).parameters if each in INPUTS}  # noqa: E731
@@ -497,6 +586,7 @@ INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6
 INPUTS |= KEPT_BACK | {"scale": (Fraction(1, 500), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
 INPUTS |= {"refusals": range(1, 10**8 + 1), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
 INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], "seed": {None: COUNT}}
+INPUTS |= {"order": (0, 10**5, True)}
 INPUTS |= {"table": [SHARE, 1, 10**5], "corners": [[SHARE, 2, 2], 1, 10**4], "nodes": [(1, 10**200), 2, 10**5]}
 TABLE = "that counts are the data's, rows independent, secrets of pairs fair coins, and choices made before the data"
 RAN = "that the mechanism ran so, with exact noise, one vote or less a record or person, and nothing else was released"
@@ -504,7 +594,7 @@ DRAWN = "that the values are what independent draws gave for this model, noise a
 DRAWN += "was thrown away, and that distances, variances and ranges are those of the inputs"
 CHAINS = f"{DRAWN}; that the chains are reversible and keep to the two variations stated"
 PRIVATE = "gate_delta confirm_delta sparse_vector_delta open_threshold_delta stable_release_delta gnmax_delta "
-PRIVATE += "laplace_scale lone_label_chance label_threshold basic_composition replacement_delta"
+PRIVATE += "labels_delta laplace_scale lone_label_chance label_threshold basic_composition replacement_delta"
 COUNTED = "squared_closed squared_sharp squared_pairwise variation_upper variation_exact advantage_upper "
 COUNTED += "information_upper auc_upper"
 RULES = {

@@ -23,6 +23,7 @@ ROWS = [
 PRIVACY = (
     *("tacit.learning", "tacit.ledger", "tacit.theory.accounting", "tacit.theory.divergences", "tacit.theory.gate"),
     *(
+        "tacit.theory.labels",
         "tacit.theory.open_threshold",
         "tacit.theory.membership",
         "tacit.audit.record_audit",

@@ -16,10 +16,11 @@ import pytest
 import tacit_check
 
 from tacit.learning.mechanisms import SparseVector
+from tacit.theory.labels import labels_delta, labels_order, labels_sigma
 
 FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)
-LINES = 600
+LINES = 690
 """Of the checker, blank ones and comments included."""
 
 
@@ -33,7 +34,7 @@ def _computed_once():
         for name in ("exp", "ln"):
             patch.setattr(tacit_check, name, functools.lru_cache(2**16)(getattr(tacit_check, name)))
         patch.setattr(tacit_check, "number", _known_texts(tacit_check.number))
-        for name in ("sparse vector", "stable release", "gnmax", "gate", "confirm"):
+        for name in ("sparse vector", "stable release", "gnmax", "gnmax labels", "gate", "confirm"):
             patch.setitem(tacit_check.MECHANISMS, name, _remembered(tacit_check.MECHANISMS[name]))
         yield
 
@@ -90,6 +91,7 @@ def test_a_claim_that_is_one_percent_stronger_does_not(name):
 
 
 MECHANISMS = ["sparse vector", "open threshold", "stable release", "gnmax", "confident gnmax", "gate"]
+MECHANISMS += ["gnmax labels", "confident labels"]
 
 
 @pytest.mark.parametrize("name", [*MECHANISMS, "confirm"])
@@ -128,6 +130,35 @@ def test_the_price_of_an_open_threshold_is_the_same_to_nine_digits(epsilon, delt
     assert mechanism.delta_spent * (1 - 1e-9) < spent <= mechanism.delta
 
 
+@pytest.mark.parametrize(("epsilon", "answers", "tests"), [(4.0, 4, 0), (1.0, 20, 40), (0.25, 30, 0), (4.0, 2000, 0)])
+def test_the_price_of_labels_is_the_same_to_nine_digits(epsilon, answers, tests):
+    """Of noise up to 90, and of cells of one threshold."""
+    sigma = labels_sigma(epsilon, 1e-5, answers=answers, tests=tests, ratio=3.0)
+    asked = {"sigma": sigma, "answers": answers, "test_sigma": 3 * sigma, "tests": tests}
+    order = labels_order(epsilon, **asked)
+    stated = (Fraction(sigma), answers, tests, Fraction(3 * sigma), Fraction(order))
+    spent, found = labels_delta(epsilon, **asked), tacit_check.gnmax_labels(Fraction(epsilon), *stated)
+    assert spent * (1 - 1e-8) < found <= spent
+
+
+@pytest.mark.parametrize("change", [{"sigma": Fraction(99, 100)}, {"answers": 26}, {"order": 2}, {"order": 0.5}])
+def test_less_noise_more_answers_or_a_worse_order_cost_more_than_is_stated(change):
+    statement = cases.statement("gnmax labels")
+    [part] = claim_of(statement)["inputs"]["parts"]
+    assert part["mechanism"] == "gnmax labels"
+    for key, value in change.items():
+        part[key] = value if key == "answers" else str(cases.exact(part[key]) * Fraction(value))
+    assert verdict(statement) == FAILS
+
+
+@pytest.mark.parametrize("change", [{"sigma": 20001}, {"order": "1/3"}, {"order": 1000}, {"order": "1/2048"}])
+def test_labels_that_would_take_long_are_not_checkable(change):
+    statement = cases.statement("gnmax labels")
+    [part] = claim_of(statement)["inputs"]["parts"]
+    part |= change
+    assert verdict(statement) == ELSEWHERE
+
+
 def test_more_refusals_than_can_be_added_up_in_ten_seconds_are_not_checkable():
     statement = cases.statement("open threshold")
     [part] = claim_of(statement)["inputs"]["parts"]
@@ -148,7 +179,7 @@ def test_a_threshold_beyond_all_noise_gets_a_verdict():
 def test_classes_found_with_noise_cost_what_tacit_says():
     statement = cases.statement("fit")
     parts = {part["mechanism"]: part for part in claim_of(statement)["inputs"]["parts"]}
-    assert set(parts) == {"gnmax", "laplace", "labels found"}
+    assert set(parts) == {"gnmax labels", "laplace", "labels found"}
     found = parts["labels found"]
     found["delta"] = str(Fraction(cases._spent(found)) * (1 + Fraction(1, 10**12)))
     assert verdict(statement) == FOLLOWS
@@ -414,6 +445,8 @@ def test_huge_numbers_take_no_time():
         ("stable release", "queries", 10**9),
         ("gnmax", "answers", 10**12),
         ("gnmax", "sigma", "1000000"),
+        ("gnmax labels", "answers", 10**12),
+        ("gnmax labels", "sigma", "1000000"),
     ):
         statement = cases.statement(name)
         claim_of(statement)["inputs"]["parts"][0][key] = value

@@ -37,13 +37,13 @@ def honest(epsilon):
     budget = {"epsilon": epsilon, "delta": DELTA}
     yield GNMax(**budget, queries=4, counts=True), 0.95
     yield GNMax(**budget, queries=200, counts=True), 0.95
-    yield GNMax(**budget, queries=4), 0.82
-    yield GNMax(**budget, queries=200), 0.74
+    yield GNMax(**budget, queries=4), 0.87
+    yield GNMax(**budget, queries=200), 0.83
     yield GNMax(**budget, queries=20, classes=2), 0.88
     if epsilon == 1:
         yield GNMax(**budget, queries=20, classes=10), 0.85
     yield ConfidentGNMax(**budget, queries=30, answers=20, threshold=60, counts=True), 0.9
-    yield ConfidentGNMax(**budget, queries=30, answers=20, threshold=60), 0.72
+    yield ConfidentGNMax(**budget, queries=30, answers=20, threshold=60), 0.8
     yield StableRelease(**budget, queries=1), 0.9
     yield StableRelease(**budget, queries=100), 0.85
     yield SparseVector(**budget, refusals=1), 0.9

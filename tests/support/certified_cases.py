@@ -26,7 +26,7 @@ from tacit.reconstruction import (
     identification_bound,
     posterior_bound,
 )
-from tacit.theory import accounting, confidence, divergences, gate, open_threshold
+from tacit.theory import accounting, confidence, divergences, gate, labels, open_threshold
 
 READINGS = ("advantage", "balanced accuracy", "error", "squared loss", "bits", "log loss", "auc")
 
@@ -89,10 +89,12 @@ MADE = {
     ),
     "open threshold": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=40).guarantee,
     "stable release": lambda: StableRelease(epsilon=2.0, delta=1e-5, queries=20).guarantee,
-    "gnmax": lambda: GNMax(epsilon=2.0, delta=1e-6, queries=5).guarantee,
+    "gnmax": lambda: GNMax(epsilon=2.0, delta=1e-6, queries=5, counts=True).guarantee,
+    "gnmax labels": lambda: GNMax(epsilon=2.0, delta=1e-6, queries=25).guarantee,
     "confident gnmax": lambda: (
-        ConfidentGNMax(epsilon=3.0, delta=1e-5, queries=6, answers=3, threshold=9, ratio=1.5).guarantee
+        ConfidentGNMax(epsilon=3.0, delta=1e-5, queries=6, answers=3, threshold=9, ratio=1.5, counts=True).guarantee
     ),
+    "confident labels": lambda: ConfidentGNMax(epsilon=3.0, delta=1e-5, queries=30, answers=9, threshold=9).guarantee,
     "gate": lambda: Gate(epsilon=4.0, delta=1e-5, refusals=1).guarantee,
     "confirm": lambda: Confirm(epsilon=4.0, delta=1e-5, refusals=1).guarantee,
     "fit": _fitted,
@@ -170,8 +172,11 @@ def _spent(part):
         fine = part["changed"] / exact(part["scale"]) <= exact(part["epsilon"])
         chance = accounting.lone_label_chance(part["threshold"], scale=real(part["scale"]))
         return part["changed"] * chance if fine else 1.0
-    if kind == "gnmax":
+    if kind in ("gnmax", "gnmax labels"):
         tests = {"tests": part["tests"], "test_sigma": real(part["test_sigma"])} if part["tests"] else {}
+        if kind == "gnmax labels":
+            tests |= {"order": real(part["order"])}
+            return labels.labels_delta(epsilon, sigma=real(part["sigma"]), answers=part["answers"], **tests)
         return accounting.gnmax_delta(epsilon, sigma=real(part["sigma"]), answers=part["answers"], **tests)
     if kind in ("gate", "confirm"):
         values = np.array([[real(value) for value in level] for level in part["levels"]])

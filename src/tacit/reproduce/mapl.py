@@ -486,8 +486,8 @@ def _table(run: _Run, means: list[_Row]) -> Table:
         ),
         note="Means over councils and splits. Asked and answered count queries; labels right is the share of answers "
         "that are true; student is its accuracy on tested records, over runs with at least one answer. Plain "
-        "composition pays for every query. GNMax pays for all noisy counts, of which its answers are the largest; "
-        "winners alone pay for no more than they tell, and are proven for up to 2000 queries. The recipe's and the "
+        "composition pays for every query. GNMax pays for labels by their moments; winners alone, "
+        "by a game that is exact, are proven for up to 2000 queries. The recipe's and the "
         "neighbours' student learns from noisy counts. Two alternatives are not model-agnostic: moments, one noisy "
         "release that serves linear learners only, and neighbours, a nearest-neighbour vote in public features "
         "whose cost does not grow with the queries. Except for the recipe, queries and constants were chosen "

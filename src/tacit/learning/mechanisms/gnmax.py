@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from ...core import validate
 from ...core.errors import InputError
 from ...core.guarantee import Guarantee
 from ...core.rounding import last_true
-from ...theory import accounting, learnability, winners
+from ...theory import accounting, labels, learnability, winners
 from ...theory.divergences import gaussian_delta
 from .candidates import Candidate, Wanted
 from .expectations import Floats, Votes
@@ -28,6 +28,8 @@ from .setting import Constants, Run, Setting
 
 TEST_RATIO = 3.0
 """The ratio of the noise in a test to that in an answer, σ₁ / σ₂."""
+_LABELS = 0.89
+"""About the share that labels need of the noise of counts."""
 _MOST_TESTED = 100.0
 """The largest ε for which Confident-GNMax is considered."""
 _MOST_COMPARED = 4.0
@@ -76,12 +78,12 @@ class GNMax(NoisyVotes):
     queries
         The number of queries after which the session stops.
     counts
-        Release all noisy counts instead of the largest one's class, at the same cost.
+        Release all noisy counts instead of the largest one's class; these need about an eighth more noise.
     classes
-        The most classes that a query has, if winners alone are released: these lose less than noisy counts, and less
-        noise is enough, for two classes a little less than for more; at most 2000 queries, and for more than two
-        classes as much noise as for counts if that is below 5, and 150 at most. None for any number of classes, at the
-        cost of the counts.
+        The most classes that a query has: winners are then charged by a game, which takes a few percent less noise, for
+        two classes a little less than for more, but whose certificates cannot be checked without the library; at most
+        2000 queries, and for more than two classes as much noise as for counts if that is below 5, and 150 at most.
+        None for any number of classes, and of queries.
     """
 
     epsilon: float
@@ -116,7 +118,8 @@ class GNMax(NoisyVotes):
         """The standard deviation parameter of every count's noise."""
         if self.classes is not None:
             return _least_winners_sigma(self.epsilon, self.delta, self.queries, self.classes)
-        return _counts_sigma(self.epsilon, self.delta, self.queries)
+        least = _counts_sigma if self.counts else _labels_sigma
+        return least(self.epsilon, self.delta, self.queries)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -126,9 +129,14 @@ class GNMax(NoisyVotes):
             spent = winners.winner_delta(self.epsilon, sigma=self.sigma, answers=self.queries, classes=self.classes)
             theorem = ("winners of noisy vote counts", "theory.winners.winner_delta")
             return loss_guarantee(self, spent, theorem, {**detail, "classes": self.classes}, constants=None)
-        spent = accounting.gnmax_delta(self.epsilon, sigma=self.sigma, answers=self.queries)
-        theorem = ("noisy vote counts", "theory.accounting.gnmax_delta")
-        return loss_guarantee(self, spent, theorem, detail, constants=partial(_constants, self.sigma, self.queries))
+        spent = _cost(self.counts)(self.epsilon, sigma=self.sigma, answers=self.queries)
+        return loss_guarantee(
+            self,
+            spent,
+            _theorem(self.counts, "noisy vote counts"),
+            detail,
+            constants=partial(_constants, self.sigma, self.queries, charged=None if self.counts else self.epsilon),
+        )
 
     def response(self, counts: NDArray[np.int64], session: Session) -> Answer:
         """The class of the largest noisy count, of equals the first; or all noisy counts."""
@@ -166,7 +174,7 @@ class ConfidentGNMax(NoisyVotes):
     ratio
         σ₁ / σ₂.
     counts
-        Release all noisy counts instead of the largest one's class, at the same cost.
+        Release all noisy counts instead of the largest one's class; these need about an eighth more noise.
     """
 
     epsilon: float
@@ -195,7 +203,8 @@ class ConfidentGNMax(NoisyVotes):
     @cached_property
     def sigma(self) -> float:
         """σ₂, of every count's noise in an answer."""
-        return _counts_sigma(self.epsilon, self.delta, self.answers, self.queries, self.ratio)
+        least = _counts_sigma if self.counts else _labels_sigma
+        return least(self.epsilon, self.delta, self.answers, self.queries, self.ratio)
 
     @property
     def test_sigma(self) -> float:
@@ -205,17 +214,14 @@ class ConfidentGNMax(NoisyVotes):
     @property
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session."""
-        spent = accounting.gnmax_delta(
-            self.epsilon,
-            sigma=self.sigma,
-            answers=self.answers,
-            test_sigma=self.test_sigma,
-            tests=self.queries,
+        spent = _cost(self.counts)(
+            self.epsilon, sigma=self.sigma, answers=self.answers, test_sigma=self.test_sigma, tests=self.queries
         )
         detail = {"queries": self.queries, "answers": self.answers, "threshold": self.threshold}
         noise = {"sigma": self.sigma, "test_sigma": self.test_sigma, "counts": self.counts}
-        theorem = ("noisy vote counts behind a noisy threshold", "theory.accounting.gnmax_delta")
-        constants = partial(_constants, self.sigma, self.answers, self.queries, self.test_sigma)
+        charged = None if self.counts else self.epsilon
+        constants = partial(_constants, self.sigma, self.answers, self.queries, self.test_sigma, charged=charged)
+        theorem = _theorem(self.counts, "noisy vote counts behind a noisy threshold")
         return loss_guarantee(self, spent, theorem, {**detail, **noise}, constants=constants)
 
     @property
@@ -235,9 +241,27 @@ class ConfidentGNMax(NoisyVotes):
         return session.asked >= self.queries or session.answered >= self.answers
 
 
-def _constants(sigma: float, answers: int, tests: int = 0, test_sigma: float = 0.0) -> dict[str, Any]:
-    """What a certificate states."""
-    return {"mechanism": "gnmax", "sigma": sigma, "answers": answers, "tests": tests, "test_sigma": test_sigma}
+def _cost(counts: bool) -> Callable[..., float]:
+    """δ of noisy counts, or of their labels alone."""
+    return accounting.gnmax_delta if counts else labels.labels_delta
+
+
+def _theorem(counts: bool, words: str) -> tuple[str, str]:
+    return (words, "theory.accounting.gnmax_delta") if counts else (f"labels of {words}", "theory.labels.labels_delta")
+
+
+def _constants(
+    sigma: float, answers: int, tests: int = 0, test_sigma: float = 0.0, *, charged: float | None
+) -> dict[str, Any]:
+    """What a certificate states; with `charged`, the ε of labels, the order of their moments where these cost less."""
+    stated = {"sigma": sigma, "answers": answers, "tests": tests, "test_sigma": test_sigma}
+    order = None
+    if charged is not None:
+        tested = {"test_sigma": test_sigma, "tests": tests} if tests else {}
+        order = labels.labels_order(charged, sigma=sigma, answers=answers, **tested)
+    return (
+        {"mechanism": "gnmax", **stated} if order is None else {"mechanism": "gnmax labels", **stated, "order": order}
+    )
 
 
 def noisy(counts: NDArray[np.int64], sigma: float, noise: Noise, *, whole: bool) -> int | tuple[int, ...]:
@@ -257,11 +281,11 @@ class GNMaxKind(PlannedKind):
     """The largest noisy count of every query."""
 
     name = "gnmax"
-    theorem = "theory.accounting.gnmax_delta"
+    theorem = "theory.labels.labels_delta"
     promise: ClassVar[tuple[str, ...]] = ("theory.learnability.gnmax_distance",)
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
-        """About those of the mechanism itself, which take longer to find."""
+        """Those of the mechanism itself."""
         m = setting.queries
         sigma, spent = _sigma(setting.epsilon, setting.delta, m, 0, setting.rough)
         distance = learnability.gnmax_distance(
@@ -272,13 +296,14 @@ class GNMaxKind(PlannedKind):
     def stated(
         self,
         *,
+        epsilon: float,
         queries: int,
         noise: float,
         threshold: int | None,
         refusals: int | None,
     ) -> dict[str, Any]:
         """As of the mechanism itself, which answers all queries."""
-        return _constants(noise, queries)
+        return _constants(noise, queries, charged=epsilon)
 
     def chances(
         self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
@@ -291,7 +316,7 @@ class GNMaxKind(PlannedKind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling."""
-        unit = _unit(wanted.epsilon, wanted.delta)
+        unit = _unit(wanted.epsilon, wanted.delta, wanted.counts)
         for asked in wanted.numbers:
             found = self.in_each(wanted, queries=asked, noise=unit * math.sqrt(2 * asked))
             made = partial(GNMax, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, counts=wanted.counts)
@@ -328,13 +353,14 @@ class ConfidentKind(GNMaxKind):
     def stated(
         self,
         *,
+        epsilon: float,
         queries: int,
         noise: float,
         threshold: int | None,
         refusals: int | None,
     ) -> dict[str, Any]:
         """As of the mechanism itself, which tests and may answer all queries."""
-        return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise)
+        return _constants(noise, queries, tests=queries, test_sigma=TEST_RATIO * noise, charged=epsilon)
 
     def chances(
         self, votes: Votes, *, noise: float, threshold: int | None, refusals: int | None
@@ -346,7 +372,7 @@ class ConfidentKind(GNMaxKind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """Queries by doubling, and a few answers more than will be confident in one of the cases."""
-        unit, teachers = _unit(wanted.epsilon, wanted.delta), wanted.votes[0].teachers
+        unit, teachers = _unit(wanted.epsilon, wanted.delta, wanted.counts), wanted.votes[0].teachers
         threshold = math.ceil(_CONFIDENT * teachers)
         shares = (float(np.mean((teachers + votes.lead) / 2 >= _CONFIDENT * teachers)) for votes in wanted.votes)
         confident = {math.ceil(_PARTS * share) / _PARTS for share in shares} if len(wanted.votes) > 1 else set(shares)
@@ -387,7 +413,7 @@ class WinnersKind(GNMaxKind):
 
     def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
         """Where winners alone are released, and there surely is noise for the fewest queries."""
-        unit, classes, fewest = _unit(wanted.epsilon, wanted.delta), wanted.votes[0].classes, wanted.numbers[0]
+        unit, classes, fewest = _unit(wanted.epsilon, wanted.delta, True), wanted.votes[0].classes, wanted.numbers[0]
         charged = fewest <= winners.MOST_ANSWERS and _surely_charged(unit, fewest, classes)
         soon = classes <= 2 or wanted.epsilon <= _MOST_COMPARED
         return super().considered(wanted, proposals=proposals) and charged and soon and not wanted.counts
@@ -401,7 +427,7 @@ class WinnersKind(GNMaxKind):
         m, classes = setting.queries, setting.classes
         estimated = setting.rough or classes > 2 or m > _QUICK
         if estimated:
-            sigma = _winners_sigma(_sigma(setting.epsilon, setting.delta, m, 0, True)[0], m, classes)
+            sigma = _winners_sigma(_about_counts(setting.epsilon, setting.delta, m), m, classes)
         else:
             sigma = _least_winners_sigma(setting.epsilon, setting.delta, m, classes)
         distance = learnability.gnmax_distance(
@@ -412,6 +438,7 @@ class WinnersKind(GNMaxKind):
     def stated(
         self,
         *,
+        epsilon: float,
         queries: int,
         noise: float,
         threshold: int | None,
@@ -436,7 +463,7 @@ class WinnersKind(GNMaxKind):
                 requirement=f"must be at most {winners.MOST_ANSWERS} for {self.name}",
                 remedy="ask fewer, or use gnmax",
             )
-        unit, classes = _unit(wanted.epsilon, wanted.delta), max(2, wanted.votes[0].classes)
+        unit, classes = _unit(wanted.epsilon, wanted.delta, True), max(2, wanted.votes[0].classes)
         for asked in dict.fromkeys(min(number, winners.MOST_ANSWERS) for number in wanted.numbers):
             if asked > wanted.numbers[0] and not _surely_charged(unit, asked, classes):
                 break
@@ -457,7 +484,7 @@ class WinnersKind(GNMaxKind):
         """The same, before there are constants."""
         if setting.queries > winners.MOST_ANSWERS:
             return f"winners are charged for up to {winners.MOST_ANSWERS} queries"
-        counts = _sigma(setting.epsilon, setting.delta, setting.queries, 0, True)[0]
+        counts = _about_counts(setting.epsilon, setting.delta, setting.queries)
         if _winners_sigma(counts, setting.queries, setting.classes) > _most_noise(setting.classes):
             which = "more than two" if setting.classes > 2 else "two"
             return f"winners of {which} classes are charged for up to a noise of {_most_noise(setting.classes):g}"
@@ -468,6 +495,12 @@ class WinnersKind(GNMaxKind):
 def _counts_sigma(epsilon: float, delta: float, answers: int, tests: int = 0, ratio: float = 1.0) -> float:
     """The noise of counts; a process often asks for that of the same budget again."""
     return accounting.gnmax_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
+
+
+@lru_cache(maxsize=2048)
+def _labels_sigma(epsilon: float, delta: float, answers: int, tests: int = 0, ratio: float = 1.0) -> float:
+    """The noise of labels, which is at most that of counts."""
+    return labels.labels_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
 
 
 @lru_cache(maxsize=2048)
@@ -493,31 +526,30 @@ def _winners_sigma(counts: float, queries: int, classes: int) -> float:
 
 
 @cache
-def _unit(epsilon: float, delta: float) -> float:
+def _unit(epsilon: float, delta: float, counts: bool) -> float:
     """About the noise of half an answer; it grows with the root of their number."""
-    return accounting.gnmax_sigma(epsilon, delta, answers=50) / 10
+    least = accounting.gnmax_sigma if counts else labels.labels_sigma
+    return least(epsilon, delta, answers=50) / 10
 
 
 @cache
 def _sigma(epsilon: float, delta: float, answers: int, tests: int, rough: bool) -> tuple[float, float]:
-    """A σ that was seen to be enough, within 0.1 % of the mechanism's own, which takes a second to find; and its δ.
+    """The mechanism's own σ, and its δ. A rough answer is about that: a share of the noise that counts need.
 
-    Continuous noise gives the first guess. A rough answer stops there.
+    Continuous noise gives the latter.
     """
+    if rough:
+        return _LABELS * _about_counts(epsilon, delta, answers, tests), delta
+    sigma = _labels_sigma(epsilon, delta, answers, tests, TEST_RATIO)
+    return sigma, labels.labels_delta(epsilon, sigma=sigma, answers=answers, test_sigma=TEST_RATIO * sigma, tests=tests)
+
+
+@cache
+def _about_counts(epsilon: float, delta: float, answers: int, tests: int = 0) -> float:
+    """About the noise that counts need."""
     most = last_true(
         lambda distance: gaussian_delta(epsilon, distance=distance) <= delta,
         holds=0.0,
         fails=2 * math.sqrt(2 * epsilon) + 40.0,
     )
-    sigma = max(0.5, math.sqrt(2 * answers + tests / TEST_RATIO**2) / most)
-    if rough:
-        return sigma, delta
-    slack = 1e-4
-    while True:
-        tried = sigma * (1 + slack)
-        spent = accounting.gnmax_delta(
-            epsilon, sigma=tried, answers=answers, test_sigma=TEST_RATIO * tried, tests=tests
-        )
-        if spent <= delta:
-            return tried, spent
-        slack *= 2
+    return max(0.5, math.sqrt(2 * answers + tests / TEST_RATIO**2) / most)

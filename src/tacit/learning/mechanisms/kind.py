@@ -75,6 +75,7 @@ class PlannedKind(Kind):
     def stated(
         self,
         *,
+        epsilon: float,
         queries: int,
         noise: float,
         threshold: int | None,

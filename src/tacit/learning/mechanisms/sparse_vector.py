@@ -232,6 +232,7 @@ class SparseVectorKind(ThresholdedKind):
     def stated(
         self,
         *,
+        epsilon: float,
         queries: int,
         noise: float,
         threshold: int | None,

@@ -99,6 +99,7 @@ class StableKind(ThresholdedKind):
     def stated(
         self,
         *,
+        epsilon: float,
         queries: int,
         noise: float,
         threshold: int | None,

@@ -123,6 +123,7 @@ def _evidence(made: Plan, mechanisms: tuple[str, ...]) -> Evidence | None:
     """The constants of every mechanism that keeps to the budget; None if there is none, or one has no rule to check."""
     stated = [
         PLANNED[row.mechanism].stated(
+            epsilon=made.epsilon,
             queries=made.queries,
             noise=row.noise,
             threshold=row.threshold,
