@@ -345,6 +345,22 @@ def open_threshold(epsilon, scale, threshold, refusals):  # hazards drawn err by
     return Fraction((real(1) - (real(1) - exp(TINY * 10**9 - least)) ** refusals + Interval(total, total) / coth).high)
 
 
+def adaptive_threshold(epsilon, order, budget, labels, scales, prices, thresholds, last_scale, last_threshold):
+    """δ ≤ labels + e^(budget − λε)/(1 + 2λ), if prices are at least −λθ − ln(1 − λ(e^θ − 1)), θ = 1/scale."""
+    tells = lambda scale, votes: exp(TINY * 10**9 - min(69, Fraction(exp(min(votes / scale, 5)).low))).high * 2  # noqa: E731
+    faster = lambda scale: (exp(1 / scale + Fraction(1, 10**12)) - 1) * order  # noqa: E731 — λ(e^θ − 1)
+    require(len(scales) == len(prices) == len(thresholds), "scales, prices and thresholds must be as many")
+    for scale, price, votes in zip(scales, prices, thresholds, strict=True):
+        prove((share := faster(scale)).high < 1, "one of its scales is too small for any price")
+        paid = ln(real(1) - share) * -1 - (1 / scale + Fraction(1, 10**12)) * order
+        prove(Fraction(paid.high) * 2**40 <= price, "one of its prices is too low")
+        told = Fraction(tells(scale, votes)) * budget <= labels * min(price, budget)
+        prove(told, "its labels tell more than it pays")
+    prove(faster(last_scale).high <= 1, "its last scale is too small")
+    prove(Fraction(tells(last_scale, last_threshold)) <= labels, "its last label tells more than it pays")
+    return labels + Fraction((exp(Fraction(budget, 2**40) - order * epsilon) / (1 + 2 * order)).high)
+
+
 def stable_release(epsilon, scale, threshold, queries):
     return revealing(exp(-(threshold + 1) / scale) / (exp(-1 / scale) + 1), 1 / scale, queries, epsilon)
 
@@ -517,7 +533,7 @@ def gate(epsilon, refusals, table, corners, nodes, levels, released=None):
 
 
 MECHANISMS = {"sparse vector": sparse_vector, "stable release": stable_release, "gnmax": gnmax, "gate": gate}
-MECHANISMS |= {"gnmax labels": gnmax_labels}
+MECHANISMS |= {"gnmax labels": gnmax_labels, "adaptive threshold": adaptive_threshold}
 MECHANISMS |= {"open threshold": open_threshold, "confirm": partial(gate, released=0), "labels found": labels_found}
 MECHANISMS |= {"laplace": lambda epsilon, sensitivity, scale: Fraction(sensitivity > epsilon * scale)}  # δ at ε of each
 inputs_of = lambda function: {each: INPUTS[each] for each in signature(function).parameters if each in INPUTS}  # noqa: E731
@@ -586,7 +602,9 @@ INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6
 INPUTS |= KEPT_BACK | {"scale": (Fraction(1, 500), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
 INPUTS |= {"refusals": range(1, 10**8 + 1), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
 INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], "seed": {None: COUNT}}
-INPUTS |= {"order": (0, 10**5, True)}
+INPUTS |= {"order": (0, 10**8, True), "budget": range(1, 2**60), "labels": CHANCE, "last_threshold": COUNT}
+INPUTS |= {"scales": [INPUTS["scale"], 1, 100], "prices": [range(1, 2**60), 1, 100], "thresholds": [COUNT, 1, 100]}
+INPUTS |= {"last_scale": INPUTS["scale"]}
 INPUTS |= {"table": [SHARE, 1, 10**5], "corners": [[SHARE, 2, 2], 1, 10**4], "nodes": [(1, 10**200), 2, 10**5]}
 TABLE = "that counts are the data's, rows independent, secrets of pairs fair coins, and choices made before the data"
 RAN = "that the mechanism ran so, with exact noise, one vote or less a record or person, and nothing else was released"
@@ -594,7 +612,8 @@ DRAWN = "that the values are what independent draws gave for this model, noise a
 DRAWN += "was thrown away, and that distances, variances and ranges are those of the inputs"
 CHAINS = f"{DRAWN}; that the chains are reversible and keep to the two variations stated"
 PRIVATE = "gate_delta confirm_delta sparse_vector_delta open_threshold_delta stable_release_delta gnmax_delta "
-PRIVATE += "labels_delta laplace_scale lone_label_chance label_threshold basic_composition replacement_delta"
+PRIVATE += "labels_delta adaptive_threshold_delta laplace_scale lone_label_chance label_threshold basic_composition "
+PRIVATE += "replacement_delta"
 COUNTED = "squared_closed squared_sharp squared_pairwise variation_upper variation_exact advantage_upper "
 COUNTED += "information_upper auc_upper"
 RULES = {

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import tacit.audit
 import tacit.learning
 import tacit.theory.accounting
+import tacit.theory.adaptive_threshold
 import tacit.theory.certificates
 import tacit.theory.confidence
 import tacit.theory.densities
@@ -114,6 +115,13 @@ ACCOUNTING = {
     "threshold": not_count,
     "tests": not_count,
     **{key: [*not_count, 0] for key in ("steps", "refusals", "queries", "answers", "quota", "sums")},
+}
+ADAPTIVE = {
+    **ACCOUNTING,
+    "order": [*not_positive, 1e-4, 1e9],
+    "budget": not_number + negative + infinite + [1e7],
+    "labels": not_number + negative + infinite + above_one,
+    "chance": [*not_probability, 1e-30],
 }
 not_error = not_number + infinite + negative + above_one
 LEARNABILITY = {
@@ -741,6 +749,17 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, list[Any]]]] = [
             "open_threshold_scale": {"epsilon": 1.0, "delta": 1e-5, "refusals": 2},
             "open_threshold_votes": {"epsilon": 1.0, "delta": 1e-5, "scale": 20.0, "refusals": 2},
             "open_threshold_distance": {"scale": 9.0, "threshold": 20, "queries": 4, "failure_probability": 0.1},
+            "telling_chance": {"scale": 9.0, "threshold": 20},
+        }.items()
+    ),
+    *(
+        (getattr(tacit.theory.adaptive_threshold, name), good, {key: ADAPTIVE[key] for key in good})
+        for name, good in {
+            "refusal_price": {"scale": 9.0, "order": 2.0},
+            "least_scale": {"order": 2.0},
+            "adaptive_threshold_delta": {"epsilon": 1.0, "order": 20.0, "budget": 3.0, "labels": 1e-7},
+            "adaptive_threshold_budget": {"epsilon": 1.0, "delta": 1e-5, "order": 20.0},
+            "adaptive_threshold_votes": {"chance": 1e-7, "scale": 9.0},
         }.items()
     ),
     *(
@@ -756,6 +775,11 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, list[Any]]]] = [
                 {"refusals": ACCOUNTING["refusals"], "queries": ACCOUNTING["queries"], "variant": not_text},
             ),
             (tacit.learning.StableRelease, {"queries": 2}, {"queries": ACCOUNTING["queries"]}),
+            (
+                tacit.learning.AdaptiveVector,
+                {"queries": 9, "teachers": 20},
+                {"queries": ACCOUNTING["queries"], "teachers": ACCOUNTING["queries"]},
+            ),
             (
                 tacit.learning.GNMax,
                 {"queries": 2, "counts": True},
@@ -972,6 +996,7 @@ def test_every_public_door_is_in_the_table():
         tacit.theory.confidence,
         tacit.theory.estimation,
         tacit.theory.gate,
+        tacit.theory.adaptive_threshold,
         tacit.theory.labels,
         tacit.theory.leakage,
         tacit.theory.open_threshold,

@@ -24,6 +24,7 @@ PRIVACY = (
     *("tacit.learning", "tacit.ledger", "tacit.theory.accounting", "tacit.theory.divergences", "tacit.theory.gate"),
     *(
         "tacit.theory.labels",
+        "tacit.theory.adaptive_threshold",
         "tacit.theory.open_threshold",
         "tacit.theory.membership",
         "tacit.audit.record_audit",

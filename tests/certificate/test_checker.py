@@ -20,7 +20,7 @@ from tacit.theory.labels import labels_delta, labels_order, labels_sigma
 
 FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)
-LINES = 690
+LINES = 709
 """Of the checker, blank ones and comments included."""
 
 
@@ -91,7 +91,7 @@ def test_a_claim_that_is_one_percent_stronger_does_not(name):
 
 
 MECHANISMS = ["sparse vector", "open threshold", "stable release", "gnmax", "confident gnmax", "gate"]
-MECHANISMS += ["gnmax labels", "confident labels"]
+MECHANISMS += ["gnmax labels", "confident labels", "adaptive threshold"]
 
 
 @pytest.mark.parametrize("name", [*MECHANISMS, "confirm"])

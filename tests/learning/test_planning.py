@@ -13,7 +13,7 @@ from tacit.learning import ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, S
 from tacit.learning.choice import choice
 from tacit.learning.mechanisms import gate_design, gnmax
 from tacit.learning.mechanisms.cases import margins
-from tacit.learning.mechanisms.registry import KINDS
+from tacit.learning.mechanisms.registry import KINDS, PLANNED
 from tacit.learning.planning import MECHANISMS, Plan, plan
 from tacit.learning.study.plan import report
 from tacit.theory import accounting, learnability
@@ -297,7 +297,8 @@ def test_a_plan_of_a_class_bounds_the_student():
 
 
 def test_plans_and_fits_know_the_same_mechanisms(rich):
-    assert sorted(MECHANISMS) == sorted(KINDS)
+    assert sorted(MECHANISMS) == sorted(PLANNED)
+    assert set(PLANNED) < set(KINDS)
     assert all(kind.name == name for name, kind in KINDS.items())
     for what, options in {"row": {}, "teachers_needed": {"epsilon": 4.0}, "expected_right": {"teachers": 100}}.items():
         ask = getattr(rich, what)

@@ -16,7 +16,7 @@ from tacit import Ledger, PrivateClassifier
 from tacit.audit import certify
 from tacit.certificate import certified
 from tacit.core.errors import TacitError
-from tacit.learning.mechanisms import ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease
+from tacit.learning.mechanisms import AdaptiveVector, ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease
 from tacit.learning.study.plan import report as planned
 from tacit.reconstruction import (
     Gallery,
@@ -26,7 +26,7 @@ from tacit.reconstruction import (
     identification_bound,
     posterior_bound,
 )
-from tacit.theory import accounting, confidence, divergences, gate, labels, open_threshold
+from tacit.theory import accounting, adaptive_threshold, confidence, divergences, gate, labels, open_threshold
 
 READINGS = ("advantage", "balanced accuracy", "error", "squared loss", "bits", "log loss", "auc")
 
@@ -88,6 +88,7 @@ MADE = {
         SparseVector(epsilon=1.0, delta=1e-6, refusals=5, queries=100, variant="faithful").guarantee
     ),
     "open threshold": lambda: SparseVector(epsilon=1.0, delta=1e-6, refusals=40).guarantee,
+    "adaptive threshold": lambda: AdaptiveVector(epsilon=1.0, delta=1e-6, queries=50, teachers=100).guarantee,
     "stable release": lambda: StableRelease(epsilon=2.0, delta=1e-5, queries=20).guarantee,
     "gnmax": lambda: GNMax(epsilon=2.0, delta=1e-6, queries=5, counts=True).guarantee,
     "gnmax labels": lambda: GNMax(epsilon=2.0, delta=1e-6, queries=25).guarantee,
@@ -187,12 +188,34 @@ def _spent(part):
         )
         delta = gate.gate_delta if kind == "gate" else gate.confirm_delta
         return delta(epsilon, table=part["table"], refusals=part["refusals"], certificate=found)
+    if kind == "adaptive threshold":
+        return _adaptive(epsilon, part)
     options = {"scale": real(part["scale"]), "threshold": part["threshold"]}
     if kind == "sparse vector":
         return accounting.sparse_vector_delta(epsilon, refusals=part["refusals"], **options)
     if kind == "open threshold":
         return open_threshold.open_threshold_delta(epsilon, refusals=part["refusals"], **options)
     return accounting.stable_release_delta(epsilon, queries=part["queries"], **options)
+
+
+def _adaptive(epsilon, part):
+    """1 where a price or a chance of labels is not what it must be."""
+    order, labels_chance, budget = real(part["order"]), real(part["labels"]), part["budget"]
+    last = real(part["last_scale"])
+    if last < adaptive_threshold.least_scale(order):
+        return 1.0
+    if 2 * open_threshold.telling_chance(part["last_threshold"], scale=last) > labels_chance:
+        return 1.0
+    for scale, price, votes in zip(map(real, part["scales"]), part["prices"], part["thresholds"], strict=True):
+        if scale <= adaptive_threshold.least_scale(order):
+            return 1.0
+        share = min(1.0, price / budget)
+        if 2 * open_threshold.telling_chance(votes, scale=scale) > labels_chance * share * (1 + 1e-11):
+            return 1.0
+        if price < adaptive_threshold.refusal_price(scale, order=order) * 2**40 * (1 - 1e-9):
+            return 1.0
+    paid = budget / 2**40
+    return adaptive_threshold.adaptive_threshold_delta(epsilon, order=order, budget=paid, labels=labels_chance)
 
 
 def _of_parts(total):

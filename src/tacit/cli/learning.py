@@ -209,8 +209,8 @@ def learn(
         typer.Option(
             "--mechanism",
             metavar="MECHANISM",
-            help="auto, svt, svt-faithful, gnmax, gnmax-winners, confident-gnmax, stable, gate, confirm, neighbours or "
-            "moments.",
+            help="auto, svt, svt-adaptive, svt-faithful, gnmax, gnmax-winners, confident-gnmax, stable, gate, confirm, "
+            "neighbours or moments.",
             rich_help_panel=LEARN,
         ),
     ] = "auto",

@@ -74,10 +74,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         or of people if there are ids. That number is private, so it is read with noise, for a hundredth of ε; if only
         labels are private, it is free.
     mechanism
-        "svt", "svt-faithful", "gnmax", "gnmax-winners", "confident-gnmax", "stable", "gate", "confirm", an object of
-        `mechanisms`, or "auto", which chooses by expected votes and says why in `choice_`. "gnmax-winners" is GNMax
-        that pays for winners alone: less noise, no counts, at most 2000 queries, and a certificate that the checker
-        cannot follow, so "auto" takes it only where others are expected to be worth less than nine tenths.
+        "svt", "svt-adaptive", "svt-faithful", "gnmax", "gnmax-winners", "confident-gnmax", "stable", "gate", "confirm",
+        an object of `mechanisms`, or "auto", which chooses by expected votes and says why in `choice_`.
+        "svt-adaptive" chooses its noise anew for every query, by what was answered before. "gnmax-winners" is GNMax
+        that pays for winners by a game: a little less noise, no counts, at most 2000 queries, and a certificate that
+        the checker cannot follow, so "auto" takes it only where others are expected to be worth less than nine tenths.
         "neighbours" trains no teachers: private records vote on public ones near them, each a few times,
         so that the number of queries costs nothing. It is not model-agnostic: it is a nearest-neighbour vote in
         `features`. "auto" does not consider it, as public features say how many neighbours vote, but not whether
@@ -87,7 +88,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         of records suit (`moments.suits`).
     student
         Any classifier. Semi-supervised ones get −1 for points without an answer, others only points with one. One whose
-        `fit` takes `counts` (`students.Propagated`) gets noisy counts from GNMax or "neighbours" at the same cost.
+        `fit` takes `counts` (`students.Propagated`) gets noisy counts from "neighbours" at the same cost, and from
+        GNMax with about an eighth more noise than labels need.
         None takes the estimator, or for "neighbours" `students.Propagated` with the estimator in the end, unless
         another student agrees better with released answers left out, which costs no privacy: `student_choice_` says
         which. To have the estimator in any case, pass it here, too.
