@@ -157,6 +157,11 @@ PI = Interval(Decimal("3.14159265358979323846264338327950288"), Decimal("3.14159
 
 
 # ---------- 3. Confidence limits (proofs: confidence, and divergences).
+def below_one(log):
+    """e^log from above, or 1: of a stranger's large number not even the digits are written out."""
+    return Fraction(exp(log).high) if log.high < 0 else Fraction(1)
+
+
 def chernoff(x, y, n, alpha):
     """Whether e^(−n·kl(x ‖ y)) ≤ α, kl = x ln(x/y) + (1 − x) ln((1 − x)/(1 − y)), 0 ≤ x ≤ 1, 0 < y < 1; 0 ln 0 is 0."""
     kl = sum((real(a) * (ln(a) - ln(b)) for a, b in ((x, y), (1 - x, 1 - y)) if a > 0), real(0))
@@ -358,7 +363,7 @@ def adaptive_threshold(epsilon, order, budget, labels, scales, prices, threshold
         prove(told, "its labels tell more than it pays")
     prove(faster(last_scale).high <= 1, "its last scale is too small")
     prove(Fraction(tells(last_scale, last_threshold)) <= labels, "its last label tells more than it pays")
-    return labels + Fraction((exp(Fraction(budget, 2**40) - order * epsilon) / (1 + 2 * order)).high)
+    return labels + below_one(real(Fraction(budget, 2**40) - order * epsilon) - ln(1 + 2 * order))
 
 
 def stable_release(epsilon, scale, threshold, queries):
@@ -407,7 +412,7 @@ def bell(first, number, double, tilt=0):
 
 
 def moments(here, there, order):
-    """P·(P/Q)^λ, λ = p/2^m, by square roots and products of floats alone, each within a share of 2⁻⁵³."""
+    """P·(P/Q)^λ, λ = p/2^m, by square roots and products of floats: roots err by 2·2⁻⁵³, powers by 3p and a product."""
     found, ratios, left = here, [*map(truediv, here, there)], order.numerator
     for _ in range(order.denominator.bit_length() - 1):
         ratios = [*map(math.sqrt, ratios)]
@@ -429,7 +434,7 @@ def outcomes(double, order, offset, three=True):
     begin, length = offset - low - before, 2 * before + (number - 1) * size
     weights, told = bell(begin, length, double), bell(begin + 1, length - 1, double, order)
     laws, main, last = (weights[1:], weights[:-1]), range(before - 1, before + number * size - 1, size), number
-    slack = (1 + ((1 + 2 * float(order)) * (2 * length + 64) + 2 * order.numerator) / 2**53) / sum(weights)
+    slack = (1 + ((1 + 2 * float(order)) * (2 * length + 64) + 4 * order.numerator) / 2**53) / sum(weights)
     sums = ([[*accumulate(each[::way])][::way] for each in laws] for way in (1, -1))
     below, above = ([[each[i] for i in main] for each in both] for both in sums)
     left, right = [0.0, *moments(*below, order)], [*moments(*above, order), 0.0]
@@ -483,7 +488,7 @@ def gnmax_labels(epsilon, sigma, answers, tests, test_sigma, order):
     worst = worst * (1 + len(sums) / 2**50) + 3e-14 * max(rows)[0]
     paid = ln(Fraction(max(worst, outcomes(2 * sigma**2, order, 0, three=False)))) * answers
     paid += ln(Fraction(outcomes(2 * test_sigma**2, order, 0, three=False))) * tests if tests else 0
-    return Fraction(exp(ln(order) * order - ln(1 + order) * (1 + order) + paid - epsilon * order).high)
+    return below_one(ln(order) * order - ln(1 + order) * (1 + order) + paid - epsilon * order)
 
 
 def worth(nodes, values):

@@ -14,7 +14,7 @@ from noises import ScriptedNoise, SeededNoise, exact_law, hockey_stick
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
 
-from tacit import Comparison, InputError, NoTheoremError
+from tacit import BudgetSpentError, Comparison, InputError, NoTheoremError
 from tacit.learning import AdaptiveVector, PrivateClassifier, SparseVector, asking
 from tacit.learning.choice import choice
 from tacit.learning.interrupted import Notes
@@ -91,11 +91,11 @@ def test_the_law_of_short_sessions_by_enumeration(ways):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Generous(AdaptiveVector):
-    """Four times the budget that is charged for."""
+    """Eight times the budget that is charged for."""
 
     def session(self, noise=None):
         session = super().session(noise)
-        session._state.left *= 4
+        session._state.left *= 8
         return session
 
 
@@ -107,14 +107,40 @@ class _Half(AdaptiveVector):
         scale, threshold, _ = session.option
         chance = refusing(max(0, int(counts.max() - counts.min()) - 2 - threshold), scale=scale, threshold=threshold)
         refused = session.noise.coin(chance, of=2**160)
-        session.go(refused=refused)
+        session.count(refused=refused)
         return None if refused else int(counts.argmax())
 
 
-BUDGET = {"epsilon": 2.0, "delta": 1e-5, "queries": 400}
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Endless(AdaptiveVector):
+    """The last refusal ends nothing."""
+
+    def session(self, noise=None):
+        return _EndlessSession(self, noise)
 
 
-@pytest.mark.parametrize("teachers", [40, 100])
+class _EndlessSession(AdaptiveSession):
+    def count(self, *, refused):
+        super().count(refused=refused)
+        self.ended = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Telling(AdaptiveVector):
+    """Where one vote decides, half of all queries are answered."""
+
+    def response(self, counts, session):
+        if abs(int(counts[0] - counts[1])) > 1:
+            return super().response(counts, session)
+        refused = session.noise.coin(1, of=2)
+        session.count(refused=refused)
+        return None if refused else int(counts.argmax())
+
+
+BUDGET = {"epsilon": 2.0, "delta": 1e-5, "queries": 200}
+
+
+@pytest.mark.parametrize("teachers", [40])
 def test_the_attack_comes_near_and_contradicts_nothing(teachers):
     mechanism = AdaptiveVector(**BUDGET, teachers=teachers)
     attack = worst_case_attack(mechanism, runs=100, failure_probability=1e-6)
@@ -122,10 +148,10 @@ def test_the_attack_comes_near_and_contradicts_nothing(teachers):
     assert not Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
-@pytest.mark.parametrize("broken", [_Generous, _Half])
+@pytest.mark.parametrize("broken", [_Generous, _Half, _Endless, _Telling])
 def test_what_is_not_paid_for_is_caught(broken):
-    mechanism = broken(**BUDGET, teachers=60)
-    attack = worst_case_attack(mechanism, runs=60, failure_probability=1e-6)
+    mechanism = broken(**{**BUDGET, "queries": 80 if broken is _Endless else 200}, teachers=60)
+    attack = worst_case_attack(mechanism, runs=100, failure_probability=1e-6)
     assert Comparison(guarantee=mechanism.guarantee, attacks=[attack]).contradicted
 
 
@@ -171,7 +197,27 @@ def test_by_name_it_is_chosen_without_refusals():
     found = choice("svt-adaptive", **wanted)
     assert found.mechanism == AdaptiveVector(**budget, queries=500)
     with pytest.raises(InputError, match="must be left out for svt-adaptive"):
-        choice("svt-adaptive", **wanted, refusals=3)
+        PrivateClassifier(epsilon=1.0, delta=1e-5, mechanism="svt-adaptive", refusals=3).fit(X, Y, PUBLIC)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(5000.0, 1e-5), (1e3, 1e-30)])
+def test_where_no_constants_are_known_another_mechanism_is_chosen(epsilon, delta):
+    wanted = {"teachers": 300, "points": 50, "queries": None, "lead": possible_margins(None)}
+    assert not isinstance(choice("auto", epsilon=epsilon, delta=delta, **wanted).mechanism, AdaptiveVector)
+
+
+def test_a_session_that_has_ended_stays_so():
+    session = SMALL.session(ScriptedNoise())
+    while not session.stopped:
+        session.noise.values = [True]
+        session.answer([3, 2])
+    assert session.ended
+    with pytest.raises(BudgetSpentError):
+        session.count(refused=False)
+    with pytest.raises(BudgetSpentError):
+        SMALL.session().replay([None] * session.refused + [0], charged=0)
+    with pytest.raises(NoTheoremError, match="one by one"):
+        SMALL.session().go_on(answered=1, refused=0)
 
 
 def test_another_session_is_refused():
@@ -222,7 +268,8 @@ def test_an_interrupted_run_goes_on_with_what_is_left(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("delta", 1e-30), ("queries", 0), ("teachers", 0), ("teachers", 1.5), ("epsilon", math.nan)]
+    ("name", "value"),
+    [("delta", 1e-30), ("epsilon", 5000.0), ("queries", 0), ("teachers", 0), ("teachers", 1.5), ("epsilon", math.nan)],
 )
 def test_what_cannot_be_made_is_refused(name, value):
     with pytest.raises(InputError, match=name):

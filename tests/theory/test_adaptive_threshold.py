@@ -110,6 +110,24 @@ def test_no_short_game_of_any_rule_gains_more(order, x):
         assert gained <= claimed
 
 
+@pytest.mark.parametrize(
+    ("order", "times", "refusals", "epsilon"),
+    [
+        (20.0, 1.5, 40, 0.0),
+        (100.0, 3.0, 10_000, 0.0),
+        (100.0, 3.0, 9000, 0.05),
+        (20.0, 3.0, 3000, 0.1),
+        (5.0, 1.2, 20, 0.0),
+    ],
+)
+def test_equal_refusals_cost_no_less_than_they_do(order, times, refusals, epsilon):
+    """The price of so many equal refusals is attained, also far above the budgets that sessions have."""
+    scale = times * least_scale(order)
+    truth = open_threshold_delta(epsilon, scale=scale, threshold=math.ceil(5 * scale) + 1, refusals=refusals)
+    budget = (refusals - 1) * refusal_price(scale, order=order)
+    assert adaptive_threshold_delta(epsilon, order=order, budget=budget, labels=0.0) >= truth * (1 - 1e-9)
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.25, 1e-9), (4.0, 1e-6), (30.0, 1e-3)])
 @pytest.mark.parametrize("order", [20.0, 300.0])
 def test_the_budget_is_the_largest(epsilon, delta, order):

@@ -118,6 +118,13 @@ def check_options(options: Options, *, proposer: Any, shares: Shares, labels_onl
         _check_without_votes(options)
     if options.refusals is not None:
         validate.whole("refusals", options.refusals, at_least=1, remedy="leave it out to have it chosen")
+        if kind is not None and not kind.refuses_by_number:
+            raise InputError(
+                "refusals",
+                options.refusals,
+                requirement=f"must be left out for {kind.name}, which stops when its refusals have cost the budget",
+                remedy="leave it out, or use svt",
+            )
     check_common(queries=options.queries, ledger=options.ledger, key=options.key)
     if share and (kind is None or not kind.informed or options.refusals is not None):
         informed = " or ".join(repr(name) for name, known in KINDS.items() if known.informed)

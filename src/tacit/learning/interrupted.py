@@ -148,7 +148,7 @@ class Notes:
                 "the run that was interrupted",
                 latest_kept[-1],
                 requirement=f"must come to what follows from its answers here, {session.kept}",
-                remedy="go on where it began, with the same versions of Tacit and NumPy",
+                remedy="go on where it began, with the same versions of Tacit and NumPy, and on the same machine",
             )
         if not session.stopped:
             *_, latest = (self.found[-1].get("answers") if self.found else None) or [None]

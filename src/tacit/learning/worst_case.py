@@ -15,6 +15,7 @@ The attack assumes that a coin decides each refusal and that nothing else is ran
 otherwise, the game counts for nothing.
 
 Where noise is chosen anew for every query, the adversary follows the rule, which all can, and plays by the theorem's W.
+It observes in a session whether the last refusal ends it, and how rarely labels tell at the beginning and at the end.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ _SHARES = (0.0, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.96, 0.97, 0.98, 1.
 """The losses that are tried, as shares of the one claimed."""
 _LONGEST = 10_000
 """Queries of one game at most: a broken session might never stop."""
-_TRIES = 3
-"""Losses that are tried at the end, each a step below the one before, with a part of the failure probability each."""
+_TRIES, _BEYOND = 3, 1.01
+"""Losses that are tried at the end, with a part of the failure probability each: steps downwards, but from far above
+the loss that is claimed to just above it."""
 _PARTS = (1.0, 0.5, 0.25)
 """Of the order of a session, by which outcomes may be weighted."""
 
@@ -72,6 +74,8 @@ def worst_case_attack(
     kept = room * sampled_mean_lower(np.full(runs, 1 / room), failure_probability=alpha / _TRIES)  # of the mean
     losses = [share * mechanism.epsilon for share in _SHARES]
     first, last, most = 0, len(losses), 1.0
+    if adversary.told > mechanism.delta:  # labels alone refute any loss; their chances were read
+        first, last = last - 1, last
     while last - first > 1:  # gains fall with the loss
         middle = (first + last) // 2
         gains = adversary.gains(losses[middle], games=adversary.pilot)
@@ -81,7 +85,10 @@ def worst_case_attack(
         else:
             last = middle
     shown, low = losses[first], 0.0
-    for loss in reversed(losses[max(1, first + 1 - _TRIES) : first + 1]):
+    tried = [first, first - 1, min(first - 2, _SHARES.index(_BEYOND))]
+    if adversary.told > mechanism.delta:
+        low, tried = shown, []
+    for loss in (losses[place] for place in tried if place > 0):
         gains = np.minimum(adversary.gains(loss, games=runs), most)  # less than was gained, never more
         if most * sampled_mean_lower(gains / most, failure_probability=alpha / _TRIES) > mechanism.delta:
             shown = low = loss
@@ -108,7 +115,7 @@ class _Query:
 
 
 class _Adversary:
-    pilot, room = 8, 2.0
+    pilot, room, told = 8, 2.0, 0.0
     """Games that search, and how often gains may exceed their median there: a broken table may make some huge."""
 
     def __init__(self, mechanism: Tabled | SparseVector, rng: np.random.Generator) -> None:
@@ -190,6 +197,7 @@ class _Follower:
     def __init__(self, mechanism: AdaptiveVector, rng: np.random.Generator) -> None:
         self.mechanism, self.rng = mechanism, rng
         self._read: dict[tuple[float, int, bool], tuple[float, float]] = {}
+        self.told, self._ends = _told(mechanism)
         found = []
         for part in _PARTS:
             self._order = part * mechanism.constants.order
@@ -225,8 +233,9 @@ class _Follower:
         What was read for it before is believed, and the mechanism's own word the first time alone.
         """
         scale, threshold, price = session.option
+        queries, last = self.mechanism.queries - session.asked, price is None and self._ends
         refusals = 1.0 if price is None else 1 + session.left / price  # as many as are paid for before queries end
-        often = min(_OFTEN, max(_CHANCE, refusals / (self.mechanism.queries - session.asked)))
+        often = min(_OFTEN, max(_CHANCE, refusals / queries)) if price is not None or last else _OFTEN
         place = max(0, math.ceil(threshold - scale * math.log(-math.log1p(-often))))
         near, far = (2 * place + 3, 2), (2 * place + 4, 1)
         query, places = (scale, place, y >= 1), (place + 1, place) if y >= 1 else (place, place + 1)
@@ -237,8 +246,8 @@ class _Follower:
             return pair, 0.5, query
         each = _price(scale, self._order)  # infinite where a refusal of this order is the last
         left = 0.0
-        if price is not None and each < math.inf:
-            left = each * min(session.left / price, often * (self.mechanism.queries - session.asked))
+        if not last and each < math.inf:
+            left = each * min(math.inf if price is None else session.left / price, often * queries)
         refused = self._worth(left - each, y * q / p) if each <= left else max(0.0, 1 - y * q / p)
         refused, passed = p * refused, (1 - p) * self._worth(left, y * (1 - q) / (1 - p))
         return pair, refused / ((refused + passed) or 1.0), query
@@ -248,6 +257,23 @@ class _Follower:
         if y < 1:
             return 1 - y + y * self._worth(left, 1 / y) if y > 0 else 1.0
         return math.exp(left - self._order * math.log(y)) / (1 + 2 * self._order)
+
+
+def _told(mechanism: AdaptiveVector) -> tuple[float, bool]:
+    """The chance of an answer that the other data set never gives, and whether the last refusal ends the session.
+
+    Queries that one vote decides are refused, with the same chance under both, until the next refusal is the last.
+    """
+    coin = _Coin()
+    session, reached, told = mechanism.session(coin), 1.0, 0.0
+    while not session.stopped:
+        _, _, price = session.option
+        asked = _asked(session, coin, (2, 1), refused=True)
+        answered, refused = coin.asked[0] if coin.asked else (float(asked.answer is not None), 0.0)
+        told, reached = max(told, reached * answered), reached * refused
+        if price is None or asked.answer is not None:
+            return told, session.stopped
+    return told, True
 
 
 def _price(scale: float, order: float) -> float:

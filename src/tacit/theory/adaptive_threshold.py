@@ -133,10 +133,11 @@ def adaptive_threshold_delta(epsilon: float, *, order: float, budget: float, lab
     epsilon = validate.number("epsilon", epsilon, at_least=0, at_most=1e4, remedy="use 0 for total variation")
     rate, prices = _order(order), _budget(budget)
     chance = validate.number("labels", labels, at_least=0, at_most=1, remedy="leave labels a fiftieth of delta")
-    lost = rate * epsilon
-    exponent = prices - lost + 4 * _UNIT * (prices + lost)
-    refused = up(math.exp(min(exponent, 1.0)), relative=2 * LIBRARY) / (1 + 2 * rate)
-    return min(1.0, up(up(refused, relative=4 * _UNIT) + chance))
+    parts = prices, rate * epsilon, math.log1p(2 * rate)
+    exponent = parts[0] - parts[1] - parts[2] + (4 * _UNIT + LIBRARY) * sum(parts)
+    if exponent >= 0:
+        return 1.0
+    return min(1.0, up(up(math.exp(exponent), relative=LIBRARY) + chance))
 
 
 @at_least

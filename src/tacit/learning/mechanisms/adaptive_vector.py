@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core import validate
-from ...core.errors import InputError, NoTheoremError
+from ...core.errors import BudgetSpentError, NoTheoremError
 from ...core.guarantee import Guarantee
 from ...theory.adaptive_threshold import adaptive_threshold_delta
 from .adaptive_policy import UNIT, Constants, Policy, State, policy
@@ -21,8 +21,8 @@ from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_d
 from .sparse_vector import UNIT as CHANCES
 from .sparse_vector import refusing
 
-_LEAST_DELTA = 1e-25
-"""Below this, too little would be left for labels."""
+_LEAST_EPSILON, _MOST_EPSILON, _LEAST_DELTA = 1e-6, 1e3, 1e-20
+"""For other budgets no constants were looked for."""
 _LUCK = 0.9
 """The share of what is foreseen that is compared with other mechanisms: chances are followed there, and coins vary."""
 
@@ -55,10 +55,9 @@ class AdaptiveVector:
 
     def __post_init__(self) -> None:
         check_budget(self)
-        if self.delta < _LEAST_DELTA:
-            raise InputError(
-                "delta", self.delta, requirement=f"must be at least {_LEAST_DELTA:g}", remedy="use about 1/n²"
-            )
+        remedy = "use about 1, or another mechanism"
+        validate.number("epsilon", self.epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON, remedy=remedy)
+        validate.number("delta", self.delta, at_least=_LEAST_DELTA, below=1, remedy="use about 1/n²")
         validate.whole("queries", self.queries, at_least=1, remedy="say how many queries are asked")
         validate.whole("teachers", self.teachers, at_least=1, remedy="say how many teachers vote")
 
@@ -99,7 +98,7 @@ class AdaptiveVector:
 
         detail = {
             "queries": self.queries,
-            "teachers": self.teachers,
+            "teachers_foreseen": self.teachers,
             "order": found.order,
             "budget": found.budget / UNIT,
             "scale_least": found.last_scale,
@@ -130,7 +129,7 @@ class AdaptiveVector:
             raise NoTheoremError("this mechanism must be asked by a session of its own, got another; use session()")
         scale, threshold, _ = session.option
         refused = session.noise.coin(refusing(one_distance(counts), scale=scale, threshold=threshold), of=CHANCES)
-        session.go(refused=refused)
+        session.count(refused=refused)
         return None if refused else int(counts.argmax())
 
     def finished(self, session: Session) -> bool:
@@ -174,12 +173,17 @@ class AdaptiveSession(Session):
 
     @property
     def kept(self) -> dict[str, object]:
-        """Both, for a run that goes on."""
-        return {"left": self.left, "last": self.last}
+        """All three, for a run that goes on."""
+        return {"left": self.left, "last": self.last, "ended": self.ended}
 
-    def go(self, *, refused: bool) -> None:
+    def count(self, *, refused: bool) -> None:
         """Count a refusal or an answer of the option above."""
         _, _, price = self.option
+        if self.ended or (price is not None and price > self.left):
+            raise BudgetSpentError(
+                f"a session must end with its budget, got one more {'refusal' if refused else 'answer'} with "
+                f"{self.left} left; ask no more"
+            )
         self.ended = refused and price is None
         answered, refusals = np.array([float(not refused)]), np.array([float(refused)])
         self._state = self._policy.after(self._state, self._chosen, answered=answered, refusals=refusals)
@@ -192,17 +196,26 @@ class AdaptiveSession(Session):
         """Follow the answers that an interrupted run has released: every option was chosen by those before it."""
         super().replay(answers, charged=charged)
         for answer in answers:
-            self.go(refused=answer is None)
+            self.count(refused=answer is None)
+
+    def go_on(self, *, answered: int, refused: int) -> None:
+        """Refused: what refusals have cost depends on when they came."""
+        raise NoTheoremError(
+            f"a session whose noise is chosen anew must follow its answers one by one, got {answered} answers and "
+            f"{refused} refusals; use replay"
+        )
 
 
 class AdaptiveKind(Kind):
     """The same, before its constants are known."""
 
     name = "svt-adaptive"
+    refuses_by_number = False
 
     def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
-        """Where something is left for labels."""
-        return super().available(epsilon, delta, proposals=proposals) and delta >= _LEAST_DELTA
+        """Where constants are known to be found."""
+        manageable = _LEAST_EPSILON <= epsilon <= _MOST_EPSILON and delta >= _LEAST_DELTA
+        return super().available(epsilon, delta, proposals=proposals) and manageable
 
     def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
         """Not where a number of refusals is wanted."""
@@ -210,13 +223,6 @@ class AdaptiveKind(Kind):
 
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
         """One, which asks about all points."""
-        if wanted.refusals is not None:
-            raise InputError(
-                "refusals",
-                wanted.refusals,
-                requirement=f"must be left out for {self.name}, which stops when its refusals have cost the budget",
-                remedy="leave it out, or use svt",
-            )
         asked, teachers = wanted.most, wanted.votes[0].teachers
         made = partial(AdaptiveVector, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, teachers=teachers)
         rule, found = made().policy, dict[int, tuple[float, float]]()

@@ -24,7 +24,7 @@ _NODES = 71
 _DIVIDED = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99)
 """The cases among which a mechanism is chosen: mean leads, their deviations as shares of the mean, how many leads
 there are of each; and shares of right teachers that agree on most queries and are divided on others."""
-_CLEAR, _LIKELY = 0.59, 8.0
+_CLEAR, _LIKELY = 0.59, 12.0
 """That every query leads by this share, as where classes are far apart, counts as much as so many other cases."""
 
 

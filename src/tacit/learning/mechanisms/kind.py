@@ -31,6 +31,8 @@ class Kind(ABC):
     """Whether a private estimate of the teachers' error may set its refusals."""
     proposed: ClassVar[bool] = False
     """Whether it confirms proposed labels, and answers nothing else."""
+    refuses_by_number: ClassVar[bool] = True
+    """Whether it may be told how many refusals there will be."""
 
     def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
         """Whether it can be run for such a budget, with proposals or without."""
