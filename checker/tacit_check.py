@@ -320,7 +320,7 @@ def audit(claim, reading, loss, sampling, seed, rate, cells, squared, variation)
     return f"{reading} in telling two secrets apart by the output", side, proven, f", from {one} and {zero} rows{coin}"
 
 
-# ---------- 5. "private answers", "one of several mechanisms" and "ledger" (accounting, gate, labels, open_threshold).
+# ---------- 5. "private answers", "one of several mechanisms" and "ledger" (their pages in proofs/).
 def revealing(p, step, times, epsilon):
     """1 − (1 − p)^T (1 − δ_T): each of T steps reveals with chance p, and is step-DP otherwise (composition_delta)."""
     x, composed = exp(step), Decimal(0)  # δ_T = Σ over l of C(T, l)(x^(T−l) − e^ε x^l)⁺/(1 + x)^T

@@ -20,7 +20,7 @@ import tacit.theory.densities
 import tacit.theory.divergences
 import tacit.theory.estimation
 import tacit.theory.gate
-import tacit.theory.labels
+import tacit.theory.label_moments
 import tacit.theory.leakage
 import tacit.theory.learnability
 import tacit.theory.open_threshold
@@ -736,7 +736,7 @@ DOORS: list[tuple[Callable[..., Any], dict[str, Any], dict[str, list[Any]]]] = [
         }.items()
     ),
     *(
-        (getattr(tacit.theory.labels, name), good, {key: ACCOUNTING[key] for key in good if key in ACCOUNTING})
+        (getattr(tacit.theory.label_moments, name), good, {key: ACCOUNTING[key] for key in good if key in ACCOUNTING})
         for name, good in {
             "labels_delta": {"epsilon": 1.0, "sigma": 5.0, "answers": 20, "test_sigma": 9.0, "tests": 3},
             "labels_sigma": {"epsilon": 1.0, "delta": 1e-5, "answers": 20, "tests": 3, "ratio": 2.0},
@@ -997,7 +997,7 @@ def test_every_public_door_is_in_the_table():
         tacit.theory.estimation,
         tacit.theory.gate,
         tacit.theory.adaptive_threshold,
-        tacit.theory.labels,
+        tacit.theory.label_moments,
         tacit.theory.leakage,
         tacit.theory.open_threshold,
         entropy,

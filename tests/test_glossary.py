@@ -23,7 +23,7 @@ ROWS = [
 PRIVACY = (
     *("tacit.learning", "tacit.ledger", "tacit.theory.accounting", "tacit.theory.divergences", "tacit.theory.gate"),
     *(
-        "tacit.theory.labels",
+        "tacit.theory.label_moments",
         "tacit.theory.adaptive_threshold",
         "tacit.theory.open_threshold",
         "tacit.theory.membership",

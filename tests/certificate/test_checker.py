@@ -16,7 +16,7 @@ import pytest
 import tacit_check
 
 from tacit.learning.mechanisms import SparseVector
-from tacit.theory.labels import labels_delta, labels_order, labels_sigma
+from tacit.theory.label_moments import labels_delta, labels_order, labels_sigma
 
 FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)

@@ -15,7 +15,7 @@ from noises import ScriptedNoise, SeededNoise, exact_law, hockey_stick
 from tacit import BudgetSpentError, Guarantee, InputError, NoTheoremError
 from tacit.learning import ConfidentGNMax, Gate, GNMax, SparseVector, StableRelease
 from tacit.theory.accounting import gnmax_delta, sparse_vector_delta, stable_release_delta
-from tacit.theory.labels import labels_delta
+from tacit.theory.label_moments import labels_delta
 from tacit.theory.open_threshold import open_threshold_delta
 from tacit.theory.winners import winner_delta
 

@@ -26,7 +26,7 @@ from tacit.reconstruction import (
     identification_bound,
     posterior_bound,
 )
-from tacit.theory import accounting, adaptive_threshold, confidence, divergences, gate, labels, open_threshold
+from tacit.theory import accounting, adaptive_threshold, confidence, divergences, gate, label_moments, open_threshold
 
 READINGS = ("advantage", "balanced accuracy", "error", "squared loss", "bits", "log loss", "auc")
 
@@ -177,7 +177,7 @@ def _spent(part):
         tests = {"tests": part["tests"], "test_sigma": real(part["test_sigma"])} if part["tests"] else {}
         if kind == "gnmax labels":
             tests |= {"order": real(part["order"])}
-            return labels.labels_delta(epsilon, sigma=real(part["sigma"]), answers=part["answers"], **tests)
+            return label_moments.labels_delta(epsilon, sigma=real(part["sigma"]), answers=part["answers"], **tests)
         return accounting.gnmax_delta(epsilon, sigma=real(part["sigma"]), answers=part["answers"], **tests)
     if kind in ("gate", "confirm"):
         values = np.array([[real(value) for value in level] for level in part["levels"]])

@@ -18,7 +18,7 @@ from ...core import validate
 from ...core.errors import InputError
 from ...core.guarantee import Guarantee
 from ...core.rounding import last_true
-from ...theory import accounting, labels, learnability, winners
+from ...theory import accounting, label_moments, learnability, winners
 from ...theory.divergences import gaussian_delta
 from .candidates import Candidate, Wanted
 from .expectations import Floats, Votes
@@ -243,11 +243,15 @@ class ConfidentGNMax(NoisyVotes):
 
 def _cost(counts: bool) -> Callable[..., float]:
     """δ of noisy counts, or of their labels alone."""
-    return accounting.gnmax_delta if counts else labels.labels_delta
+    return accounting.gnmax_delta if counts else label_moments.labels_delta
 
 
 def _theorem(counts: bool, words: str) -> tuple[str, str]:
-    return (words, "theory.accounting.gnmax_delta") if counts else (f"labels of {words}", "theory.labels.labels_delta")
+    return (
+        (words, "theory.accounting.gnmax_delta")
+        if counts
+        else (f"labels of {words}", "theory.label_moments.labels_delta")
+    )
 
 
 def _constants(
@@ -258,7 +262,7 @@ def _constants(
     order = None
     if charged is not None:
         tested = {"test_sigma": test_sigma, "tests": tests} if tests else {}
-        order = labels.labels_order(charged, sigma=sigma, answers=answers, **tested)
+        order = label_moments.labels_order(charged, sigma=sigma, answers=answers, **tested)
     return (
         {"mechanism": "gnmax", **stated} if order is None else {"mechanism": "gnmax labels", **stated, "order": order}
     )
@@ -281,7 +285,7 @@ class GNMaxKind(PlannedKind):
     """The largest noisy count of every query."""
 
     name = "gnmax"
-    theorem = "theory.labels.labels_delta"
+    theorem = "theory.label_moments.labels_delta"
     promise: ClassVar[tuple[str, ...]] = ("theory.learnability.gnmax_distance",)
 
     def constants(self, teachers: int, refusals: int, setting: Setting) -> Constants:
@@ -500,7 +504,7 @@ def _counts_sigma(epsilon: float, delta: float, answers: int, tests: int = 0, ra
 @lru_cache(maxsize=2048)
 def _labels_sigma(epsilon: float, delta: float, answers: int, tests: int = 0, ratio: float = 1.0) -> float:
     """The noise of labels, which is at most that of counts."""
-    return labels.labels_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
+    return label_moments.labels_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
 
 
 @lru_cache(maxsize=2048)
@@ -528,7 +532,7 @@ def _winners_sigma(counts: float, queries: int, classes: int) -> float:
 @cache
 def _unit(epsilon: float, delta: float, counts: bool) -> float:
     """About the noise of half an answer; it grows with the root of their number."""
-    least = accounting.gnmax_sigma if counts else labels.labels_sigma
+    least = accounting.gnmax_sigma if counts else label_moments.labels_sigma
     return least(epsilon, delta, answers=50) / 10
 
 
@@ -541,7 +545,9 @@ def _sigma(epsilon: float, delta: float, answers: int, tests: int, rough: bool) 
     if rough:
         return _LABELS * _about_counts(epsilon, delta, answers, tests), delta
     sigma = _labels_sigma(epsilon, delta, answers, tests, TEST_RATIO)
-    return sigma, labels.labels_delta(epsilon, sigma=sigma, answers=answers, test_sigma=TEST_RATIO * sigma, tests=tests)
+    return sigma, label_moments.labels_delta(
+        epsilon, sigma=sigma, answers=answers, test_sigma=TEST_RATIO * sigma, tests=tests
+    )
 
 
 @cache

@@ -3,7 +3,7 @@ r"""What labels cost: (ε, δ) of the class of the largest noisy count, for any 
 Whoever sees only which noisy count is largest learns less about a vote than whoever sees all counts. `winners` says how
 much less by a game that is played out; here one number bounds it: by how much an answer can raise the moment
 Σ P^(1+λ)·Q^(−λ) of the laws of all answers, for one order λ. That is a little more than the game's price, and it holds
-for any number of classes and of answers and can be followed in plain arithmetic. Proofs: docs/proofs/labels.md.
+for any number of classes and of answers and can be followed in plain arithmetic. Proofs: docs/proofs/label_moments.md.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def labels_delta(
 
     References
     ----------
-    docs/proofs/labels.md.
+    docs/proofs/label_moments.md.
     """
     counts = gnmax_delta(epsilon, sigma=sigma, answers=answers, test_sigma=test_sigma, tests=tests)
     two = classes is not None and validate.whole("classes", classes, at_least=2, remedy="count the classes") == 2
@@ -160,7 +160,7 @@ def labels_sigma(
 
     References
     ----------
-    docs/proofs/labels.md.
+    docs/proofs/label_moments.md.
     """
     counts = gnmax_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
     best, low, aimed = counts, _LEAST * max(1.0, 1 / ratio if tests else 1.0), 0.9 * counts

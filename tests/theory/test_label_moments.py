@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from tacit import InputError
-from tacit.theory import labels
 from tacit.theory.accounting import gnmax_delta, gnmax_sigma
-from tacit.theory.labels import labels_delta, labels_order, labels_sigma
+from tacit.theory.label_moments import labels_delta, labels_order, labels_sigma
 from tacit.theory.winners import winner_delta
 
 
@@ -103,7 +102,7 @@ def plain_moment(sigma, order, *, two=False):
 @pytest.mark.parametrize(("sigma", "order"), [(0.5, 1.0), (0.7, 2.25), (1.0, 0.25), (1.5, 4.5), (2.5, 3.0)])
 def test_the_moment_of_two_classes_is_that_of_the_worst_threshold(sigma, order):
     truth = plain_moment(sigma, order, two=True)
-    found = math.exp(labels._label_moment(sigma, order, True, 100))
+    found = math.exp(label_moments._label_moment(sigma, order, True, 100))
     assert truth * (1 - 1e-12) <= found <= truth * (1 + 1e-9)
 
 
@@ -111,9 +110,9 @@ def test_the_moment_of_two_classes_is_that_of_the_worst_threshold(sigma, order):
 def test_the_moment_is_hardly_more_than_the_worst_of_its_definition(sigma, order):
     """Groups of thresholds, which are wide where there is little noise, add a little."""
     truth = plain_moment(sigma, order)
-    found = math.exp(labels._label_moment(sigma, order, False, 100))
+    found = math.exp(label_moments._label_moment(sigma, order, False, 100))
     assert truth * (1 - 1e-12) <= found
-    assert labels._label_moment(sigma, order, False, 100) <= 1.12 * math.log(truth)
+    assert label_moments._label_moment(sigma, order, False, 100) <= 1.12 * math.log(truth)
 
 
 @pytest.mark.parametrize(("sigma", "order"), [(0.5, 1.0), (1.0, 2.0), (1.0, 0.25), (2.0, 4.0)])
@@ -128,7 +127,7 @@ def test_no_counts_are_worth_more(sigma, order, classes):
         for other in neighbours(counts):
             there = label_law(other, sigma)
             worst = max(worst, math.log(moment(here, there, order)), math.log(moment(there, here, order)))
-    bound = labels._label_moment(sigma, order, classes == 2, 100)
+    bound = label_moments._label_moment(sigma, order, classes == 2, 100)
     assert worst <= bound
     assert worst >= 0.78 * bound or reach == 2
 
@@ -141,13 +140,15 @@ def test_the_moment_of_a_test_is_that_of_the_worst_threshold(sigma, order):
     both = np.stack([here, there])
     (p, q), (a, b) = np.cumsum(both, axis=1)[:, :-1], np.cumsum(both[:, ::-1], axis=1)[:, -2::-1]
     truth = float(np.max(p * (p / q) ** order + a * (a / b) ** order))
-    assert math.log(truth) * (1 - 1e-9) <= labels._vote_moment(sigma, order, 100)
-    assert labels._vote_moment(sigma, order, 100) <= math.log(truth) * (1.02 if sigma > 100 else 1 + 1e-6) + 1e-11
+    assert math.log(truth) * (1 - 1e-9) <= label_moments._vote_moment(sigma, order, 100)
+    assert (
+        label_moments._vote_moment(sigma, order, 100) <= math.log(truth) * (1.02 if sigma > 100 else 1 + 1e-6) + 1e-11
+    )
 
 
 @pytest.mark.parametrize("sigma", [120.0, 150.0, 990.0])
 def test_wider_cells_only_add(sigma):
-    fine, coarse = (labels._label_moment(sigma, 8.0, False, cells) for cells in (400, 100))
+    fine, coarse = (label_moments._label_moment(sigma, 8.0, False, cells) for cells in (400, 100))
     assert fine <= coarse <= 1.02 * fine
 
 
@@ -199,8 +200,10 @@ def test_short_games_of_three_classes():
         y = np.array([math.exp(epsilon)])
         assert float(best_of_all(y, 1, pairs)[0]) <= labels_delta(epsilon, sigma=sigma, answers=1)
         assert float(best_of_all(y, 2, pairs[::5])[0]) <= labels_delta(epsilon, sigma=sigma, answers=2)
-        assert float(best_of_all(y, 1, pairs)[0]) <= labels._bound(epsilon, sigma, 1, False, 1.0, 0, 2.0, 100)
-        assert float(best_of_all(y, 2, pairs[::5])[0]) <= labels._bound(epsilon, sigma, 2, False, 1.0, 0, 2.0, 100)
+        assert float(best_of_all(y, 1, pairs)[0]) <= label_moments._bound(epsilon, sigma, 1, False, 1.0, 0, 2.0, 100)
+        assert float(best_of_all(y, 2, pairs[::5])[0]) <= label_moments._bound(
+            epsilon, sigma, 2, False, 1.0, 0, 2.0, 100
+        )
 
 
 @pytest.mark.parametrize(
