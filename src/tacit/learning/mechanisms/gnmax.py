@@ -247,11 +247,9 @@ def _cost(counts: bool) -> Callable[..., float]:
 
 
 def _theorem(counts: bool, words: str) -> tuple[str, str]:
-    return (
-        (words, "theory.accounting.gnmax_delta")
-        if counts
-        else (f"labels of {words}", "theory.label_moments.labels_delta")
-    )
+    if counts:
+        return words, "theory.accounting.gnmax_delta"
+    return f"labels of {words}", "theory.label_moments.labels_delta"
 
 
 def _constants(
