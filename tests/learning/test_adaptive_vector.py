@@ -21,7 +21,7 @@ from tacit.learning.interrupted import Notes
 from tacit.learning.mechanisms import AdaptiveSession
 from tacit.learning.mechanisms.adaptive_policy import UNIT
 from tacit.learning.mechanisms.cases import possible_margins
-from tacit.learning.mechanisms.expectations import Votes
+from tacit.learning.mechanisms.expectations import Votes, alike
 from tacit.learning.mechanisms.session import Session
 from tacit.learning.mechanisms.sparse_vector import refusing
 from tacit.learning.worst_case import worst_case_attack
@@ -171,7 +171,7 @@ def test_answers_are_foreseen(mean, spread):
     mechanism = AdaptiveVector(epsilon=2.0, delta=1e-5, queries=1000, teachers=600)
     shares = np.clip(mean * (1 + spread * stats.norm.ppf((np.arange(1000) + 0.5) / 1000)), -1, 1)
     lead = (600 - 2 * np.rint(300 * (1 - shares))).astype(int)
-    ((foreseen, _),) = mechanism.policy.foreseen(Votes(lead=lead[None].astype(float), teachers=600))
+    ((foreseen, _),) = mechanism.policy.foreseen(alike([Votes(lead=lead.astype(float), teachers=600)]))
     seen = np.mean([answered(mechanism, np.abs(lead), SeededNoise(seed)) for seed in range(8)])
     assert abs(foreseen - seen) <= max(20, 0.2 * seen)
 

@@ -72,6 +72,7 @@ SECONDS = {
 MECHANISMS = {
     "svt-faithful": "sparse vector, as printed",
     "svt": "sparse vector, tight",
+    "svt-adaptive": "sparse vector, noise chosen anew",
     "stable": "plain composition",
     "gate": "gate",
     "confident-gnmax": "Confident-GNMax",

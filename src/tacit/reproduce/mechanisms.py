@@ -46,7 +46,7 @@ EXPECTED = {
 """The share of teachers that are right, by their number; constants are chosen by it. It was measured on a sixth of the
 training file, with teachers on chunks of the same size from the rest, and rounded down."""
 _SECONDS_PER_RELEASE = 1.0
-COMPARED = ("svt-faithful", "svt", "stable", "gnmax", "gnmax-winners", "confident-gnmax", "gate")
+COMPARED = ("svt-faithful", "svt", "svt-adaptive", "stable", "gnmax", "gnmax-winners", "confident-gnmax", "gate")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...core.errors import NoTheoremError
 from ...theory import adaptive_threshold
 from .cases import likelihoods, possible_margins, votes_ahead
-from .expectations import Floats, Votes
+from .expectations import Floats, Rows, Votes, alike
 
 UNIT = 2**40
 """Prices are whole numbers over this, so that they add up exactly."""
@@ -80,18 +80,15 @@ class Constants:
 
 def _constants(epsilon: float, delta: float, teachers: int, order: float) -> Constants:
     """Those for a budget, so many teachers, and an order."""
-    labels = adaptive_threshold.FOR_LABELS * delta
-    budget = math.floor(UNIT * adaptive_threshold.adaptive_threshold_budget(epsilon, delta, order=order))
-    last = adaptive_threshold.least_scale(order)
-    found, scale = list[tuple[float, int, int]](), _APART * last
+    labels, budget = _spent(epsilon, delta, order)
+    found = list[tuple[float, int, int]]()
     while len(found) < _MOST_SCALES and (not found or found[-1][0] * _VOTES < teachers):
-        price = math.ceil(UNIT * adaptive_threshold.refusal_price(scale, order=order))
-        chance = labels / 2 * min(1.0, price / budget) * (1 - _ROUNDED)
-        if chance < adaptive_threshold.LEAST_CHANCE:
+        way = _way(epsilon, delta, order, len(found))
+        if way is None:
             break
-        found.append((scale, price, adaptive_threshold.adaptive_threshold_votes(chance, scale=scale)))
-        scale *= _APART
+        found.append(way)
     scales, prices, thresholds = zip(*found, strict=True)
+    last = adaptive_threshold.least_scale(order)
     return Constants(
         order=order,
         budget=budget,
@@ -102,6 +99,24 @@ def _constants(epsilon: float, delta: float, teachers: int, order: float) -> Con
         last_scale=last,
         last_threshold=adaptive_threshold.adaptive_threshold_votes(labels / 2, scale=last),
     )
+
+
+def _spent(epsilon: float, delta: float, order: float) -> tuple[float, int]:
+    """The chance that labels tell, and what prices may add up to, of `UNIT`."""
+    budget = adaptive_threshold.adaptive_threshold_budget(epsilon, delta, order=order)
+    return adaptive_threshold.FOR_LABELS * delta, math.floor(UNIT * budget)
+
+
+@lru_cache(maxsize=8192)
+def _way(epsilon: float, delta: float, order: float, place: int) -> tuple[float, int, int] | None:
+    """The scale, price and threshold at a place; None if labels would have to tell more rarely than is drawn."""
+    labels, budget = _spent(epsilon, delta, order)
+    scale = _APART ** (place + 1) * adaptive_threshold.least_scale(order)
+    price = math.ceil(UNIT * adaptive_threshold.refusal_price(scale, order=order))
+    chance = labels / 2 * min(1.0, price / budget) * (1 - _ROUNDED)
+    if chance < adaptive_threshold.LEAST_CHANCE:
+        return None
+    return scale, price, adaptive_threshold.adaptive_threshold_votes(chance, scale=scale)
 
 
 @lru_cache(maxsize=512)
@@ -139,24 +154,32 @@ class State:
     asked: Floats
     log: Floats
 
+    def of(self, which: NDArray[np.bool_]) -> State:
+        """That of some of the sessions."""
+        return State(left=self.left[which], last=self.last[which], asked=self.asked[which], log=self.log[which])
+
+
+@lru_cache(maxsize=64)
+def _cases(teachers: int) -> tuple[Rows, list[float]]:
+    """The cases that are thought possible, as rows of some, with their places; and how likely each is beforehand."""
+    found = [Votes(lead=votes_ahead(np.array(case), teachers), teachers=teachers) for case in possible_margins(None)]
+    return alike(found), likelihoods(found)
+
 
 class Policy:
     """The rule, for a number of queries that so many teachers vote on."""
 
     def __init__(self, found: Constants, *, teachers: int, queries: int) -> None:
         self.constants = found
-        cases = [
-            Votes(lead=votes_ahead(np.array(case), teachers), teachers=teachers) for case in possible_margins(None)
-        ]
         self.queries, self._options = queries, found.options
         self._start, self._last = float(found.budget), len(found.prices)
         self._price = np.array([*found.prices, math.inf])
-        self.prior = np.log(likelihoods(cases))
-        chances = [self._chances(case) for case in cases]
-        self._refused, self._right = (np.stack(part, axis=1) for part in zip(*chances, strict=True))
+        rows, prior = _cases(teachers)
+        self.prior = np.log(prior)
+        self._refused, self._right = self._chances(rows)
         # What one query tells, so that flawless answers add up.
         self._told = np.maximum(0.0, 2 * self._right - (1 - self._refused)) ** 2 / (1 - self._refused)
-        start = np.full((1, 1, len(cases)), self._start)
+        start = np.full((1, 1, len(prior)), self._start)
         self.best = np.maximum(
             1.0, self._possible(start, np.full_like(start, queries), self._refused, self._told)[0, 0]
         )
@@ -204,36 +227,39 @@ class Policy:
             log=state.log + answered[:, None] * np.log1p(-refused) + refusals[:, None] * np.log(refused),
         )
 
-    def foreseen(self, votes: Votes) -> list[tuple[float, float]]:
-        """About the answers and right answers to expect, for each row of leads: chances are followed, not coins."""
-        rows = [Votes(lead=row, teachers=votes.teachers) for row in votes.lead]
-        refused, right = (np.stack(part, axis=1) for part in zip(*(self._chances(row) for row in rows), strict=True))
-        state, each, going = self.begin(len(rows)), np.arange(len(rows)), np.ones(len(rows), dtype=bool)
-        answered, good = np.zeros(len(rows)), np.zeros(len(rows))
-        while going.any():
+    def foreseen(self, rows: Rows) -> tuple[tuple[float, float], ...]:
+        """About the answers and right answers to expect in each case: chances are followed, not coins."""
+        refused, right = self._chances(rows)
+        each = np.arange(refused.shape[1])
+        state, answered, good = self.begin(each.size), np.zeros(each.size), np.zeros(each.size)
+        while each.size:  # the cases whose sessions go on
             option = self.option(state)
             rate, ends = refused[option, each], option == self._last
             room = np.where(ends, 1.0, state.left / self._price[option]) / rate  # until what is left is spent
             more = np.minimum(np.where(ends, self.queries - state.asked, self.soon(state, part=_FORESEEN)), room)
-            more = np.where(going, more, 0.0)
-            answered, good = answered + more * (1 - rate), good + more * right[option, each]
+            answered[each] += more * (1 - rate)
+            good[each] += more * right[option, each]
             state = self.after(state, option, answered=more * (1 - rate), refusals=more * rate)
-            going &= ~ends & (state.asked < self.queries - 0.5)
-        return list(zip(answered.tolist(), good.tolist(), strict=True))
+            going = ~ends & (state.asked < self.queries - 0.5)
+            state, each = state.of(going), each[going]
+        return tuple(zip(answered.tolist(), good.tolist(), strict=True))
 
-    def _chances(self, votes: Votes) -> tuple[Floats, Floats]:
-        """For each option, the shares of queries that are refused, and answered rightly."""
-        scale, threshold = (np.array([option[part] for option in self._options])[:, None] for part in (0, 1))
-        found = -np.expm1(-np.exp(np.minimum((threshold - votes.distance.ravel()) / scale, _CERTAIN)))
-        right = ((1 - found) * votes.right.ravel()).mean(axis=1)
-        return np.clip(found.mean(axis=1), 1e-15, 1 - 1e-15), right
+    def _chances(self, rows: Rows) -> tuple[Floats, Floats]:
+        """For each option and case, the shares of queries that are refused, and answered rightly."""
+        scale, threshold = (np.array([option[part] for option in self._options])[:, None, None] for part in (0, 1))
+        refused, right = (np.empty((len(self._options), sum(len(places) for _, places in rows))) for _ in range(2))
+        for votes, places in rows:
+            found = -np.expm1(-np.exp(np.minimum((threshold - votes.distance) / scale, _CERTAIN)))
+            refused[:, places] = found.mean(axis=2)
+            right[:, places] = ((1 - found) * votes.right).mean(axis=2)
+        return np.clip(refused, 1e-15, 1 - 1e-15), right
 
     def _possible(self, left: Floats, queries: Floats, refused: Floats, told: Floats) -> Floats:
         """What the best option, kept to the end, would tell in each case, for arrays of what is left."""
         found: Floats = np.minimum(queries, 1 / refused[-1]) * told[-1]
         for price, rate, each in zip(self._price[:-1], refused[:-1], told[:-1], strict=True):
-            asked = np.minimum(queries, (1 + left / price) / rate)
-            found = np.maximum(found, np.where(left >= price, asked * each, 0.0))
+            asked = np.minimum(queries, left * (1 / (price * rate)) + 1 / rate)
+            np.maximum(found, asked * each * (left >= price), out=found)
         return found
 
 

@@ -225,8 +225,6 @@ class AdaptiveKind(Kind):
         """One, which asks about all points."""
         asked, teachers = wanted.most, wanted.votes[0].teachers
         made = partial(AdaptiveVector, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, teachers=teachers)
-        rule, found = made().policy, dict[int, tuple[float, float]]()
-        for rows, places in wanted.alike:
-            foreseen = ((_LUCK * answered, _LUCK * right) for answered, right in rule.foreseen(rows))
-            found.update(zip(places, foreseen, strict=True))
-        yield Candidate(made=made, queries=asked, expected=tuple(found[place] for place in range(len(wanted.votes))))
+        foreseen = made().policy.foreseen(wanted.alike)
+        expected = tuple((_LUCK * answered, _LUCK * right) for answered, right in foreseen)
+        yield Candidate(made=made, queries=asked, expected=expected)

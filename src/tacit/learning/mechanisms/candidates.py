@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from ...core.errors import InputError
-from .expectations import Votes
+from .expectations import Rows, Votes, alike
 from .session import Mechanism
 
 _FEW = 25
@@ -34,17 +32,9 @@ class Wanted:
     votes: tuple[Votes, ...]
 
     @cached_property
-    def alike(self) -> list[tuple[Votes, list[int]]]:
-        """Cases with equally many leads, which are computed together, as rows of one; and their places in `votes`."""
-        found = dict[tuple[object, ...], list[int]]()
-        for place, case in enumerate(self.votes):
-            key = case.lead.size, case.teachers, case.classes, case.proposer_error
-            found.setdefault(key, []).append(place)
-        leads = [case.lead.ravel() for case in self.votes]
-        return [
-            (replace(self.votes[places[0]], lead=np.stack([leads[place] for place in places])), places)
-            for places in found.values()
-        ]
+    def alike(self) -> Rows:
+        """Cases that are computed together."""
+        return alike(self.votes)
 
     @property
     def most(self) -> int:

@@ -11,7 +11,8 @@ dark for many classes and large errors. None of this is a proof.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -55,6 +56,22 @@ class Votes:
         """The probability that the winner is right."""
         found: Floats = (self.lead > 0) + 0.5 * (self.lead == 0)
         return found
+
+
+Rows = list[tuple[Votes, list[int]]]
+"""Cases with equally many leads, as rows of one; and the place of each."""
+
+
+def alike(cases: Sequence[Votes]) -> Rows:
+    """Cases that are computed together."""
+    found = dict[tuple[object, ...], list[int]]()
+    for place, case in enumerate(cases):
+        key = case.lead.size, case.teachers, case.classes, case.proposer_error
+        found.setdefault(key, []).append(place)
+    return [
+        (replace(cases[places[0]], lead=np.stack([cases[place].lead.ravel() for place in places])), places)
+        for places in found.values()
+    ]
 
 
 def reached(queries: int, limit: int | None, rate: float) -> float:

@@ -30,6 +30,8 @@ TEST_RATIO = 3.0
 """The ratio of the noise in a test to that in an answer, σ₁ / σ₂."""
 _LABELS = 0.89
 """About the share that labels need of the noise of counts."""
+_MANY = 1.02
+"""About how much more noise labels of many classes need than those of two, which is found in a tenth of the time."""
 _MOST_TESTED = 100.0
 """The largest ε for which Confident-GNMax is considered."""
 _MOST_COMPARED = 4.0
@@ -530,8 +532,9 @@ def _winners_sigma(counts: float, queries: int, classes: int) -> float:
 @cache
 def _unit(epsilon: float, delta: float, counts: bool) -> float:
     """About the noise of half an answer; it grows with the root of their number."""
-    least = accounting.gnmax_sigma if counts else label_moments.labels_sigma
-    return least(epsilon, delta, answers=50) / 10
+    if counts:
+        return accounting.gnmax_sigma(epsilon, delta, answers=50) / 10
+    return _MANY * label_moments.labels_sigma(epsilon, delta, answers=50, classes=2) / 10
 
 
 @cache
