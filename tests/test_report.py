@@ -135,6 +135,16 @@ def test_histograms_write_few_plain_numbers_over_a_short_axis():
     assert not {"0.04", "0.06"} & set(written)
 
 
+def test_every_line_of_a_comparison_is_drawn_and_no_two_alike():
+    names = [f"mechanism {place}" for place in range(15)]
+    values = {name: [0.1, 0.2 + place / 100] for place, name in enumerate(names)}
+    drawn = figures.comparison([1.0, 2.0], values, x_label="x", y_label="y")
+    assert set(names) <= set(re.findall(r"<!-- (.+?) -->", drawn))
+    with pytest.raises(ValueError, match="shorter"):
+        figures.comparison([1.0, 2.0], {**values, "one more": [0.1, 0.2]}, x_label="x", y_label="y")
+    assert len(figures._STYLES) == len({marker for *_, marker in figures._STYLES}) == 15
+
+
 def test_figures_are_xml_in_the_colours_of_both_schemes_and_the_same_every_time():
     options = {"x_label": "noise", "y_label": "share", "marked": (1.0, "here")}
     one = figures.curves([0.5, 1, 2], {"bound": ([0.9, 0.5, 0.1], figures.PROVEN)}, **options)

@@ -29,10 +29,10 @@ _PALETTE = {  # placeholder: (name, light, dark)
 
 _STYLES = [
     (colour, dashes, marker)
-    for (dashes, markers) in (("-", "osD^v"), ((0, (3, 1.5)), "PXph*"))
+    for (dashes, markers) in (("-", "osD^v"), ((0, (3, 1.5)), "PXph*"), ((0, (5, 1.5, 1, 1.5)), "<>dH8"))
     for colour, marker in zip((MUTED, PROVEN, ACHIEVED, USEFUL, INK), markers, strict=True)
 ]
-"""Colour, dashes and marker of the lines in a picture, in their order."""
+"""Colour, dashes and marker of the lines in a picture, in their order. No picture has more lines."""
 
 _RC: Any = {
     "font.family": ["DejaVu Sans"],
@@ -92,7 +92,7 @@ def curves(
     y_label: str,
     marked: tuple[float, str],
 ) -> str:
-    """Up to ten lines in [0, 1] over a logarithmic axis, one place on it marked; each line is (values, colour)."""
+    """Up to fifteen lines in [0, 1] over a logarithmic axis, one place on it marked; each line is (values, colour)."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -100,7 +100,7 @@ def curves(
         axes.axvline(marked[0], color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
         place = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center", "va": "bottom"}  # clear of all lines
         axes.annotate(marked[1], (marked[0], 1.02), color=MUTED, fontsize=8, **place)
-        for (label, (values, colour)), (_, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
+        for (label, (values, colour)), (_, dashes, marker) in zip(lines.items(), _STYLES[: len(lines)], strict=True):
             axes.plot(x, values, color=colour, linestyle=dashes, marker=marker, label=label)
         _set_ticks(axes, x)
         axes.set_ylim(-0.02, 1.02)
@@ -122,7 +122,7 @@ def ranges(
     marked: tuple[float, str],
     level: tuple[float, str],
 ) -> str:
-    """Up to ten lines of positive numbers over a logarithmic axis, one place and one height marked; None is a gap."""
+    """Up to fifteen lines of positive numbers, one place and one height marked; None is a gap."""
 
     def draw(figure: Any) -> None:
         axes = figure.add_subplot()
@@ -150,7 +150,7 @@ def comparison(
     level: tuple[float, str] | None = None,
     counted: bool = False,
 ) -> str:
-    """Up to ten lines of shares, or of counts, on logarithmic axes; at most one height is marked; None is a gap."""
+    """Up to fifteen lines of shares, or of counts, on logarithmic axes; at most one height is marked; None is a gap."""
     from matplotlib.ticker import LogLocator
 
     def draw(figure: Any) -> None:
@@ -489,7 +489,7 @@ def image_rows(rows: Mapping[str, Sequence[Any]]) -> str:
 
 def _plot(axes: Any, x: Sequence[float], lines: Mapping[str, Sequence[float | None]]) -> None:
     """Each line in a style of its own; None is a gap."""
-    for (name, values), (colour, dashes, marker) in zip(lines.items(), _STYLES, strict=False):
+    for (name, values), (colour, dashes, marker) in zip(lines.items(), _STYLES[: len(lines)], strict=True):
         heights = [float("nan") if value is None else value for value in values]
         axes.plot(x, heights, color=colour, linestyle=dashes, marker=marker, label=name)
 
