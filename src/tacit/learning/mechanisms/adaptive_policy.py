@@ -217,6 +217,11 @@ class Policy:
         found: NDArray[np.intp] = np.where(allowed, scores, -1.0).argmax(axis=1)
         return found
 
+    def choice(self, state: State) -> int:
+        """The same for one session, remembered: many sessions begin alike."""
+        (left,), (last,), (asked,), (log,) = state.left.tolist(), state.last.tolist(), state.asked.tolist(), state.log
+        return _choice(self, left, last, asked, log.tobytes())
+
     def after(self, state: State, option: NDArray[np.intp], *, answered: Floats, refusals: Floats) -> State:
         """The state after some more queries that were decided by these options; a price for each refusal."""
         refused, ends = self._refused[option], option == self._last
@@ -261,6 +266,13 @@ class Policy:
             asked = np.minimum(queries, left * (1 / (price * rate)) + 1 / rate)
             np.maximum(found, asked * each * (left >= price), out=found)
         return found
+
+
+@lru_cache(maxsize=2**14)
+def _choice(rule: Policy, left: float, last: bool, asked: float, log: bytes) -> int:
+    state = State(left=np.array([left]), last=np.array([last]), asked=np.array([asked]), log=np.frombuffer(log)[None])
+    (found,) = rule.option(state).tolist()
+    return int(found)
 
 
 @lru_cache(maxsize=64)

@@ -110,13 +110,13 @@ class AdaptiveVector:
     @property
     def undecided(self) -> tuple[int, int]:
         """Two top counts at the threshold of the noise that it begins with."""
-        _, threshold, _ = self.constants.options[int(self.policy.option(self.policy.begin(1))[0])]
+        _, threshold, _ = self.constants.options[self.policy.choice(self.policy.begin(1))]
         return 2 * threshold + 2, 0
 
     @property
     def spread(self) -> float:
         """The scale of the noise that it begins with."""
-        scale, _, _ = self.constants.options[int(self.policy.option(self.policy.begin(1))[0])]
+        scale, _, _ = self.constants.options[self.policy.choice(self.policy.begin(1))]
         return scale
 
     def session(self, noise: Noise | None = None) -> AdaptiveSession:
@@ -154,12 +154,12 @@ class AdaptiveSession(Session):
         self._policy = mechanism.policy
         self._options = mechanism.constants.options
         self._state: State = self._policy.begin(1)
-        self._chosen, self._queries = self._policy.option(self._state), 1
+        self._chosen, self._queries = self._policy.choice(self._state), 1
 
     @property
     def option(self) -> tuple[float, int, int | None]:
         """The scale, the threshold and the price of a refusal of the next query; anyone can compute it from answers."""
-        return self._options[int(self._chosen[0])]
+        return self._options[self._chosen]
 
     @property
     def left(self) -> int:
@@ -186,10 +186,10 @@ class AdaptiveSession(Session):
             )
         self.ended = refused and price is None
         answered, refusals = np.array([float(not refused)]), np.array([float(refused)])
-        self._state = self._policy.after(self._state, self._chosen, answered=answered, refusals=refusals)
+        self._state = self._policy.after(self._state, np.array([self._chosen]), answered=answered, refusals=refusals)
         self._queries -= 1
         if refused or not self._queries:
-            self._chosen = self._policy.option(self._state)
+            self._chosen = self._policy.choice(self._state)
             self._queries = max(1, int(self._policy.soon(self._state)[0]))
 
     def replay(self, answers: Sequence[Answer], *, charged: int) -> None:
