@@ -548,7 +548,8 @@ def part(value, what):
     """A mechanism, its ε and δ, and its constants, which must keep to them."""
     name = read(value.get("mechanism") if isinstance(value, dict) else None, "mechanism", "|".join(MECHANISMS))
     found = read(value, what, {"mechanism": None, "delta": UNIT, **(constants := inputs_of(MECHANISMS[name]))})
-    within_reach(found.get("refusals", 1) <= 8000, f"its {name} has too many refusals to add up")
+    good = found.get("refusals", 1) <= 8000 and found["epsilon"] <= 700
+    within_reach(good, f"its {name} has too many refusals to add up, or an ε above 700")
     spent = MECHANISMS[name](**{each: found[each] for each in constants})
     prove(spent <= found["delta"], f"the constants of its {name} do not keep to their ε and δ")
     return found
@@ -603,13 +604,13 @@ KEPT_BACK |= {"release_variation": UNIT, "chain_variation": UNIT, "rate": (0, 10
 KEPT_BACK |= {"variance": POSITIVE, "most": POSITIVE, "radius": PAID}
 INPUTS = {"reading": READINGS, "loss": "joint|squared|zero-one", "sampling": "by class|pairs", "neighbours": NEIGHBOURS}
 INPUTS |= {"failure_probability": CHANCE, "coordinates": SIZE, "parts": [part, 1, 20], "about": TEXT, "delta": UNIT}
-INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6], "epsilon": (Fraction(1, 10**9), 700)}
+INPUTS |= {"entries": [{"about": TEXT, "epsilon": PAID, "delta": PAID}, 0, 10**6]}
 INPUTS |= KEPT_BACK | {"scale": (Fraction(1, 500), 10**12), "sigma": (Fraction(1, 2), 10**6), "test_sigma": (0, 10**6)}
 INPUTS |= {"refusals": range(1, 10**8 + 1), "queries": range(1, 20_001), "changed": range(1, 3), "sensitivity": SIZE}
 INPUTS |= {"threshold": COUNT, "answers": SIZE, "tests": COUNT, "levels": [LEVEL, 1, 200], "seed": {None: COUNT}}
 INPUTS |= {"order": (0, 10**8, True), "budget": range(1, 2**60), "labels": CHANCE, "last_threshold": COUNT}
 INPUTS |= {"scales": [INPUTS["scale"], 1, 100], "prices": [range(1, 2**60), 1, 100], "thresholds": [COUNT, 1, 100]}
-INPUTS |= {"last_scale": INPUTS["scale"]}
+INPUTS |= {"last_scale": INPUTS["scale"], "epsilon": (Fraction(1, 10**9), 10**4)}
 INPUTS |= {"table": [SHARE, 1, 10**5], "corners": [[SHARE, 2, 2], 1, 10**4], "nodes": [(1, 10**200), 2, 10**5]}
 TABLE = "that counts are the data's, rows independent, secrets of pairs fair coins, and choices made before the data"
 RAN = "that the mechanism ran so, with exact noise, one vote or less a record or person, and nothing else was released"
@@ -705,7 +706,8 @@ def main(arguments=None):
     found, _, failures = zip(*verdicts, strict=True)
     follow, fail, rest = map(found.count, ("follows", "does not follow", "not checkable here"))
     print(f"{follow} of {len(found)} claims follow, {fail} do not, {rest} cannot be checked here.")
-    print(f"Those that follow hold together, except with probability {short(min(sum(failures), 1), 'at most')}.")
+    if follow:
+        print(f"Those that follow hold together, except with probability {short(min(sum(failures), 1), 'at most')}.")
     print("That they are about the files named in the certificate is its maker's word.")
     return 0 if follow and not fail and (follow == len(found) or "--all" not in given) else 1
 

@@ -20,7 +20,7 @@ from tacit.theory.label_moments import labels_delta, labels_order, labels_sigma
 
 FOLLOWS, FAILS, ELSEWHERE = "follows", "does not follow", "not checkable here"
 CHECKER = Path(tacit_check.__file__)
-LINES = 714
+LINES = 716
 """Of the checker, blank ones and comments included."""
 
 
@@ -174,6 +174,13 @@ def test_a_threshold_beyond_all_noise_gets_a_verdict():
     assert verdict(statement) == FAILS  # of so little noise
     part |= {"epsilon": 700, "scale": "1/100"}
     assert verdict(statement) == FAILS  # of so large an ε
+
+
+def test_an_epsilon_that_tacit_grants_and_the_checker_does_not_compute_is_not_checkable():
+    statement = cases.statement("open threshold")
+    [part] = claim_of(statement)["inputs"]["parts"]
+    part["epsilon"] = 10_000
+    assert verdict(statement) == ELSEWHERE
 
 
 def test_classes_found_with_noise_cost_what_tacit_says():

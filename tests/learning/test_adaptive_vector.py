@@ -26,6 +26,7 @@ from tacit.learning.mechanisms.session import Session
 from tacit.learning.mechanisms.sparse_vector import refusing
 from tacit.learning.worst_case import worst_case_attack
 from tacit.ledger import Ledger
+from tacit.theory import adaptive_threshold
 from tacit.theory.adaptive_threshold import adaptive_threshold_delta, least_scale, refusal_price
 from tacit.theory.open_threshold import telling_chance
 
@@ -274,3 +275,9 @@ def test_an_interrupted_run_goes_on_with_what_is_left(tmp_path, monkeypatch):
 def test_what_cannot_be_made_is_refused(name, value):
     with pytest.raises(InputError, match=name):
         AdaptiveVector(**{"epsilon": 1.0, "delta": 1e-5, "queries": 10, "teachers": 20, name: value})
+
+
+def test_scales_end_where_nothing_is_proven_of_larger_ones():
+    found = AdaptiveVector(epsilon=1e-6, delta=1e-20, queries=10, teachers=2**53)
+    assert found.constants.scales[-1] <= adaptive_threshold.COARSEST < 1.25 * found.constants.scales[-1]
+    assert found.delta_spent <= 1e-20

@@ -145,3 +145,10 @@ def test_two_classes_are_attacked_with_two():
     mechanism = GNMax(epsilon=1.0, delta=1e-5, queries=4, classes=2)
     attack = distinguishing_attack(mechanism, runs=2_000, noise=SeededNoise(0))
     assert 0.8 < attack.low <= mechanism.epsilon
+
+
+def test_a_threshold_of_no_votes_leaves_somebody_to_move_one():
+    mechanism = ConfidentGNMax(epsilon=6.0, delta=0.3, queries=1, answers=1, threshold=0)
+    assert all(
+        sum(row) > 0 for seed in range(20) for game in games(mechanism, length=4, seed=seed) for row in game.left
+    )

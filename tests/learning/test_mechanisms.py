@@ -1,6 +1,8 @@
 """Mechanisms by their exact laws, their stopping rules, and what they refuse."""
 
 import copy
+import dataclasses
+import json
 import math
 import multiprocessing
 import pickle
@@ -13,7 +15,8 @@ import pytest
 from noises import ScriptedNoise, SeededNoise, exact_law, hockey_stick
 
 from tacit import BudgetSpentError, Guarantee, InputError, NoTheoremError
-from tacit.learning import ConfidentGNMax, Gate, GNMax, SparseVector, StableRelease
+from tacit.certificate import certified
+from tacit.learning import AdaptiveVector, ConfidentGNMax, Gate, GNMax, SparseVector, StableRelease
 from tacit.theory.accounting import gnmax_delta, sparse_vector_delta, stable_release_delta
 from tacit.theory.label_moments import labels_delta
 from tacit.theory.open_threshold import open_threshold_delta
@@ -344,3 +347,32 @@ def test_budgets_of_any_type_are_floats_that_promise_no_more(made, kind):
         exact = Fraction(float(value)) if isinstance(value, np.floating) else Fraction(value)
         assert Fraction(getattr(given, name)) <= exact
     assert given == made(epsilon=given.epsilon, delta=given.delta)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        partial(SparseVector, queries=np.int64(10), refusals=np.uint8(2)),
+        partial(StableRelease, queries=np.uint8(10)),
+        partial(GNMax, queries=np.uint8(20)),
+        partial(GNMax, queries=np.int16(20), classes=np.uint8(2)),
+        partial(
+            ConfidentGNMax, queries=np.int64(10), answers=np.int8(5), threshold=np.int64(20), ratio=np.float16(3.3)
+        ),
+        partial(Gate, refusals=np.int64(2)),
+        partial(AdaptiveVector, queries=np.int64(10), teachers=np.uint16(60)),
+    ],
+    ids=lambda made: made.func.__name__,
+)
+def test_numpys_numbers_become_pythons_which_files_can_hold(made):
+    mechanism = made(epsilon=1.0, delta=1e-4)
+    plain = type(mechanism)(**{field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)})
+    assert {type(getattr(mechanism, field.name)).__module__ for field in dataclasses.fields(mechanism)} == {"builtins"}
+    assert mechanism == plain
+    assert json.dumps(dict(mechanism.guarantee.detail))
+    assert certified([mechanism.guarantee], title="NumPy").statement
+
+
+def test_a_narrow_ratio_makes_no_narrow_noise():
+    made = ConfidentGNMax(epsilon=1.0, delta=1e-4, queries=10, answers=5, threshold=20, ratio=np.float16(3.3))
+    assert type(made.test_sigma) is float

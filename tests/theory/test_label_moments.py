@@ -241,7 +241,22 @@ def test_an_order_has_five_binary_digits():
         )
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_a_narrow_number_leaves_nothing_narrow_behind(kind):
+    """Moments are kept, and equal numbers find each other's."""
+    sigma = float(kind(65.4375))
+    clean = labels_delta(1.0, sigma=sigma, answers=214)
+    for kept in (label_moments._label_moment, label_moments._order, labels_order):
+        kept.cache_clear()
+    assert labels_order(kind(1.0), sigma=kind(sigma), answers=np.int16(214)) is not None
+    assert labels_delta(1.0, sigma=sigma, answers=214) == clean
+
+
 def test_what_makes_no_sense_is_refused():
+    with pytest.raises(InputError):
+        labels_order(1.0, sigma=-1.0, answers=3)
+    with pytest.raises(InputError):
+        labels_order(1.0, sigma=5.0, answers=3.5)
     with pytest.raises(InputError):
         labels_delta(1.0, sigma=-1.0, answers=3)
     with pytest.raises(InputError):

@@ -172,6 +172,7 @@ def _random(mechanism: Mechanism, length: int, seed: int) -> Game:
     left, right = [], []
     for _ in range(length):
         row = rng.integers(0, 3, size=len(base)) + base
+        row[0] = max(1, row[0])  # somebody votes
         moved = row.copy()
         giver = int(rng.choice(np.flatnonzero(row)))
         moved[giver] -= 1

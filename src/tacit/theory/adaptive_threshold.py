@@ -20,7 +20,7 @@ _ORDER = "use about 4·ln(1/delta)/epsilon/3"
 _EPSILON = "give the privacy loss that is allowed, e.g. 1.0"
 
 _LEAST_ORDER, _MOST_ORDER = 1e-3, 1e8
-_FINEST, _COARSEST = 1 / 500, 1e9
+_FINEST, COARSEST = 1 / 500, 1e9
 """As of `theory.open_threshold`: beyond, floats or `SLACK` would matter."""
 
 
@@ -241,7 +241,7 @@ def _order(value: object) -> float:
 
 def _scale(value: object) -> float:
     remedy = "give the scale of the noise on distances, e.g. 10/epsilon"
-    return validate.number("scale", value, at_least=_FINEST, at_most=_COARSEST, remedy=remedy)
+    return validate.number("scale", value, at_least=_FINEST, at_most=COARSEST, remedy=remedy)
 
 
 def _budget(value: object) -> float:

@@ -163,6 +163,7 @@ def labels_sigma(
     docs/proofs/label_moments.md.
     """
     counts = gnmax_sigma(epsilon, delta, answers=answers, tests=tests, ratio=ratio)
+    ratio = float(ratio)
     best, low, aimed = counts, _LEAST * max(1.0, 1 / ratio if tests else 1.0), 0.9 * counts
     for _ in range(_STEPS):
         if low >= (1 - _NEARLY) * best:
@@ -212,8 +213,10 @@ def labels_order(
     float or None
         λ, a number of five binary digits, as a certificate states it.
     """
-    found = _order(float(epsilon), float(sigma), int(answers), classes == 2, float(test_sigma), int(tests))
-    counts = gnmax_delta(epsilon, sigma=sigma, answers=answers, test_sigma=test_sigma, tests=tests)
+    counts = gnmax_delta(epsilon, sigma=sigma, answers=answers, test_sigma=test_sigma, tests=tests)  # checks them
+    epsilon, sigma, test_sigma = float(epsilon), float(sigma), float(test_sigma)  # moments, which are kept, need floats
+    answers, tests = int(answers), int(tests)
+    found = _order(epsilon, sigma, answers, classes == 2, test_sigma, tests)
     if found is None or _bound(epsilon, sigma, answers, classes == 2, test_sigma, tests, found, _FINE) >= counts:
         return None
     return found

@@ -109,9 +109,11 @@ def _spent(epsilon: float, delta: float, order: float) -> tuple[float, int]:
 
 @lru_cache(maxsize=8192)
 def _way(epsilon: float, delta: float, order: float, place: int) -> tuple[float, int, int] | None:
-    """The scale, price and threshold at a place; None if labels would have to tell more rarely than is drawn."""
+    """The scale, price and threshold at a place; None without a proven price, or if chances are too small to draw."""
     labels, budget = _spent(epsilon, delta, order)
     scale = _APART ** (place + 1) * adaptive_threshold.least_scale(order)
+    if scale > adaptive_threshold.COARSEST:
+        return None
     price = math.ceil(UNIT * adaptive_threshold.refusal_price(scale, order=order))
     chance = labels / 2 * min(1.0, price / budget) * (1 - _ROUNDED)
     if chance < adaptive_threshold.LEAST_CHANCE:

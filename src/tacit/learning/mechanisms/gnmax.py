@@ -199,7 +199,8 @@ class ConfidentGNMax(NoisyVotes):
                 remedy="test at least as many queries as you answer",
             )
         validate.whole("threshold", self.threshold, at_least=0, remedy="give a number of votes, e.g. 0.6·teachers")
-        validate.number("ratio", self.ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
+        ratio = validate.number("ratio", self.ratio, at_least=0.1, at_most=100, remedy="give σ₁/σ₂, e.g. 3")
+        object.__setattr__(self, "ratio", ratio)  # a float, in which constants are computed
         check_counts(self.counts)
 
     @cached_property

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -235,11 +237,19 @@ def one_distance(counts: NDArray[np.int64]) -> int:
 
 
 def check_budget(mechanism: Any) -> None:
-    """Check ε and δ of a mechanism, and make both floats, in which constants are computed."""
+    """Check ε and δ of a mechanism, and make both floats, in which constants are computed; whole numbers become ints.
+
+    NumPy's would overflow in a product, and no file could hold them.
+    """
     epsilon = validate.budget("epsilon", mechanism.epsilon, at_least=1e-9, at_most=1e4, remedy="use about 1")
     remedy = "use about 1/n², e.g. 1e-10 for 100000 records"
     delta = validate.budget("delta", mechanism.delta, above=0, below=1, remedy=remedy)
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
+    wholes = {
+        field.name: int(value)
+        for field in fields(mechanism)
+        if isinstance(value := getattr(mechanism, field.name), Integral) and not isinstance(value, bool)
+    }
+    for name, value in {**wholes, "epsilon": epsilon, "delta": delta}.items():
         object.__setattr__(mechanism, name, value)  # of a frozen description, before anyone has seen it
 
 
