@@ -520,7 +520,7 @@ def gate(epsilon, refusals, table, corners, nodes, levels, released=None):
     require(good, "corners must descend, the larger chance first")
     require(nodes[0] == 1 and all(one < other for one, other in pairwise(nodes)), "nodes must ascend from 1")
     require([*map(len, levels)] == [len(nodes)] * refusals, "levels must be one a refusal, with a number for each node")
-    within_reach(len(corners) * refusals * len(nodes) <= 2_500_000, "its table would take more than ten seconds")
+    within_reach(len(corners) * refusals * len(nodes) <= 15_000_000, "its table would take more than a minute")
     for high, low in ((max(pair), min(pair)) for pair in pairwise(table)):
         (a, b), (c, d) = next(ends for ends in pairwise(line) if ends[1][0] <= high)
         prove((low - d) * (a - c) >= (b - d) * (high - c), "neighbours in its table differ more than its corners allow")

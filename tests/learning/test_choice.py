@@ -17,6 +17,7 @@ from tacit.learning.intended import intended
 from tacit.learning.mechanisms import ConfidentGNMax, Gate, GNMax, SparseVector
 from tacit.learning.mechanisms.candidates import flawless
 from tacit.learning.mechanisms.cases import ACCURACIES, margins, possible_margins
+from tacit.learning.mechanisms.registry import KINDS
 from tacit.learning.moments import NoisySums, suits
 from tacit.learning.planning import plan
 from tacit.learning.study import publication
@@ -282,3 +283,15 @@ def test_what_can_be_checked_without_the_library_is_preferred_unless_much_is_los
     for few in ({"queries": 3000, "points": 3000}, {"epsilon": 0.1, "queries": 1500, "points": 1500}):
         wanted = {"epsilon": 1.0, **options, **few}
         assert "gnmax-winners" not in choice("auto", teachers=150, lead=margins(0.9), **wanted).reason, "not charged"
+
+
+def test_a_named_mechanism_is_compared_with_nothing():
+    wanted = {"epsilon": 4.0, "delta": 1e-5, "teachers": 500, "points": 300, "queries": None, "lead": margins(0.9)}
+    assert "each is expected to tell" in choice("auto", **wanted).reason
+    assert "each is expected to tell" not in choice("svt-adaptive", **wanted).reason
+
+
+def test_gates_that_take_long_to_check_are_not_preferred():
+    gate, winners, labels = (KINDS[name] for name in ("gate", "gnmax-winners", "gnmax"))
+    assert [gate.checkable(refusals) for refusals in (1, 20, 50)] == [True, True, False]
+    assert (winners.checkable(None), labels.checkable(None)) == (False, True)

@@ -717,3 +717,16 @@ def test_masked_records_are_refused(kind, place):
 def test_what_is_no_budget_is_refused(epsilon):
     with pytest.raises(InputError, match="epsilon must be a finite number"):
         PrivateClassifier(epsilon=epsilon).fit(*blobs(30), ELSEWHERE[:40])
+
+
+@pytest.mark.parametrize("mechanism", ["svt", "svt-adaptive", "gate", "stable"])
+def test_too_few_teachers_for_any_answer_cost_nothing(tmp_path, mechanism):
+    """Two teachers can never lead by what noise asks for: it says so before it spends anything on refusals."""
+    ledger = Ledger.open(tmp_path / "ledger.db", epsilon=2, delta=1e-5)
+    points, y = blobs(100)
+    model = PrivateClassifier(
+        NEAREST, epsilon=2.0, mechanism=mechanism, n_teachers=2, ledger=ledger, classes=[0, 1], queries="all"
+    )
+    with pytest.raises(InputError, match=r"n_teachers must be enough for an answer: even if all agreed on each of 40"):
+        model.fit(points, y, ELSEWHERE[:40], folder=tmp_path / "private")
+    assert ledger.entries() == ()

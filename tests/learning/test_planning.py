@@ -9,11 +9,11 @@ import pytest
 from noises import SeededNoise
 
 from tacit import InputError
-from tacit.learning import ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease
+from tacit.learning import AdaptiveVector, ConfidentGNMax, Confirm, Gate, GNMax, SparseVector, StableRelease
 from tacit.learning.choice import choice
 from tacit.learning.mechanisms import gate_design, gnmax
 from tacit.learning.mechanisms.cases import margins
-from tacit.learning.mechanisms.registry import KINDS, PLANNED
+from tacit.learning.mechanisms.registry import KINDS
 from tacit.learning.planning import MECHANISMS, Plan, plan
 from tacit.learning.study.plan import report
 from tacit.theory import accounting, learnability
@@ -205,8 +205,9 @@ def test_a_hopeless_budget_says_so_and_what_helps():
     assert not made.feasible
     assert made.best is None
     for row in made.rows:
-        assert row.verdict.startswith("Hopeless")
-        assert "would help" in row.verdict
+        anew = row.mechanism == "svt-adaptive"
+        assert row.verdict.startswith("No promise" if anew else "Hopeless")
+        assert ("would help" in row.verdict) != anew
         assert not row.estimated
         assert (row.answers_lower, row.misclassified_upper) == (0, 1.0)
 
@@ -263,7 +264,7 @@ def test_the_vote_model_is_simulated():
 
 
 @pytest.mark.parametrize("error", [0.05, 0.2])
-@pytest.mark.parametrize("name", ["svt", "svt-faithful", "stable", "gnmax", "gate"])
+@pytest.mark.parametrize("name", ["svt", "svt-adaptive", "svt-faithful", "stable", "gnmax", "gate"])
 def test_a_plan_and_the_choice_of_a_mechanism_expect_the_same(name, error):
     """The same answers from the same constants; the choice counts the winner as right, the plan the truth."""
     made = plan(60_000, 300, epsilon=4.0, delta=1e-5, error=error, teachers=500, classes=4)
@@ -297,8 +298,7 @@ def test_a_plan_of_a_class_bounds_the_student():
 
 
 def test_plans_and_fits_know_the_same_mechanisms(rich):
-    assert sorted(MECHANISMS) == sorted(PLANNED)
-    assert set(PLANNED) < set(KINDS)
+    assert sorted(MECHANISMS) == sorted(KINDS)
     assert all(kind.name == name for name, kind in KINDS.items())
     for what, options in {"row": {}, "teachers_needed": {"epsilon": 4.0}, "expected_right": {"teachers": 100}}.items():
         ask = getattr(rich, what)
@@ -373,3 +373,36 @@ def test_the_best_promise_is_not_that_of_teachers_with_three_records():
     most = min((row for row in made.rows if row.feasible), key=lambda row: row.misclassified_upper)
     assert most.records_per_teacher < 10 <= made.best.records_per_teacher
     assert made.best.answers_lower > 0.99 * most.answers_lower
+
+
+def test_noise_chosen_anew_promises_nothing_and_says_what_is_expected():
+    made = plan(60_000, 300, epsilon=4.0, delta=1e-5, error=0.05, classes=4)
+    row = made.row("svt-adaptive")
+    assert not row.feasible
+    assert not row.estimated
+    assert row.theorem == ()
+    assert made.teachers_needed("svt-adaptive", epsilon=100.0) is None
+    assert made.helping("svt-adaptive") == {}
+    expected = 300 * (1 - row.expected_misclassified)
+    assert expected > 200
+    assert row.verdict == (
+        "No promise: its noise follows its answers, which nobody knows beforehand, though the model of votes expects "
+        f"{expected:.0f} of 300 right answers."
+    )
+    known = AdaptiveVector(epsilon=4.0, delta=1e-5, queries=300, teachers=row.teachers)
+    assert (row.noise, row.threshold) == known.begins
+    blind = plan(60_000, 300, epsilon=4.0, delta=1e-5).row("svt-adaptive")
+    assert blind.verdict == "No promise: its noise follows its answers, which nobody knows beforehand."
+
+
+def test_a_table_says_hopeless_where_nothing_is_expected_either():
+    def verdicts(error):
+        (table,) = report(4000, 600, epsilon=2.0, delta=1e-5, error=[str(error)], classes=4).tables
+        return {row[0]: row[-1] for row in table.rows}
+
+    here = verdicts(0.03)
+    assert {here[name] for name in ("svt", "svt-adaptive", "gnmax")} == {"no promise"}
+    assert {here[name] for name in ("svt-faithful", "stable")} == {"hopeless"}
+    there = verdicts(0.45)
+    assert there["gnmax"] == "hopeless"
+    assert there["svt-adaptive"] == "no promise"

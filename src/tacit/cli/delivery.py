@@ -10,11 +10,12 @@ import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 from ..core.errors import InputError
+from ..core.wording import counted
 from ..runtime import private_files
 from ..runtime.files import existing, one_file, write_whole
 from .options import NOTHING
@@ -92,6 +93,14 @@ class Wanted:
             _write(self.opening, made.opening_json())
         return [self.path, self.opening]
 
+    def remark(self, report: Report) -> str:
+        """What nobody can check in the certificate, in a line; empty if there is none, or rules for all its claims."""
+        bare = sum(comparison.guarantee.evidence is None for comparison in report.comparisons)
+        if self.path is None or not bare:
+            return ""
+        claims = f"{bare} of {counted(len(report.comparisons), 'claim')}"
+        return f"certificate: the checker has no rule for {claims}, for which it has this library's word alone"
+
 
 @contextlib.contextmanager
 def delivery(
@@ -149,12 +158,14 @@ def delivery(
             _write(page, result.to_html())
         written = [path for option, path in targets if option != "--certificate"]
         if certificate is not None:
-            written += certificate.write(result)  # type: ignore[arg-type]  # proofs are asked for no certificate
+            written += certificate.write(cast("Report", result))  # proofs are asked for no certificate
         if not quiet:
             with contextlib.suppress(BrokenPipeError):  # the reader closed the pipe; the files are written
                 say(result.to_text())
             for path in written:
                 say(f"written: {path.absolute()}", err=True)
+            if certificate is not None and (remark := certificate.remark(cast("Report", result))):
+                say(remark, err=True)
         if result.contradicted or not result.met:
             raise typer.Exit(UNMET)
 

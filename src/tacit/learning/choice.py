@@ -51,6 +51,8 @@ class Choice:
 
     Attributes
     ----------
+    name
+        What users type for the mechanism; empty if the caller has made it.
     mechanism
         The mechanism.
     queries
@@ -63,6 +65,7 @@ class Choice:
         Why this was chosen, in words.
     """
 
+    name: str
     mechanism: Mechanism
     queries: int
     expected_answers: float
@@ -127,31 +130,36 @@ def choice(
     best_of = {kind: found[place] for kind, place in best_in.items()}
     shares = {kind: merits[place][0] ** 2 for kind, place in best_in.items()}
     first = max(best_in, key=lambda kind: merits[best_in[kind]])
-    checkable = [kind for kind in best_in if KINDS[kind].checkable and shares[kind] >= _CHECKABLE * shares[first]]
+    checkable = [
+        kind
+        for kind, option in best_of.items()
+        if KINDS[kind].checkable(option.candidate.refusals) and shares[kind] >= _CHECKABLE * shares[first]
+    ]
     chosen = max(checkable or [first], key=lambda kind: merits[best_in[kind]])
     best = best_of[chosen].candidate
     constants = {"refusals": best.refusals, "answers": best.answers}
     shown = ", ".join(f"{key} = {value}" for key, value in constants.items() if value)
-    cases = (
-        "" if len(lead) == 1 else f" in {counted(len(lead), 'case')} of how far teachers agree, by the mean of roots"
-    )
+    cases = "" if len(lead) == 1 else f", over {counted(len(lead), 'case')} of how far teachers agree"
+    compared = ", ".join(f"{kind} {100 * share:.3g} %" for kind, share in shares.items())
     return Choice(
+        name=chosen,
         mechanism=best.made(),
         queries=best.queries,
         expected_answers=_mean([answers for answers, _ in best.expected], weights),
         expected_right=_mean([right for _, right in best.expected], weights),
         kept=min((score / best for score, best in zip(best_of[chosen].worth, most, strict=True) if best), default=1.0),
         reason=f"{chosen}, queries = {best.queries}{', ' * bool(shown)}{shown}, for {counted(teachers, 'teacher')} and "
-        f"{counted(points, 'record')} to ask about. Of the best score, each keeps{cases}: "
-        f"{', '.join(f'{kind} {100 * share:.3g} %' for kind, share in shares.items())} (scores are flawless answers "
-        "that tell a learner as much as those expected). "
-        + f"Certificates of {first} cannot be checked without the library, so it would have to keep more. "
+        f"{counted(points, 'record')} to ask about. "
+        + f"Of what the best would tell a learner, each is expected to tell{cases}: {compared}. " * (len(shares) > 1)
+        + f"Certificates of {first} cannot be checked without the library, so it would have to tell more. "
         * (first != chosen)
         + (
             "No private vote was used for this"
             if estimate is None
             else f"Of private votes, only how many can change without another class winning was used, on all but one "
             f"public record in twenty: {estimate.value}, a number with noise that was paid for"
+            + ", which may make it negative"
+            * (estimate.value < 0)
         ),
     )
 
@@ -334,6 +342,7 @@ def callers_choice(mechanism: Mechanism, *, queries: int, classes: int) -> Choic
         )
     planned = getattr(mechanism, "queries", None)
     return Choice(
+        name="",
         mechanism=mechanism,
         queries=queries if planned is None else min(queries, planned),
         expected_answers=math.nan,

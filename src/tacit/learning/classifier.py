@@ -455,7 +455,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 "the number of answers",
                 0,
                 requirement="must be at least 1 for a student to learn from; the budget is spent",
-                remedy="use fewer queries, more teachers or a larger epsilon; plan it with expected votes",
+                remedy="use fewer queries, more teachers or a larger epsilon; ask tacit.plan first",
             )
         released = task.public, found.labels, found.counts
         if self.student is None:

@@ -9,8 +9,10 @@ from typing import Self
 from sklearn.utils.validation import has_fit_parameter
 
 from ..core import validate
+from ..core.errors import InputError
 from ..core.guarantee import Guarantee
 from ..core.rounding import down
+from ..core.wording import counted
 from .choice import (
     Choice,
     callers_choice,
@@ -30,6 +32,8 @@ from .proposals import Proposer
 
 EXPECTED_ERROR = 0.2
 """The error that is assumed of teachers in dry runs, and of proposals, until something is known."""
+_HOPE = 0.1
+"""Answers to expect at least, with teachers who always agree."""
 _FAILURE = 0.05
 """The failure probability for which Theorem 3.2 turns an estimate of the error into refusals."""
 
@@ -70,6 +74,7 @@ class Chooser:
 
     def unpaid(self) -> tuple[Choice | None, float]:
         """The choice if no estimate is made; else None, and the ε of the estimate, which decides."""
+        self._check_hope()
         if self.task.options.error_share:
             return None, down(self.task.release.shares.epsilon * float(self.task.options.error_share))
         chosen = self._expected()
@@ -113,6 +118,21 @@ class Chooser:
             )
         lead = possible_margins(task.options.teacher_accuracy)
         return self._choice(lead, budget=task.release.shares.left, proposer_error=self._proposer_error)
+
+    def _check_hope(self) -> None:
+        """Refuse what would spend the budget on refusals alone: numbers of teachers are public, and so is the noise."""
+        name, points = self.task.options.mechanism, len(self.task.public)
+        if not isinstance(name, str) or asks_records(name):
+            return
+        best = self._choice(margins(1.0), budget=self.task.release.shares.left, proposer_error=self._proposer_error)
+        if best.expected_answers < _HOPE:
+            raise InputError(
+                "n_teachers",
+                self.teachers,
+                requirement=f"must be enough for an answer: even if all agreed on each of {counted(points, 'record')}, "
+                f"{best.name} is expected to answer {best.expected_answers:.2g}",
+                remedy="use more, a larger epsilon, or mechanism='gnmax', which always answers",
+            )
 
     def _agreement_cost(self, unpaid: Choice) -> float:
         """What an estimate of the agreement costs; 0 where somebody has stated it, or where it would not help."""

@@ -234,6 +234,7 @@ def nearby_choice(
     quota = int(quotas[np.argmax(below / np.sqrt(quotas))])
     mechanism = VoteQuota(epsilon=epsilon, delta=delta, quota=quota, rank=rank, changed=changed)
     return Choice(
+        name=NEIGHBOURS,
         mechanism=mechanism,
         queries=asked,
         expected_answers=asked,

@@ -25,14 +25,17 @@ from ..theory import learnability
 from . import councils
 from .intended import Intention, intended
 from .mechanisms.kind import PlannedKind
-from .mechanisms.registry import PLANNED
+from .mechanisms.registry import KINDS
 from .mechanisms.setting import Setting
 from .verdicts import helping, verdict
 
 if TYPE_CHECKING:
     from ..report import Figure
 
-MECHANISMS = ("svt-faithful", "svt", "stable", "gnmax", "gnmax-winners", "gate", "confident-gnmax", "confirm")
+MECHANISMS = (
+    *("svt-faithful", "svt", "svt-adaptive", "stable"),
+    *("gnmax", "gnmax-winners", "gate", "confident-gnmax", "confirm"),
+)
 """In the order of a plan's rows: the paper's own first."""
 _REMEDY = "see tacit.learning.planning.MECHANISMS"
 
@@ -248,7 +251,7 @@ class Plan(Carded):
             f"For all of {self.queries} queries on which at most a third of the teachers are wrong. A mechanism "
             f"without a mark at an ε can promise nothing there{f'; {absent} have none' if absent else ''}."
         )
-        caveats = (PLANNED[name].caveat for name in marked)
+        caveats = (KINDS[name].caveat for name in marked)
         here = epsilons.index(self.epsilon)
         return Figure(
             title="Teachers that a promise needs",
@@ -340,7 +343,7 @@ def plan(
         rows=(),
     )
     setting, proposals = _setting(made), made.public_model_error is not None
-    kinds = (PLANNED[name] for name in MECHANISMS)
+    kinds = (KINDS[name] for name in MECHANISMS)
     rows = (_row(kind, setting) for kind in kinds if kind.available(made.epsilon, made.delta, proposals=proposals))
     return replace(made, rows=tuple(rows))
 
@@ -416,7 +419,7 @@ def _named(value: object, names: Sequence[str] = MECHANISMS, *, remedy: str = _R
     if isinstance(value, str) and value == "composition":  # that plans called it; to be refused in the next version
         warnings.warn("say 'stable' for 'composition', as everywhere else", DeprecationWarning, stacklevel=3)
         value = "stable"
-    return PLANNED[validate.choice("mechanism", value, names, remedy=remedy)]
+    return KINDS[validate.choice("mechanism", value, names, remedy=remedy)]
 
 
 def _epsilon(value: object) -> float:

@@ -34,6 +34,8 @@ def verdict(
                 "when the mechanism is run."
             )
         return f"Feasible: {promise}, except with probability {setting.failure_probability:.10g}, {condition}."
+    if kind.unpromised:
+        return f"No promise: {kind.unpromised}{_expectation(expected, m)}."
     if 3 * run.error >= 1:
         why = f"teachers with {counted(size, 'record')} may err on {wrong}, and nothing is proven for a third or more"
     elif obstacle := kind.obstacle(run, needed, setting):
@@ -50,10 +52,20 @@ def verdict(
         )
     else:
         why = f"{counted(run.teachers, 'teacher')} that err on {wrong} may be wrong together on too many queries"
-    hopeless = "Hopeless"
-    if expected is not None and expected[1] > m / 2:
-        hopeless = f"Hopeless to promise, though the model of votes expects {expected[1]:.0f} of {m} right answers"
+    hopeless = f"Hopeless to promise{_expectation(expected, m)}" if _likely(expected, m) else "Hopeless"
     return f"{hopeless}: {why}; {_help(kind, needed, setting)}."
+
+
+def _likely(expected: tuple[float, float] | None, queries: int) -> bool:
+    """Whether more right answers than not are expected."""
+    return expected is not None and expected[1] > queries / 2
+
+
+def _expectation(expected: tuple[float, float] | None, queries: int) -> str:
+    if expected is None:
+        return ""
+    words = f"the model of votes expects {expected[1]:.0f} of {queries} right answers"
+    return f", though {words}" if _likely(expected, queries) else f"; {words}"
 
 
 def helping(kind: PlannedKind, needed: int | None, setting: Setting) -> dict[str, float]:

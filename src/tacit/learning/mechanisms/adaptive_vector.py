@@ -13,13 +13,17 @@ from numpy.typing import NDArray
 from ...core import validate
 from ...core.errors import BudgetSpentError, NoTheoremError
 from ...core.guarantee import Guarantee
+from ...theory import open_threshold
 from ...theory.adaptive_threshold import adaptive_threshold_delta
 from .adaptive_policy import UNIT, Constants, Policy, State, policy
 from .candidates import Candidate, Wanted
-from .kind import Kind
+from .expectations import Floats, Rows, Votes, alike
 from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_distance
+from .setting import Constants as Planned
+from .setting import Setting
 from .sparse_vector import UNIT as CHANCES
 from .sparse_vector import refusing
+from .stability import ThresholdedKind
 
 _LEAST_EPSILON, _MOST_EPSILON, _LEAST_DELTA = 1e-6, 1e3, 1e-20
 """For other budgets no constants were looked for."""
@@ -108,15 +112,21 @@ class AdaptiveVector:
         return loss_guarantee(self, self.delta_spent, theorem, detail, constants=stated)
 
     @property
+    def begins(self) -> tuple[float, int]:
+        """The scale and the threshold of the noise that it begins with."""
+        scale, threshold, _ = self.constants.options[self.policy.choice(self.policy.begin(1))]
+        return scale, threshold
+
+    @property
     def undecided(self) -> tuple[int, int]:
         """Two top counts at the threshold of the noise that it begins with."""
-        _, threshold, _ = self.constants.options[self.policy.choice(self.policy.begin(1))]
+        _, threshold = self.begins
         return 2 * threshold + 2, 0
 
     @property
     def spread(self) -> float:
         """The scale of the noise that it begins with."""
-        scale, _, _ = self.constants.options[self.policy.choice(self.policy.begin(1))]
+        scale, _ = self.begins
         return scale
 
     def session(self, noise: Noise | None = None) -> AdaptiveSession:
@@ -206,11 +216,12 @@ class AdaptiveSession(Session):
         )
 
 
-class AdaptiveKind(Kind):
+class AdaptiveKind(ThresholdedKind):
     """The same, before its constants are known."""
 
     name = "svt-adaptive"
     refuses_by_number = False
+    unpromised = "its noise follows its answers, which nobody knows beforehand"
 
     def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
         """Where constants are known to be found."""
@@ -225,6 +236,41 @@ class AdaptiveKind(Kind):
         """One, which asks about all points."""
         asked, teachers = wanted.most, wanted.votes[0].teachers
         made = partial(AdaptiveVector, epsilon=wanted.epsilon, delta=wanted.delta, queries=asked, teachers=teachers)
-        foreseen = made().policy.foreseen(wanted.alike)
-        expected = tuple((_LUCK * answered, _LUCK * right) for answered, right in foreseen)
-        yield Candidate(made=made, queries=asked, expected=expected)
+        yield Candidate(made=made, queries=asked, expected=_foreseen(made(), wanted.alike))
+
+    def constants(self, teachers: int, refusals: int, setting: Setting) -> Planned:
+        """Those that it begins with."""
+        scale, threshold = _planned(setting, teachers).begins
+        distance = open_threshold.open_threshold_distance(
+            scale=scale, threshold=threshold, queries=setting.queries, failure_probability=setting.share
+        )
+        return Planned(noise=scale, threshold=threshold, distance=distance)
+
+    def exceeds(self, gap: Floats, scale: float, refusals: int | None) -> Floats:
+        """As in sparse vector with an open threshold, while the noise stays."""
+        found: Floats = np.exp(-np.exp(np.minimum(gap / scale, 700.0)))
+        return found
+
+    def foreseen(self, votes: Votes, found: Planned, setting: Setting) -> tuple[float, float]:
+        """What the choice expects, too."""
+        (expected,) = _foreseen(_planned(setting, votes.teachers), alike([votes]))
+        return expected
+
+    def needed_teachers(self, setting: Setting) -> None:
+        """None: nothing is promised."""
+
+    def promised(self, teachers: int, setting: Setting) -> None:
+        """None: nothing is promised."""
+
+    def theorems(self, setting: Setting, refusals: int | None) -> tuple[str, ...]:
+        """None: nothing is promised."""
+        return ()
+
+
+def _planned(setting: Setting, teachers: int) -> AdaptiveVector:
+    return AdaptiveVector(epsilon=setting.epsilon, delta=setting.delta, queries=setting.queries, teachers=teachers)
+
+
+def _foreseen(mechanism: AdaptiveVector, rows: Rows) -> tuple[tuple[float, float], ...]:
+    """The expected answers and right answers in each case."""
+    return tuple((_LUCK * answered, _LUCK * right) for answered, right in mechanism.policy.foreseen(rows))

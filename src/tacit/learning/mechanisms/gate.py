@@ -37,6 +37,9 @@ from .setting import Constants, Run, Setting
 _RAREST_REFUSAL = 1e-12
 """No table refuses with a smaller probability."""
 
+_CHECKED_REFUSALS = 20
+"""Certificates of more take more than a minute to check without the library, which refuses to begin."""
+
 _PROPOSED = Assumption(
     text="proposed labels depend on private records through earlier answers alone", checked_by="caller"
 )
@@ -297,6 +300,10 @@ class _TabledKind(PlannedKind):
     """What refusals end, by a table of chances."""
 
     made: ClassVar[type[Gate | Confirm]]
+
+    def checkable(self, refusals: int | None) -> bool:
+        """In a minute."""
+        return refusals is not None and refusals <= _CHECKED_REFUSALS
 
     def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
         """Where the search manages."""

@@ -407,10 +407,13 @@ class WinnersKind(GNMaxKind):
     """The largest noisy count of every query, charged as what it is: a winner, and no counts."""
 
     name = "gnmax-winners"
-    checkable = False
     theorem = ""
     caveat = "The numbers for gnmax-winners are estimates, but for two classes and few queries."
     later = "Its noise is searched for"
+
+    def checkable(self, refusals: int | None) -> bool:
+        """Never: the game takes matrices."""
+        return False
 
     def available(self, epsilon: float, delta: float, *, proposals: bool) -> bool:
         """Where the game is played."""

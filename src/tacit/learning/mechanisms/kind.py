@@ -25,8 +25,6 @@ class Kind(ABC):
     """The name in options, reports and results."""
     compared: ClassVar[bool] = True
     """Whether "auto" considers it at all."""
-    checkable: ClassVar[bool] = True
-    """Whether its certificates can be checked without the library, which "auto" prefers."""
     informed: ClassVar[bool] = False
     """Whether a private estimate of the teachers' error may set its refusals."""
     proposed: ClassVar[bool] = False
@@ -41,6 +39,10 @@ class Kind(ABC):
     def considered(self, wanted: Wanted, *, proposals: bool) -> bool:
         """Whether "auto" considers it for what is wanted."""
         return self.compared and self.available(wanted.epsilon, wanted.delta, proposals=proposals)
+
+    def checkable(self, refusals: int | None) -> bool:
+        """Whether certificates of so many refusals can be checked without the library, which "auto" prefers."""
+        return True
 
     @abstractmethod
     def candidates(self, wanted: Wanted) -> Iterator[Candidate]:
@@ -58,6 +60,8 @@ class PlannedKind(Kind):
     """The theorem of the δ in a row of a plan; empty if the δ is proven only when the mechanism is run."""
     promise: ClassVar[tuple[str, ...]] = ()
     """The theorems of the distance from which queries are answered correctly."""
+    unpromised: ClassVar[str] = ""
+    """Why nothing can be promised before it is run, in words; empty if something may be."""
     later: ClassVar[str] = "No table is stored for this budget; one is searched for"
     """What is left to do, if a row is an estimate."""
     caveat: ClassVar[str] = ""
@@ -142,7 +146,10 @@ class PlannedKind(Kind):
             classes=setting.classes,
             proposer_error=setting.proposer_error,
         )
-        found = run.constants
+        return self.foreseen(votes, run.constants, setting)
+
+    def foreseen(self, votes: Votes, found: Constants, setting: Setting) -> tuple[float, float]:
+        """The same for such votes."""
         return self.expected(
             votes, queries=setting.queries, noise=found.noise, threshold=found.threshold, refusals=found.refusals
         )

@@ -3,14 +3,15 @@
 from .adaptive_vector import AdaptiveKind
 from .gate import ConfirmKind, GateKind
 from .gnmax import ConfidentKind, GNMaxKind, WinnersKind
-from .kind import Kind, PlannedKind
+from .kind import PlannedKind
 from .quota import VoteQuota
 from .sparse_vector import PrintedKind, SparseVectorKind
 from .stable_release import StableKind
 
-_PLANNED: tuple[PlannedKind, ...] = (
+_KINDS: tuple[PlannedKind, ...] = (
     SparseVectorKind(),
     PrintedKind(),
+    AdaptiveKind(),
     GNMaxKind(),
     WinnersKind(),
     ConfidentKind(),
@@ -19,10 +20,7 @@ _PLANNED: tuple[PlannedKind, ...] = (
     ConfirmKind(),
 )
 
-PLANNED: dict[str, PlannedKind] = {kind.name: kind for kind in _PLANNED}
-"""Those with rows of their own in plans, by what users type."""
-
-KINDS: dict[str, Kind] = {**PLANNED, AdaptiveKind.name: AdaptiveKind()}
+KINDS: dict[str, PlannedKind] = {kind.name: kind for kind in _KINDS}
 """By what users type."""
 
 NEIGHBOURS = "neighbours"

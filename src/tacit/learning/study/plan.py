@@ -14,7 +14,7 @@ from ...core.guarantee import Adversary, Assumption, Comparison, Guarantee
 from ...core.wording import counted, safe_text, text_above
 from ...report import BROKEN, FINE, WEAK, Change, Figure, Report, Table, Verdict, figures
 from ...report.wording import percent, percent_down
-from ..mechanisms.registry import PLANNED
+from ..mechanisms.registry import KINDS
 from ..planning import EPSILONS, Plan, Row, plan
 from .publication import promise_verdict
 
@@ -105,7 +105,7 @@ def _guarantee(made: Plan) -> Guarantee:
     known = {row.mechanism: row.delta_spent for row in made.rows if row.delta_spent is not None}
     spent = {mechanism: delta for mechanism, delta in known.items() if delta <= made.delta}
     refusals = {row.mechanism: row.refusals for row in made.rows}
-    theorems = dict.fromkeys(PLANNED[mechanism].proof(refusals[mechanism])[0] for mechanism in spent)
+    theorems = dict.fromkeys(KINDS[mechanism].proof(refusals[mechanism])[0] for mechanism in spent)
     return Guarantee(
         quantity=f"privacy loss ε at δ = {text_above(made.delta)} of running one of the mechanisms"
         + _without(made, spent),
@@ -122,7 +122,7 @@ def _guarantee(made: Plan) -> Guarantee:
 def _evidence(made: Plan, mechanisms: tuple[str, ...]) -> Evidence | None:
     """The constants of every mechanism that keeps to the budget; None if there is none, or one has no rule to check."""
     stated = [
-        PLANNED[row.mechanism].stated(
+        KINDS[row.mechanism].stated(
             epsilon=made.epsilon,
             queries=made.queries,
             noise=row.noise,
@@ -170,7 +170,7 @@ def _verdict(made: Plan) -> Verdict:
     if usual is None or usual.share < _WORTH_TRYING:
         reason = "Nothing is promised, and no model of votes expects much."
         return Verdict(level=BROKEN, about=about, proven="nothing", reason=reason, scope="")
-    reason = f"Expected are {percent(usual.share)} right answers, by {usual.words}."
+    reason = f"Expected are {percent(usual.share)} right answers, by {usual.words}, if they err no more than stated."
     return Verdict(level=WEAK, about=about, proven="no promise", reason=reason, scope="")
 
 
@@ -297,10 +297,11 @@ def _table(made: Plan) -> Table:
         title=f"{counted(made.queries, 'query')}, {made.classes} classes",
         columns=tuple(columns),
         rows=tuple(_cells(row, made) for row in made.rows),
-        note="Noise is the scale of the threshold's noise (svt), the scale of the distance's noise (stable), the "
-        "standard deviation of each count's noise (gnmax, gnmax-winners), and the votes by which refusals become e "
-        "times rarer (gate, confirm). Votes to flip: a query is answered correctly if the right class wins and that "
-        "many teachers could change their votes without changing the winner. Right and lost are proven, except with "
+        note="Noise is the scale of the distance's noise (svt, stable, and svt-adaptive to begin with; half of it if "
+        "noise hides the threshold, as in svt-faithful, and in svt with T = 1), the standard deviation of each count's "
+        "noise (gnmax, gnmax-winners, confident-gnmax), and the votes by which refusals become e times rarer (gate, "
+        "confirm). Votes to flip: a query is answered correctly if the right class wins and that many teachers could "
+        "change their votes without changing the winner. Right and lost are proven, except with "
         f"probability {made.failure_probability:.10g}, by the theorems named above; lost queries are answered "
         "wrongly or not at all."
         + " An estimate promises nothing: the mechanism's table or noise is searched for when it is run."
@@ -327,7 +328,9 @@ def _cells(row: Row, made: Plan) -> tuple[str, ...]:
             cells[-2:] = [f"{row.expected_answers:.0f}", f"{100 * row.expected_misclassified:.1f} %"]
     if made.vc_dimension is not None:
         cells.append("–" if row.student_error_upper is None else _percent(row.student_error_upper))
-    return (*cells, "feasible" if row.feasible else "estimate" if row.estimated else "hopeless")
+    hoped = row.expected_misclassified is not None and row.expected_misclassified < 0.5
+    lacking = "no promise" if hoped or KINDS[row.mechanism].unpromised else "hopeless"
+    return (*cells, "feasible" if row.feasible else "estimate" if row.estimated else lacking)
 
 
 def _teachers(made: Plan) -> str:
@@ -367,7 +370,10 @@ def _summary(made: Plan) -> tuple[str, ...]:
         choice,
         _intended(made),
         f"{_teachers(made)} No private data is used for a plan.",
-        *(f"{row.mechanism}. {row.verdict}" + f" Proof: {_proof(row)}." * (not row.estimated) for row in made.rows),
+        *(
+            f"{row.mechanism}. {row.verdict}" + f" Proof: {_proof(row)}." * bool(row.theorem and not row.estimated)
+            for row in made.rows
+        ),
     )
 
 
@@ -389,18 +395,21 @@ def _intended(made: Plan) -> str:
     meant = made.intended()
     paid = ""
     if meant.estimate:
-        paid = f", spends ε = {text_above(meant.estimate)} on an estimate of how far they agree"
+        paid = (
+            f", spends ε = {text_above(meant.estimate)} on an estimate of how far they agree, by which it may choose "
+            "another mechanism"
+        )
     worst, best = (percent(right / made.queries) for right in (min(meant.right), max(meant.right)))
     expected = (
-        f"{worst} of the queries"
+        f"{worst} of the queries, as teachers with few records are taken to err more than the share stated"
         if len(meant.accuracies) == 1
         else f"{worst} to {best} of the queries, if teachers with many records are right on "
         f"{percent(meant.accuracies[0])} to {percent(meant.accuracies[-1])}"
     )
     return (
         f"By default, tacit learn takes {counted(meant.teachers, 'teacher')} with about "
-        f"{counted(meant.records_per_teacher, 'record')} each{paid}, and names the class that one learner of all "
-        f"records would name on {expected}. That is expected by a model of votes, not promised. "
+        f"{counted(meant.records_per_teacher, 'record')} each and {meant.choice.name}{paid}, and names the class that "
+        f"one learner of all records would name on {expected}. That is expected by a model of votes, not promised. "
         "Where a linear classifier is to tell two classes apart, it may take moments, without teachers."
     )
 

@@ -201,7 +201,7 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
     if releases_sums(model):
         cards.append(
             Verdict(
-                level=WEAK if accuracy is None else FINE,
+                level=FINE if accuracy is not None and _useful(accuracy) else WEAK,
                 about="What the budget bought",
                 proven="one linear classifier",
                 measured=True,
@@ -211,10 +211,11 @@ def _verdicts(task: Task, model: PrivateClassifier, accuracy: dict[str, float] |
         )
         return tuple(cards)
     answered, refused = len(model.answered_), len(model.refused_)
+    useful = accuracy is not None and _useful(accuracy)
     near = "teachers" not in model.guarantee_.detail
     cards.append(
         Verdict(
-            level=BROKEN if not answered else WEAK if accuracy is None or answered < refused else FINE,
+            level=BROKEN if not answered else FINE if useful and answered >= refused else WEAK,
             about="What the budget bought",
             proven=counted(answered, "answer"),
             measured=True,
