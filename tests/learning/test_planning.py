@@ -41,9 +41,12 @@ def mechanism(row, made):
     return ConfidentGNMax(**budget, queries=made.queries, answers=made.queries, threshold=row.threshold)
 
 
+PROMISING = [name for name in MECHANISMS if name != "svt-adaptive"]
+
+
 @pytest.fixture(scope="module")
 def rich():
-    """A plan in which every mechanism promises something."""
+    """A plan in which every mechanism promises something that can."""
     return plan(3_000_000, 200, epsilon=4.0, delta=1e-5, error=0.01, classes=2, public_model_error=0.05)
 
 
@@ -51,7 +54,9 @@ def test_a_rich_budget_is_feasible_for_all(rich):
     assert [row.mechanism for row in rich.rows] == list(MECHANISMS)
     assert rich.feasible
     for row in rich.rows:
-        assert row.feasible
+        assert row.feasible == (row.mechanism in PROMISING)
+        if not row.feasible:
+            continue
         assert row.verdict.startswith("Feasible: ")
         assert row.verdict.count(".") == 1 + row.verdict.count("0.0")  # one sentence
         assert row.answers_lower == pytest.approx(200 * (1 - row.misclassified_upper))
@@ -65,7 +70,7 @@ def test_a_rich_budget_is_feasible_for_all(rich):
 
 
 def test_the_rows_hold_the_constants_of_the_mechanisms(rich):
-    for row in rich.rows:
+    for row in map(rich.row, PROMISING):
         built = mechanism(row, rich)
         assert built.guarantee.value == 4.0
         if row.mechanism in ("gate", "confirm"):
@@ -79,7 +84,7 @@ def test_the_rows_hold_the_constants_of_the_mechanisms(rich):
             assert row.threshold == built.threshold
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PROMISING)
 def test_promises_are_kept_on_the_worst_votes_allowed(rich, name):
     """Each of 60 runs fails with probability 0.05 at most (really far less); 13 failures have a chance below 1e-5."""
     row, noise, generator = rich.row(name), SeededNoise(7), np.random.default_rng(3)

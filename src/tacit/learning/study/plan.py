@@ -143,7 +143,7 @@ def _without(made: Plan, spent: Mapping[str, float]) -> str:
     more = [row.mechanism for row in made.rows if row.mechanism not in spent and row.delta_spent is not None]
     later = [row.mechanism for row in made.rows if row.delta_spent is None]
     reasons = [f"{', '.join(more)} (the constants spend more)"] * bool(more)
-    reasons += [f"{' and '.join(later)} (proven when it is run)"] * bool(later)
+    reasons += [f"{', '.join(later)} (proven when run)"] * bool(later)
     return f" except {' and '.join(reasons)}" if reasons else ""
 
 
