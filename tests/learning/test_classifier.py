@@ -20,6 +20,7 @@ import skops.io
 from noises import hockey_stick, law_of
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -370,9 +371,9 @@ def test_a_ledger_of_records_takes_no_labels(tmp_path):
 
 def test_theorem_3_2_takes_the_estimate_for_the_printed_constants():
     points, y = blobs(600)
-    model = PrivateClassifier(NEAREST, epsilon=4.0, n_teachers=30, mechanism="svt-faithful", error_share=0.5, key=KEY)
-    with pytest.raises(InputError, match="number of answers"):  # 30 teachers are thousands too few
-        model.fit(points, y, ELSEWHERE[:80])
+    options = {"n_teachers": 30, "mechanism": "svt-faithful", "error_share": 0.5, "key": KEY}
+    model = PrivateClassifier(NEAREST, epsilon=4000.0, **options)
+    model.fit(points, y, ELSEWHERE[:80])  # at a usual ε it would take thousands of teachers
     printed = printed_refusals(model.error_.value, queries=80, failure_probability=0.05)
     assert model.guarantee_.detail["refusals"] == min(80, printed)
     assert "private estimate" in model.choice_
@@ -613,8 +614,10 @@ def test_options_that_cannot_be_used(options, words):
 
 
 def test_no_answer_is_an_error_that_says_so():
-    points, y = blobs(100)
-    model = PrivateClassifier(epsilon=0.1, mechanism="svt", refusals=2, classes=[0, 1])
+    """Teachers who toss coins do not agree."""
+    points, y = blobs(600)
+    coins = DummyClassifier(strategy="uniform")
+    model = PrivateClassifier(coins, epsilon=1.0, mechanism="svt", refusals=2, classes=[0, 1], n_teachers=200)
     with pytest.raises(InputError, match="number of answers must be at least 1"):
         model.fit(points, y, ELSEWHERE[:20])
     assert (model.labels_ == -1).all()
@@ -676,7 +679,7 @@ def test_shares_of_a_budget_of_any_type_are_floats_within_it(epsilon, delta, cou
 
 @pytest.mark.parametrize(("epsilon", "delta"), [EXACT["half"], EXACT["decimal"]])
 def test_a_budget_of_any_type_is_spent_once(epsilon, delta, tmp_path):
-    points, y = blobs(300)
+    points, y = blobs(3000)
     ledger = Ledger.open(tmp_path / "ledger.db", epsilon=epsilon, delta=delta)
     model = PrivateClassifier(
         epsilon=epsilon, delta=delta, mechanism="svt", error_share=type(epsilon)(0.1), classes=[0, 1], ledger=ledger

@@ -139,7 +139,9 @@ def test_of_two_runs_that_go_on_at_once_one_is_refused(ledger, tmp_path, interru
         other.resume(session.session())
 
 
-@pytest.mark.parametrize("other", [{"epsilon": 4.0}, {"mechanism": "stable"}, {"queries": 30}, {"n_teachers": 19}])
+@pytest.mark.parametrize(
+    "other", [{"epsilon": 4.0}, {"mechanism": "confident-gnmax"}, {"queries": 30}, {"n_teachers": 19}]
+)
 def test_a_folder_belongs_to_one_release(ledger, tmp_path, other):
     model(ledger).fit(X, Y, PUBLIC, folder=tmp_path / "private")
     with pytest.raises(InputError, match=r"must belong to the same task|must have paid for the very task"):
