@@ -246,10 +246,11 @@ class Plan(Carded):
             for row in self.rows
         }
         marked = {name: values for name, values in needed.items() if any(values)} or needed
-        absent = ", ".join(name for name in needed if name not in marked)
+        absent = [name for name in needed if name not in marked]
+        unmarked = f"; {', '.join(absent)} {'has' if len(absent) == 1 else 'have'} none" * bool(absent)
         caption = (
             f"For all of {self.queries} queries on which at most a third of the teachers are wrong. A mechanism "
-            f"without a mark at an ε can promise nothing there{f'; {absent} have none' if absent else ''}."
+            f"without a mark at an ε can promise nothing there{unmarked}."
         )
         caveats = (KINDS[name].caveat for name in marked)
         here = epsilons.index(self.epsilon)
