@@ -17,7 +17,6 @@ from typing import Any
 
 from ..core.errors import InputError
 from ..core.guarantee import Assumption
-from ..core.wording import text_above
 from ..ledger import Entry, Ledger, amounts
 from ..runtime import run_folder
 from ..runtime.files import sync_folder
@@ -261,7 +260,7 @@ def _entry(ledger: Ledger, release: str, cost: Cost) -> Entry | None:
 def _other(entry: Entry) -> InputError:
     return InputError(
         "the ledger's entry for this folder",
-        f"{entry.what!r}, at ε = {text_above(entry.epsilon)} and δ = {text_above(entry.delta)}",
+        f"{entry.what!r}, at ε = {entry.epsilon} and δ = {entry.delta}",
         requirement="must have paid for the very task that goes on, budget and constants included",
         remedy="choose another folder, and pay for it",
     )
