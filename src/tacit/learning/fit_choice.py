@@ -127,11 +127,11 @@ class Chooser:
         best = self._choice(margins(1.0), budget=self.task.release.shares.left, proposer_error=self._proposer_error)
         if best.expected_answers < _HOPE:
             raise InputError(
-                "n_teachers",
+                "the number of teachers",
                 self.teachers,
                 requirement=f"must be enough for an answer: even if all agreed on each of {counted(points, 'record')}, "
                 f"{best.name} is expected to answer {best.expected_answers:.2g}",
-                remedy="use more, a larger epsilon, or mechanism='gnmax', which always answers",
+                remedy="use more, a larger epsilon, or the mechanism gnmax, which always answers",
             )
 
     def _agreement_cost(self, unpaid: Choice) -> float:
