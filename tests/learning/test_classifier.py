@@ -730,8 +730,6 @@ def test_too_few_teachers_for_any_answer_cost_nothing(tmp_path, mechanism):
     model = PrivateClassifier(
         NEAREST, epsilon=2.0, mechanism=mechanism, n_teachers=2, ledger=ledger, classes=[0, 1], queries="all"
     )
-    with pytest.raises(
-        InputError, match=r"teachers must be enough for an answer: .* agreed on each of 40"
-    ):
+    with pytest.raises(InputError, match=r"teachers must be enough for an answer: .* agreed on each of 40"):
         model.fit(points, y, ELSEWHERE[:40], folder=tmp_path / "private")
     assert ledger.entries() == ()
