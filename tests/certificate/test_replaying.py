@@ -316,7 +316,7 @@ def test_two_point_medians_carry_their_pairs_unless_an_earlier_version_left_none
     plain = [option for option in run if option != "--quiet"]
     said = here(files, *plain, "--certificate", tmp_path / "c.json", "--resume")
     assert said.returncode == 0
-    assert "certificate: the checker has no rule for 1 of 1 claim, for which it has this library's word" in said.stderr
+    assert "certificate: the checker cannot follow 1 of 1 claim, for which there is this library's word" in said.stderr
     first, resumed, bare = (json.loads((tmp_path / f"{name}.json").read_text())["predicate"] for name in "abc")
     assert first["claims"] == resumed["claims"]
     assert len(first["claims"][0]["inputs"]["modes"]) == 5 * 16

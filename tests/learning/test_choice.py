@@ -294,4 +294,6 @@ def test_a_named_mechanism_is_compared_with_nothing():
 def test_gates_that_take_long_to_check_are_not_preferred():
     gate, winners, labels = (KINDS[name] for name in ("gate", "gnmax-winners", "gnmax"))
     assert [gate.checkable(refusals) for refusals in (1, 20, 50)] == [True, True, False]
+    made = (Gate(epsilon=2.0, delta=1e-5, refusals=refusals) for refusals in (20, 50))
+    assert [one.guarantee.evidence is None for one in made] == [False, True]
     assert (winners.checkable(None), labels.checkable(None)) == (False, True)

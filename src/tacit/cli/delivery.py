@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import tempfile
@@ -94,12 +95,13 @@ class Wanted:
         return [self.path, self.opening]
 
     def remark(self, report: Report) -> str:
-        """What nobody can check in the certificate, in a line; empty if there is none, or rules for all its claims."""
-        bare = sum(comparison.guarantee.evidence is None for comparison in report.comparisons)
+        """What nobody can check in the certificate, in a line; empty if all claims state what they follow from."""
+        guarantees = [comparison.guarantee for comparison in report.comparisons]
+        bare = sum(one.evidence is None or not math.isfinite(one.value) for one in guarantees)
         if self.path is None or not bare:
             return ""
-        claims = f"{bare} of {counted(len(report.comparisons), 'claim')}"
-        return f"certificate: the checker has no rule for {claims}, for which it has this library's word alone"
+        claims = f"{bare} of {counted(len(guarantees), 'claim')}"
+        return f"certificate: the checker cannot follow {claims}, for which there is this library's word alone"
 
 
 @contextlib.contextmanager

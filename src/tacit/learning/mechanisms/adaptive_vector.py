@@ -22,7 +22,7 @@ from .session import Answer, Noise, Session, check_budget, loss_guarantee, one_d
 from .setting import Constants as Planned
 from .setting import Setting
 from .sparse_vector import UNIT as CHANCES
-from .sparse_vector import refusing
+from .sparse_vector import open_law, refusing
 from .stability import ThresholdedKind
 
 _LEAST_EPSILON, _MOST_EPSILON, _LEAST_DELTA = 1e-6, 1e3, 1e-20
@@ -248,8 +248,7 @@ class AdaptiveKind(ThresholdedKind):
 
     def exceeds(self, gap: Floats, scale: float, refusals: int | None) -> Floats:
         """As in sparse vector with an open threshold, while the noise stays."""
-        found: Floats = np.exp(-np.exp(np.minimum(gap / scale, 700.0)))
-        return found
+        return open_law(gap, scale)
 
     def foreseen(self, votes: Votes, found: Planned, setting: Setting) -> tuple[float, float]:
         """What the choice expects, too."""

@@ -102,6 +102,11 @@ class Tabled(ABC):
         }
 
     @property
+    def stated(self) -> Callable[[], dict[str, Any]] | None:
+        """These, unless the checker would refuse to begin: a certificate then says that there is nothing to check."""
+        return self.constants if self.refusals <= _CHECKED_REFUSALS else None
+
+    @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """(ε, δ)-DP of one session, with any number of adaptive queries."""
@@ -153,7 +158,7 @@ class Gate(Tabled):
             "table": _drawn(self.table),
         }
         theorem = ("gate", "theory.gate.gate_delta")
-        return loss_guarantee(self, self.delta_spent, theorem, detail, constants=self.constants)
+        return loss_guarantee(self, self.delta_spent, theorem, detail, constants=self.stated)
 
     def session(self, noise: Noise | None = None) -> Session:
         """Begin one run."""
@@ -222,7 +227,7 @@ class Confirm(Tabled):
         """(ε, δ)-DP of one session, with any number of adaptive proposals."""
         detail = {"refusals": self.refusals, "lead_99": self.lead(chance=0.01), "table": _drawn(self.design.leads)}
         theorem = ("confirm or deny", "theory.gate.confirm_delta")
-        return loss_guarantee(self, self.delta_spent, theorem, detail, constants=self.constants, assumed=(_PROPOSED,))
+        return loss_guarantee(self, self.delta_spent, theorem, detail, constants=self.stated, assumed=(_PROPOSED,))
 
     def session(self, noise: Noise | None = None) -> ConfirmSession:
         """Begin one run."""

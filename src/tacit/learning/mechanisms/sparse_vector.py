@@ -181,6 +181,12 @@ def refusing(distance: int, *, scale: float, threshold: int) -> int:
     return UNIT - int(math.exp(-hazard) * (1 - 1e-13) * UNIT)
 
 
+def open_law(gap: Floats, scale: float) -> Floats:
+    """P(Y > gap) for a Gumbel Y turned round, as `refusing` draws it."""
+    found: Floats = np.exp(-np.exp(np.minimum(gap / scale, 700.0)))
+    return found
+
+
 def _hidden(variant: str, refusals: int | None) -> bool:
     """Whether noise hides the threshold. Where the first refusal is the last this mostly takes fewer votes."""
     return variant == "faithful" or refusals == 1
@@ -245,8 +251,7 @@ class SparseVectorKind(ThresholdedKind):
     def exceeds(self, gap: Floats, scale: float, refusals: int | None) -> Floats:
         """P(Y > gap) for a Gumbel Y turned round; if the threshold is hidden, P(Y − Z > gap) of `unstable_release`."""
         if not _hidden(self.variant, refusals):
-            open_law: Floats = np.exp(-np.exp(np.minimum(gap / scale, 700.0)))
-            return open_law
+            return open_law(gap, scale)
         b = math.exp(-1 / (2 * scale))
         w = np.where(gap >= 0, gap, -gap - 1)
         tail = (b ** (w + 1) * (1 + b) - b ** (2 * w + 3) / (1 + b * b)) / (1 + b + b * b)
